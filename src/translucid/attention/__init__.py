@@ -1,0 +1,16 @@
+"""The mathematics of attention: masks, scores, weights, context, heads."""
+
+from translucid.attention.attend import attend, attend_fused, masked_softmax, scaled_dot_product
+from translucid.attention.masks import causal_mask, padding_mask, target_mask
+from translucid.attention.multi_head import MultiHeadAttention
+
+__all__ = [
+    "MultiHeadAttention",
+    "attend",
+    "attend_fused",
+    "causal_mask",
+    "masked_softmax",
+    "padding_mask",
+    "scaled_dot_product",
+    "target_mask",
+]

@@ -1,0 +1,76 @@
+"""Attention as differentiable memory: scores, then weights, then context.
+
+The plain path, `attend`, is the equation and returns the weights. The fused path, `attend_fused`, gives the same
+context in one kernel and keeps no weights; it is what runs whenever nobody asks to see them.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def scaled_dot_product(query: Tensor, key: Tensor, scale: float | Tensor | None = None) -> Tensor:
+    """Return scores Q K^T * scale [.., n_q, n_k] of queries [.., n_q, d_k] and keys [.., n_k, d_k].
+
+    Without a scale it is 1 / sqrt(d_k) (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.1).
+    """
+    if scale is None:
+        scale = 1 / math.sqrt(query.size(-1))
+    return (query * scale) @ key.transpose(-2, -1)
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Return the weights [.., n_q, n_k] of scores: each row sums to 1, and is exactly 0 where the mask is False.
+
+    A row that may look nowhere is all zeros, never NaN, and passes no gradient.
+    """
+    if mask is None:
+        return scores.softmax(-1)
+    # The lowest finite number instead of -inf: a row of nothing but -inf would be NaN, forwards and backwards.
+    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
+    return weights.masked_fill(~mask, 0)
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None = None,
+    mask: Tensor | None = None,
+    scale: float | Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V, the plain path (arXiv 1706.03762, equation 1).
+
+    Args:
+        query: [.., n_q, d_k].
+        key: [.., n_k, d_k].
+        value: [.., n_k, d_v]; the keys themselves if not given.
+        mask: boolean, broadcastable to [.., n_q, n_k], True = may look.
+        scale: what the scores are multiplied by; 1 / sqrt(d_k) if not given.
+
+    Returns:
+        The context [.., n_q, d_v] and the weights [.., n_q, n_k].
+    """
+    weights = masked_softmax(scaled_dot_product(query, key, scale), mask)
+    return weights @ (key if value is None else value), weights
+
+
+def attend_fused(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
+) -> Tensor:
+    """Return the context of `attend` [.., n_q, d_v] from PyTorch's fused kernel, without the weights.
+
+    `causal` stands for `mask=causal_mask(n_q)`, for n_q = n_k, and lets the kernel skip the future altogether.
+
+    Raises:
+        ValueError: both a mask and `causal` are given.
+    """
+    if mask is None:
+        return F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+    if causal:
+        raise ValueError("give either a mask or causal=True: put the causal mask into the mask")
+    # What a kernel makes of a row that may look nowhere differs from device to device, so none ever sees one.
+    somewhere = mask.any(-1, keepdim=True)
+    context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask | ~somewhere)
+    return context.masked_fill(~somewhere, 0)

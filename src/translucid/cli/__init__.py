@@ -1,0 +1,1 @@
+"""The command `translucid`: one file a subcommand, thin: parse, call, print."""

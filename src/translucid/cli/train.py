@@ -1,0 +1,72 @@
+"""`translucid train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from translucid.cli.files import pair_up
+
+EPILOG = """
+**Examples**
+
+Train on your own pairs, one `source TAB target` a line:
+
+    translucid train --train pairs.tsv --valid dev.tsv --out runs/mine
+
+A Moses pair, a preset for little data, ten minutes at the most:
+
+    translucid train --model tiny --train 'train.{en,de}.gz' --out runs/de --set training.max_minutes=10
+
+A recipe, with files of your own; then go on after an interruption, for longer:
+
+    translucid train recipes/tatoeba-eng-spa.yaml --train train.tsv --valid dev.tsv --out runs/es
+
+    translucid train --resume --out runs/es --set training.max_minutes=120
+
+`translucid models` lists presets, `translucid models --keys` every key that can be set.
+"""
+
+
+def train(
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG.yaml]", help="Settings; every key can also be set with --set.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder to make or continue.")] = None,
+    train_files: Annotated[
+        list[str] | None, typer.Option("--train", metavar="FILES", help="Training pairs: .tsv, .jsonl, name.{en,de}.")
+    ] = None,
+    valid_files: Annotated[list[str] | None, typer.Option("--valid", metavar="FILES", help="Validation pairs.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="A preset; see `translucid models`.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of --out.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+) -> None:
+    """Train a translator from sentence pairs; Ctrl-C saves, --resume goes on exactly."""
+    from translucid.errors import UserError
+    from translucid.training.configuration import resolve, resumed
+    from translucid.training.experiment import run_experiment
+    from translucid.training.run_folder import RunFolder
+
+    if out is None:
+        raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
+    overrides: dict[str, object] = {}
+    if train_files:
+        overrides["data.train"] = pair_up(train_files)
+    if valid_files:
+        overrides["data.valid"] = pair_up(valid_files)
+    run = RunFolder(out)
+    if resume and run.exists:
+        if config or model:
+            raise UserError("a resumed run has its configuration", file=out, fix="Leave out CONFIG.yaml and --model.")
+        configuration = resumed(run.configuration(), settings or [], overrides)
+    else:
+        configuration = resolve(config, model, settings or [], overrides)
+        run.refuse_to_lose(overwrite)
+    run_experiment(configuration, out, resume=resume, overwrite=overwrite, device=device)
+
+
+train.__doc__ = f"{train.__doc__}\n\n{EPILOG}"

@@ -1,0 +1,100 @@
+"""Batches filled by token count from sentences of like length, so that little of the work is padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from translucid.data.encoded import EncodedCorpus
+from translucid.data.tokenizer import BOS, PAD
+
+
+class Batch(NamedTuple):
+    """Sentence pairs side by side, right-padded."""
+
+    source: Tensor
+    """[B, S] int64, each row ending in the end token."""
+    targets_in: Tensor
+    """[B, T] int64, the start token and then the target: what the decoder is fed."""
+    labels: Tensor
+    """[B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
+    sentences: int
+    """B"""
+    target_tokens: int
+    """Real labels, end tokens included."""
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
+        """Return the batch on another device."""
+        return self._replace(
+            source=self.source.to(device, non_blocking=non_blocking),
+            targets_in=self.targets_in.to(device, non_blocking=non_blocking),
+            labels=self.labels.to(device, non_blocking=non_blocking),
+        )
+
+
+def plan_epoch(
+    source_lengths: NDArray[np.integer],
+    target_lengths: NDArray[np.integer],
+    *,
+    batch_tokens: int,
+    seed: int,
+    epoch: int,
+) -> list[NDArray[np.int64]]:
+    """Return the batches of one pass over the corpus, as arrays of sentence indices; each index is in exactly one.
+
+    Pairs are sorted by length; each batch takes the next ones while pairs x longest side <= `batch_tokens`, padding
+    included (a longer pair is a batch of its own); then the batches are shuffled. About 4 % of the cells are padding
+    (Tatoeba and Multi30k, 4,096 tokens). A pure function of its arguments.
+    """
+    generator = np.random.default_rng(np.random.SeedSequence([seed, epoch]))
+    longest = np.maximum(source_lengths, target_lengths)
+    # By the longer side, which decides how many fit; then by how much the target is the longer one, upwards and
+    # downwards in turn, so that neighbours stay alike. The noise lets a sentence meet other company each epoch.
+    difference = target_lengths - source_lengths + generator.uniform(0, 2, len(longest))
+    order = np.lexsort((np.where(longest % 2, difference, -difference), longest))
+    longest = longest[order]
+    batches, start = [], 0
+    while start < len(order):
+        window = longest[start : start + max(1, batch_tokens // int(longest[start]))]
+        area = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
+        end = start + max(1, int(np.searchsorted(area, batch_tokens, side="right")))
+        batches.append(order[start:end])
+        start = end
+    return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def collate(
+    corpus: EncodedCorpus, indices: NDArray[np.integer] | Sequence[int], *, pad: int = PAD, bos: int = BOS
+) -> Batch:
+    """Put the sentence pairs `indices` [B] into one batch."""
+    rows = np.asarray(indices, dtype=np.int64)
+    source, _ = _padded(corpus.source_ids, corpus.source_offsets, rows, pad)
+    labels, real = _padded(corpus.target_ids, corpus.target_offsets, rows, pad)
+    targets_in = np.full_like(labels, pad)
+    # A label is fed at the next position, but for the end token, which nothing follows.
+    targets_in[:, 1:] = np.where(real[:, 1:], labels[:, :-1], pad)
+    targets_in[:, 0] = bos
+    return Batch(
+        source=torch.from_numpy(source),
+        targets_in=torch.from_numpy(targets_in),
+        labels=torch.from_numpy(labels),
+        sentences=len(rows),
+        target_tokens=int(real.sum()),
+    )
+
+
+def _padded(
+    ids: NDArray[np.int32], offsets: NDArray[np.int64], rows: NDArray[np.int64], pad: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the sentences as a right-padded array [B, longest], and where it is not padding."""
+    starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
+    columns = np.arange(lengths.max())
+    real = columns < lengths[:, None]  # [B, longest]
+    padded = np.full(real.shape, pad, np.int64)
+    padded[real] = ids[(starts[:, None] + columns)[real]]
+    return padded, real

@@ -1,0 +1,192 @@
+"""What is: ser, estar and tener, what there is, the weather."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from . import adverbials as when_where
+from . import lexicon as words
+from . import verbs
+from .clauses import Predicate, clause, deed
+from .deeds import NOTHING, leisure
+from .nominals import EVERYONE, IT, NOBODY, THERE, THERE_ARE, Member, Subject, noun_phrase, of_nouns, pick
+from .text import English, Part, Spanish, join, word
+
+WEATHER = (("cold", "frío"), ("hot", "calor"), ("sunny", "sol"), ("windy", "viento"))
+NUMBER_NAMES = dict(words.NUMBERS)
+AGED = frozenset("son daughter boy girl brother sister".split())
+
+
+def is_(
+    rng: Random, subject: Subject, *, negative: bool | None = None, question: bool = False, opener: Part | None = None
+) -> Part:
+    """Say what or how or where a person is: she is tall (es), he is tired (está), I am hungry (tengo hambre).
+
+    Args:
+        rng: the source of chance.
+        subject: the person.
+        negative: whether it is denied; None leaves it to chance.
+        question: whether it is asked.
+        opener: words in front.
+    """
+    if negative is None:
+        negative = not question and rng.random() < 0.12
+    negative = negative and subject not in (EVERYONE, NOBODY)
+    kind = rng.random()
+    modes: tuple[str, ...] = ("present",)
+    if kind < 0.34:
+        verb, complement = verbs.ESTAR, quality(rng, words.STATES, subject.form)
+        modes = ("present", "present", "present", "past", "will")
+    elif kind < 0.52:
+        verb, complement = verbs.SER, quality(rng, words.PERSON_ADJECTIVES, subject.form)
+    elif kind < 0.62 and subject.person < 3 and subject is not NOBODY:
+        verb, complement = verbs.SER, _job(rng, subject)
+    elif kind < 0.66 and _has_age(subject):
+        verb, complement, negative = verbs.TENER, _age(rng), False
+    elif kind < 0.82:
+        verb, complement = verbs.TENER, word(*pick(rng, words.NEEDS))
+        modes = ("present", "present", "past")
+    else:
+        verb = verbs.ESTAR
+        complement = when_where.AT_HOME.say() if rng.random() < 0.25 else when_where.at(rng, words.GO_PLACES)
+        modes = ("present", "present", "past", "past", "will")
+    mode = "present" if question else pick(rng, modes)
+    adverb = None
+    if verb is verbs.ESTAR and mode == "present" and not (negative or question or subject is NOBODY):
+        adverb = pick(rng, (when_where.ALWAYS, when_where.NEVER)) if rng.random() < 0.1 else None
+    return clause(
+        subject, Predicate(verb, complement), mode, negative=negative, question=question, adverb=adverb, opener=opener
+    )
+
+
+def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, very: float = 0.2) -> Part:
+    """Return an agreeing adjective, intensified now and then."""
+    chosen = pick(rng, qualities)
+    said = word(chosen.english, chosen.spanish[form])
+    return join(word("very", "muy"), said) if rng.random() < very else said
+
+
+def _job(rng: Random, subject: Subject) -> Part:
+    """Return a profession, which has no article in Spanish: a teacher, profesora."""
+    english, man, woman = pick(rng, words.JOBS)
+    article, job = English("a"), English(english)
+    return Part([article, job], [Spanish(woman if subject.feminine else man, article, job)])
+
+
+def _has_age(subject: Subject) -> bool:
+    return not subject.members or all(not m.determiner or m.noun.singular in AGED for m in subject.members)
+
+
+def _age(rng: Random) -> Part:
+    number, years, old = English(pick(rng, words.NUMBERS[7:])[0]), English("years"), English("old")
+    return Part([number, years, old], [Spanish(NUMBER_NAMES[number.text], number), Spanish("años", years, old)])
+
+
+def thing_is(rng: Random, *, question: bool = False) -> Part:
+    """Say how or where a thing is: the house is old, the door is closed, the keys are on the table."""
+    kind = rng.random()
+    plural = rng.random() < 0.25
+    determiner = pick(rng, ("the", "the", "the", "my", "your", "our", "this"))
+    modes: tuple[str, ...] = ("present",)
+    qualities: Sequence[words.Adjective] = ()
+    verb = verbs.ESTAR
+    if kind < 0.3:
+        verb, noun, qualities = verbs.SER, pick(rng, words.THINGS), words.THING_ADJECTIVES
+    elif kind < 0.4:
+        verb, noun, qualities = verbs.SER, pick(rng, words.BUILDINGS), words.PLACE_ADJECTIVES
+    elif kind < 0.6:
+        verb, noun, qualities = verbs.SER, pick(rng, words.READING + words.SHOWS), words.CONTENT
+        modes = ("present", "past")
+    elif kind < 0.76:
+        noun, modes = pick(rng, words.OPENABLE), ("present", "present", "past")
+        qualities = words.CONDITIONS[:2] if noun.singular in ("door", "window", "store") else words.CONDITIONS
+    elif kind < 0.9:
+        noun, plural, modes = pick(rng, words.SERVED), False, ("present", "past")
+        qualities = words.GOOD_FOOD
+        determiner = pick(rng, ("the", "the", "this"))
+    else:
+        noun = pick(rng, words.SMALL_THINGS)
+    if plural and determiner == "this":
+        determiner = "these"
+    subject = of_nouns(Member(noun, determiner, plural), human=False)
+    complement = quality(rng, qualities, subject.form) if qualities else on_something(rng)
+    mode = "present" if question else pick(rng, modes)
+    negative = not question and rng.random() < 0.12
+    return clause(subject, Predicate(verb, complement), mode, negative=negative, question=question)
+
+
+def on_something(rng: Random) -> Part:
+    """Say on what: on the table, en la mesa."""
+    return join(word("on", "en"), noun_phrase(pick(rng, words.SURFACES), pick(rng, ("the", "the", "my"))))
+
+
+def there_is(rng: Random, *, question: bool = False) -> Part:
+    """Say what there is: there are two dogs in the garden, hay dos perros en el jardín."""
+    plural = rng.random() < 0.55
+    number = pick(rng, words.NUMBERS[:9])[0] if rng.random() < 0.65 else pick(rng, ("many", "some"))
+    determiner = number if plural else "a"
+    if rng.random() < 0.5:
+        what = noun_phrase(pick(rng, words.SMALL_THINGS + words.COUNT_FOOD), determiner, plural=plural)
+        where = on_something(rng)
+    else:
+        what = noun_phrase(pick(rng, words.ANIMALS + words.MEN[:2] + words.WOMEN), determiner, plural=plural)
+        where = when_where.at(rng, words.PLAY_PLACES + words.SIGHTS[2:4])
+    subject = THERE_ARE if plural else THERE
+    negative = not question and not plural and rng.random() < 0.12
+    mode = "present" if rng.random() < 0.8 or question else "past"
+    return clause(subject, Predicate(verbs.HABER, join(what, where)), mode, negative=negative, question=question)
+
+
+def weather(rng: Random, mode: str = "") -> Part:
+    """Say what the weather is like: it is cold, hace frío."""
+    mode = mode or pick(rng, ("present", "past", "will", "going"))
+    if rng.random() < 0.3:
+        return rain(mode)
+    return it_is(rng, pick(rng, WEATHER), mode)
+
+
+def rain(mode: str) -> Part:
+    """Say that it rains: it is raining, está lloviendo."""
+    return clause(IT, Predicate(verbs.RAIN, NOTHING), "progressive" if mode == "present" else mode)
+
+
+def it_is(rng: Random, kind: tuple[str, str], mode: str) -> Part:
+    """Say that it is cold, hot, sunny or windy."""
+    complement = word(*kind)
+    if rng.random() < 0.2 and kind[0] != "sunny":
+        complement = join(word("very", "mucho"), complement)
+    return clause(IT, Predicate(verbs.HACER, complement), mode)
+
+
+def important(rng: Random) -> Part:
+    """Judge a deed: it is important to study, es importante estudiar."""
+    complement = join(quality(rng, words.CONTENT, 0, very=0.25), deed(leisure(rng, IT), 2, "to"))
+    return clause(IT, Predicate(verbs.SER, complement), "present", negative=rng.random() < 0.12)
+
+
+def this_is(rng: Random) -> Part:
+    """Show something or someone: this is my house, esta es mi casa."""
+    person = rng.random() < 0.4
+    noun = pick(rng, words.FAMILY) if person else pick(rng, (*words.THINGS, words.HOUSE))
+    plural = not person and rng.random() < 0.25
+    determiner = pick(rng, ("my", "your", "our", "his", "her", "their"))
+    if not person and not plural and rng.random() < 0.3:
+        determiner = "a"
+    colour = pick(rng, words.COLORS + words.SIZES[:2]) if not person and rng.random() < 0.25 else None
+    source, be = English("these" if plural else "this"), English("are" if plural else "is")
+    pointer = Spanish(("este", "esta", "estos", "estas")[noun.feminine + 2 * plural], source)
+    shown = noun_phrase(noun, determiner, colour, plural=plural)
+    return Part([source, be, *shown.english], [pointer, Spanish("son" if plural else "es", be), *shown.spanish])
+
+
+def thing_said(rng: Random) -> Part:
+    """Say anything that is not about a person."""
+    kind = rng.random()
+    if kind < 0.4:
+        return thing_is(rng)
+    if kind < 0.6:
+        return there_is(rng)
+    if kind < 0.68:
+        return weather(rng)
+    return important(rng) if kind < 0.84 else this_is(rng)

@@ -1,0 +1,105 @@
+"""Verb forms by rule: English third person, past and -ing; Spanish present, preterite, future and gerund.
+
+Persons are counted yo 0, tú 1, él/ella 2, nosotros 3, ellos 4. A Spanish verb says what it does not do by rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PRESENT = {"ar": "o as a amos an", "er": "o es e emos en", "ir": "o es e imos en"}
+PRETERITE = {"ar": "é aste ó amos aron", "er": "í iste ió imos ieron", "ir": "í iste ió imos ieron"}
+IMPERFECT = {"ar": "aba abas aba ábamos aban", "er": "ía ías ía íamos ían", "ir": "ía ías ía íamos ían"}
+FUTURE = "é ás á emos án"
+SOFT = {"c": "qu", "g": "gu", "z": "c"}  # before é: busqué, jugué, empecé
+
+
+@dataclass(frozen=True, eq=False)
+class Verb:
+    """A verb in both languages, the same only as itself."""
+
+    base: str
+    third: str
+    past: str
+    ing: str
+    particle: tuple[str, ...]
+    """English words that follow it: to (listen to), up (get up)."""
+    infinitive: str
+    gerund: str
+    finite: dict[str, tuple[str, ...]]
+    """Spanish forms of the five persons for `present`, `past`, `will`, `would`."""
+    reflexive: bool
+    imperative: str
+    """Second person singular."""
+
+    @property
+    def is_be(self) -> bool:
+        """Tell whether English says it with `be`, which is its own auxiliary."""
+        return self.base == "be"
+
+
+def verb(
+    english: str,
+    spanish: str,
+    change: str = "",
+    *,
+    present: str = "",
+    past: str = "",
+    stem: str = "",
+    gerund: str = "",
+    imperfect: bool = False,
+    imperative: str = "",
+) -> Verb:
+    """Conjugate a verb.
+
+    Args:
+        english: `walk`, `listen to`, or with irregular past and -ing `get/got/getting up`.
+        spanish: the infinitive, with -se if reflexive.
+        change: what the stressed vowel of the stem does in the present: `e>ie`, `o>ue`, `u>ue`.
+        present, past: the five forms where they are irregular.
+        stem: the future stem where it is not the infinitive.
+        gerund: where irregular.
+        imperfect: the English past of a lasting state (`I had a dog`) is the Spanish imperfect (`Tenía un perro`).
+        imperative: where it is not the third person of the present.
+    """
+    forms, *particle = english.split()
+    base, *irregular = forms.split("/")
+    reflexive = spanish.endswith("se")
+    infinitive = spanish.removesuffix("se")
+    root, kind = infinitive[:-2], infinitive[-2:]
+    stressed = root
+    if change:
+        before, after = change.split(">")
+        at = root.rindex(before)
+        stressed = root[:at] + after + root[at + 1 :]
+    now = tuple(
+        (root if person == 3 else stressed) + ending for person, ending in enumerate(PRESENT[kind].split())
+    )
+    soft = root[:-1] + SOFT.get(root[-1], root[-1]) if kind == "ar" else root
+    endings = (IMPERFECT if imperfect else PRETERITE)[kind].split()
+    then = tuple((soft if person == 0 and not imperfect else root) + ending for person, ending in enumerate(endings))
+    finite = {
+        "present": tuple(present.split()) or now,
+        "past": tuple(past.split()) or then,
+        "will": tuple((stem or infinitive) + ending for ending in FUTURE.split()),
+        "would": tuple((stem or infinitive) + ending for ending in IMPERFECT["er"].split()),
+    }
+    return Verb(
+        base,
+        "is" if base == "be" else "has" if base == "have" else third_person(base),
+        irregular[0] if irregular else base + ("d" if base.endswith("e") else "ed"),
+        irregular[1] if len(irregular) > 1 else base.removesuffix("e") + "ing",
+        tuple(particle),
+        infinitive,
+        gerund or root + ("ando" if kind == "ar" else "iendo"),
+        finite,
+        reflexive,
+        imperative or finite["present"][2],
+    )
+
+
+def third_person(base: str) -> str:
+    """Return the third person singular: plays, watches, goes, studies."""
+    if base.endswith("y") and base[-2] not in "aeou":
+        return base[:-1] + "ies"
+    return base + ("es" if base.endswith(("ch", "sh", "s", "x", "o")) else "s")

@@ -1,0 +1,202 @@
+"""What people like: gustar, encantar, interesar, doler, where the thing is the Spanish subject."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from . import adverbials as when_where
+from . import lexicon as words
+from . import verbs
+from .clauses import INDIRECT, clause, deed, felt
+from .conjugation import Verb
+from .deeds import Predicate, buy, leisure, read, watch
+from .lexicon import Noun
+from .nominals import EVERYONE, NOBODY, Subject, enumeration, noun_phrase, other_than, pick, weighted
+from .text import English, Expression, Part, Spanish, join, word
+
+SPORT = Noun("sport", "sports", "deporte", "deportes", False)
+AND_ALSO = Expression("and also", "y también")
+
+
+def _kinds(nouns: Sequence[Noun], *, plural: bool) -> tuple[tuple[Noun, bool], ...]:
+    return tuple((noun, plural) for noun in nouns)
+
+
+LIKED = (
+    # Things one likes in general, and whether one says so in the plural: music, dogs.
+    _kinds(words.SPORTS, plural=False) + ((SPORT, True),),
+    _kinds(words.SPORTS, plural=False),
+    _kinds(words.SUBJECTS, plural=False),
+    _kinds(words.MASS_FOOD + words.DRINKS, plural=False) + _kinds(words.COUNT_FOOD[:3], plural=True),
+    _kinds(words.ANIMALS, plural=True),
+    _kinds(words.READING[:1] + words.SHOWS[:1] + words.SONGS + words.READING[-1:] + words.FLOWERS, plural=True),
+)
+"""Groups of like things; lists keep mostly to one group."""
+
+
+def likes(
+    rng: Random,
+    subject: Subject,
+    *,
+    length: int = 1,
+    negative: bool | None = None,
+    question: bool = False,
+    opener: Part | None = None,
+) -> Part:
+    """Say what someone likes: I like soccer, tennis and also going to the beach.
+
+    Args:
+        rng: the source of chance.
+        subject: who likes.
+        length: the number of things in the list, at least 1.
+        negative: whether it is denied; None leaves it to chance.
+        question: whether it is asked.
+        opener: words in front.
+    """
+    verb = weighted(rng, ((0.72, verbs.LIKE), (0.2, verbs.LOVE), (0.08, verbs.INTEREST)))
+    if negative is None:
+        negative = not question and rng.random() < 0.15
+    negative = negative and subject not in (EVERYONE, NOBODY)
+    if negative or length > 2:
+        verb = verbs.LIKE
+    adverb = None
+    if not (question or negative or length > 1 or subject is NOBODY) and rng.random() < 0.08:
+        adverb = when_where.ALSO
+    kind = rng.random()
+    mode = "present"
+    if verb is verbs.INTEREST:
+        nouns = [noun_phrase(noun, generic=True) for noun in _distinct(rng, words.SUBJECTS, min(length, 2))]
+        stimulus, plural, adverb = enumeration(nouns), len(nouns) > 1, None
+    elif length == 1 and kind < 0.14 and not negative:
+        stimulus, plural, mode = _this(rng, subject, verb, question=question)
+    elif negative:
+        stimulus, plural = _neither(rng, subject, length)
+    elif length == 1:
+        things, plural = (_deeds(rng, subject, 1), False) if kind < 0.4 else general(rng, 1)
+        stimulus = things[0]
+    else:
+        stimulus, plural = _list(rng, subject, length)
+    return felt(
+        subject, verb, stimulus, plural=plural, mode=mode, negative=negative, question=question, adverb=adverb, opener=opener
+    )
+
+
+def general(rng: Random, count: int) -> tuple[list[Part], bool]:
+    """Return things one can like in general, and whether the first is plural: soccer, el fútbol; dogs, los perros."""
+    found: list[Part] = []
+    seen: set[str] = set()
+    first_plural = False
+    group = pick(rng, LIKED)
+    while len(found) < count:
+        noun, plural = pick(rng, group if rng.random() < 0.7 else pick(rng, LIKED))
+        if noun.singular not in seen:
+            seen.add(noun.singular)
+            first_plural = first_plural or (plural and not found)
+            found.append(noun_phrase(noun, generic=True, plural=plural))
+    return found, first_plural
+
+
+def _list(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
+    """Return a list of things and deeds, often closed by `and also`.
+
+    The Spanish verb agrees with what stands before `y`: several nouns are plural (gustan el fútbol y el tenis), but
+    `y también` and infinitives add something new (gusta el fútbol y también ir a la playa).
+    """
+    kind = rng.random()
+    also = rng.random() < 0.65
+    if kind < 0.2:
+        return _closed(_deeds(rng, subject, length), also=also), False
+    deeds = max(1, int(length * rng.random() * 0.7)) if kind < 0.75 else 0
+    things, plural = general(rng, length - deeds)
+    several = len(things) - (also and not deeds) > 1
+    return _closed([*things, *_deeds(rng, subject, deeds)], also=also), plural or several
+
+
+def _closed(parts: list[Part], *, also: bool) -> Part:
+    if not also:
+        return enumeration(parts)
+    first = parts[0]
+    for part in parts[1:-1]:
+        first.english[-1].text += ","
+        first.spanish[-1].text += ","
+        first = join(first, part)
+    return join(first, AND_ALSO.say(), parts[-1])
+
+
+def _neither(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
+    """Return what is not liked: soccer or tennis, el fútbol ni el tenis."""
+    if rng.random() < 0.3:
+        return _deeds(rng, subject, 1)[0], False
+    things, plural = general(rng, min(length, 2))
+    return enumeration(things, ("or", "ni")), plural
+
+
+def _deeds(rng: Random, subject: Subject, count: int) -> list[Part]:
+    form = "to" if count == 1 and rng.random() < 0.2 else "ing"
+    parts: list[Part] = []
+    seen: set[str] = set()
+    while len(parts) < count:
+        predicate = leisure(rng, subject)
+        if predicate.verb.base not in seen or count > 6:
+            seen.add(predicate.verb.base)
+            parts.append(deed(predicate, subject.person, form))
+    return parts
+
+
+def _distinct(rng: Random, choices: Sequence[Noun], count: int) -> list[Noun]:
+    left = list(choices)
+    return [left.pop(int(rng.random() * len(left))) for _ in range(count)]
+
+
+def _this(rng: Random, subject: Subject, verb: Verb, *, question: bool) -> tuple[Part, bool, str]:
+    """Return a certain thing, whether it is plural, and in which mode it is liked: she liked your dress."""
+    kind = rng.random()
+    plural = kind < 0.75 and rng.random() < 0.3
+    determiner = pick(rng, ("these", "those", "your", "his") if plural else ("this", "that", "your", "her"))
+    if kind < 0.4:
+        quality = pick(rng, words.THING_ADJECTIVES) if rng.random() < 0.3 else None
+        owner = pick(rng, words.NAMES) if rng.random() < 0.15 else None
+        noun = pick(rng, (*words.THINGS, words.HOUSE))
+        stimulus = noun_phrase(noun, determiner, quality, plural=plural, owner=owner)
+    elif kind < 0.75:
+        stimulus = noun_phrase(pick(rng, words.SHOWS + words.READING[:1] + words.SONGS), determiner, plural=plural)
+    elif kind < 0.85:
+        stimulus = noun_phrase(pick(rng, words.SIGHTS), pick(rng, ("this", "that")))
+    else:
+        stimulus, plural = _that_someone(rng, subject), False
+    return stimulus, plural, "present" if question or verb is verbs.LOVE else pick(rng, ("present", "past", "past"))
+
+
+def _that_someone(rng: Random, subject: Subject) -> Part:
+    """Return a thing with a relative clause: the book that you bought, el libro que compraste."""
+    maker, nouns = pick(rng, ((buy, words.THINGS), (read, words.READING), (watch, words.SHOWS)))
+    other = other_than(rng, subject)
+    done = clause(other, Predicate(maker(rng, other).verb, Part([], [])), "past")
+    if maker is read or rng.random() < 0.3:
+        done = join(done, pick(rng, when_where.TIMES["past"]).say())
+    return join(noun_phrase(pick(rng, nouns), "the"), word("that", "que"), done)
+
+
+def hurts(rng: Random, subject: Subject) -> Part:
+    """Say where it hurts: my head hurts, me duele la cabeza.
+
+    Args:
+        rng: the source of chance.
+        subject: I, you, he or she.
+    """
+    plural = rng.random() < 0.35
+    noun = pick(rng, words.BODY_PAIRS if plural else words.BODY)
+    owner = English({"I": "my", "you": "your", "he": "his", "she": "her"}[subject.pronoun])
+    head = English(noun.plural if plural else noun.singular)
+    hurt = English("hurt" if plural else "hurts")
+    article = ("el", "la", "los", "las")[noun.feminine + 2 * plural]
+    return Part(
+        [owner, head, hurt],
+        [
+            Spanish(INDIRECT[subject.person], owner),
+            Spanish(verbs.HURT.finite["present"][4 if plural else 2], hurt),
+            Spanish(article, owner),
+            Spanish(noun.spanish_plural if plural else noun.spanish, head),
+        ],
+    )

@@ -1,0 +1,234 @@
+"""Questions, requests, greetings and fragments."""
+
+from __future__ import annotations
+
+from random import Random
+
+from . import adverbials as when_where
+from . import lexicon as words
+from . import deeds, verbs
+from .being import NUMBER_NAMES, is_, there_is, thing_is
+from .clauses import Predicate, clause, deed
+from .deeds import NOTHING, action, choice, lasting, thing
+from .likes import likes
+from .nominals import HE, SHE, THEY, WE, WHO, YOU, Member, Subject, named, noun_phrase, of_nouns, person_phrase, pick
+from .statements import POINTS, does, has, in_mode, statement
+from .text import English, Expression, Part, Spanish, comma, join, word
+
+WHERE = Expression("where", "dónde")
+WHERE_TO = Expression("where", "adónde")
+WHEN = Expression("when", "cuándo")
+WHAT = Expression("what", "qué")
+HOW = Expression("how", "cómo")
+WHY = Expression("why", "por qué", "0-0 0-1")
+HOW_MUCH = Expression("how much", "cuánto", "0-0 1-0")
+HOW_OLD = Expression("how old", "cuántos años", "0-0 1-1")
+WHAT_TIME = Expression("what time", "a qué hora", "0-0 0-1 1-2")
+GREETINGS = (
+    Expression("good morning", "buenos días"),
+    Expression("good afternoon", "buenas tardes"),
+    Expression("good night", "buenas noches"),
+    Expression("thank you", "gracias", "0-0 1-0"),
+    Expression("hello", "hola"),
+    Expression("goodbye", "adiós"),
+)
+PLEASE = Expression("please", "por favor", "0-0 0-1")
+YES = Expression("yes", "sí")
+NO = Expression("no", "no")
+
+
+def asked(rng: Random) -> Subject:
+    """Return whom one asks about."""
+    chance = rng.random()
+    if chance < 0.5:
+        return YOU
+    return pick(rng, (HE, SHE, THEY, WE)) if chance < 0.72 else _one(rng)
+
+
+def _one(rng: Random) -> Subject:
+    while True:
+        subject = named(rng)
+        if len(subject.members) == 1 and subject.person == subject.english_person and subject.members[0].noun.singular != "nobody":
+            return subject
+
+
+def yes_no(rng: Random) -> Part:
+    """Ask whether: do you like soccer, ¿te gusta el fútbol?"""
+    subject = asked(rng)
+    kind = rng.random()
+    if kind < 0.3:
+        return likes(rng, subject, length=pick(rng, (1, 1, 1, 2)), question=True)
+    if kind < 0.5:
+        return is_(rng, subject, question=True)
+    if kind < 0.57:
+        return thing_is(rng, question=True)
+    if kind < 0.63:
+        return there_is(rng, question=True)
+    if kind < 0.73:
+        return clause(subject, lasting(rng, subject), "present", question=True)
+    if kind < 0.83:
+        verb = verbs.WANT if rng.random() < 0.7 else verbs.PREFER
+        wish = Predicate(verb, deed(choice(rng, subject), subject.person, "to"))
+        return clause(subject, wish, "present", question=True)
+    mode = pick(rng, ("present", "past", "past", "will", "going", "progressive", "can"))
+    predicate = in_mode(rng, subject, mode, told=True)
+    part = clause(subject, predicate, mode, question=True)
+    if rng.random() < 0.25 and predicate.verb not in POINTS:
+        return join(part, when_where.when(rng, mode))
+    return part
+
+
+def wh(rng: Random) -> Part:
+    """Ask what, where, when, why, who, how many, how much."""
+    subject = asked(rng)
+    kind = rng.random()
+    mode = pick(rng, ("present", "past", "will", "going"))
+    if kind < 0.13:
+        verb = pick(rng, (verbs.LIVE, verbs.WORK, verbs.STUDY, verbs.SLEEP, verbs.EAT))
+        return _ask(WHERE, subject, verb, "present" if verb is verbs.LIVE else mode)
+    if kind < 0.22:
+        return _ask(WHERE_TO, subject, verbs.GO, pick(rng, ("progressive", mode)))
+    if kind < 0.38:
+        verb = pick(rng, (verbs.EAT, verbs.BUY, verbs.READ, verbs.WRITE, verbs.STUDY, verbs.COOK, verbs.NEED, verbs.WANT))
+        wish = verb in (verbs.NEED, verbs.WANT)
+        return _ask(WHAT, subject, verb, "present" if wish else pick(rng, (mode, "progressive")))
+    if kind < 0.48:
+        return clause(subject, in_mode(rng, subject, mode, _undated, told=True), mode, question=True, opener=WHEN.say())
+    if kind < 0.54:
+        verb = pick(rng, (verbs.GET_UP, verbs.GO_TO_BED, verbs.ARRIVE, verbs.EAT))
+        return _ask(WHAT_TIME, subject, verb, mode)
+    if kind < 0.63:
+        if rng.random() < 0.4:
+            return is_(rng, subject, question=True, opener=WHY.say())
+        why = lasting(rng, subject) if rng.random() < 0.3 else action(rng, subject)
+        return clause(subject, why, pick(rng, ("present", "past")), question=True, opener=WHY.say())
+    if kind < 0.74:
+        return _who(rng)
+    if kind < 0.8:
+        return how_many(rng, subject)
+    if kind < 0.9:
+        return about_thing(rng)
+    if kind < 0.95:
+        return _ask(HOW, subject, verbs.ESTAR, "present")
+    if kind < 0.975:
+        return _ask(HOW_OLD, subject, verbs.TENER, "present")
+    return _ask(WHERE, subject, verbs.ESTAR, "present")
+
+
+def _ask(opener: Expression, subject: Subject, verb: verbs.Verb, mode: str) -> Part:
+    return clause(subject, Predicate(verb, NOTHING), mode, question=True, opener=opener.say())
+
+
+def _undated(rng: Random, subject: Subject) -> Predicate:
+    return pick(rng, (choice, choice, deeds.work, deeds.help_someone))(rng, subject)
+
+
+def _who(rng: Random) -> Part:
+    chance = rng.random()
+    if chance < 0.35:
+        return likes(rng, WHO)
+    if chance < 0.5:
+        return is_(rng, WHO, negative=False)
+    if chance < 0.65:
+        return has(rng, WHO)
+    return does(rng, WHO, pick(rng, ("present", "past", "will", "can")), timed=0.2, negative=False)
+
+
+def how_many(rng: Random, subject: Subject) -> Part:
+    """Ask how many: how many books do you have, ¿cuántos libros tienes?"""
+    noun = pick(rng, words.SMALL_THINGS + words.ANIMALS + words.FAMILY[2:6])
+    how, many = English("how"), English("many")
+    counted = noun_phrase(noun, plural=True)
+    opener = Part(
+        [how, many, *counted.english],
+        [Spanish("cuántas" if noun.feminine else "cuántos", how, many), *counted.spanish],
+    )
+    return clause(subject, Predicate(verbs.HAVE, NOTHING), "present", question=True, opener=opener)
+
+
+def about_thing(rng: Random) -> Part:
+    """Ask where something is or what it costs."""
+    if rng.random() < 0.6:
+        small = rng.random() < 0.5
+        noun = pick(rng, words.SMALL_THINGS if small else words.TO_FIND)
+        plural = small and rng.random() < 0.3
+        determiner = pick(rng, ("my", "the", "your")) if small else "the"
+        subject = of_nouns(Member(noun, determiner, plural), human=False)
+        return _ask(WHERE, subject, verbs.ESTAR, "present")
+    plural = rng.random() < 0.3
+    determiner = pick(rng, ("these", "those", "the") if plural else ("this", "that", "the"))
+    subject = of_nouns(Member(pick(rng, words.THINGS), determiner, plural), human=False)
+    return _ask(HOW_MUCH, subject, verbs.COST, "present")
+
+
+def request(rng: Random) -> Part:
+    """Ask someone to do something: open the door, please."""
+    while True:
+        predicate = pick(rng, (choice, choice, deeds.open_or_close, deeds.open_or_close, deeds.help_someone))(rng, YOU)
+        if not predicate.verb.reflexive and not predicate.clitic:
+            break
+    verb = predicate.verb
+    said = [English(verb.base), *[English(text) for text in verb.particle]]
+    part = Part(
+        [*said, *predicate.complement.english], [Spanish(verb.imperative, *said), *predicate.complement.spanish]
+    )
+    chance = rng.random()
+    if chance < 0.4:
+        return part
+    please = PLEASE.say()
+    if chance < 0.75:
+        return join(comma(part), please)
+    please.spanish[-1].text += ","
+    return join(please, part)
+
+
+def answer(rng: Random, subject: Subject) -> Part:
+    """Say yes or no and go on."""
+    negative = rng.random() < 0.5
+    kind = rng.random()
+    if kind < 0.4:
+        said = likes(rng, subject, negative=negative)
+    elif kind < 0.7:
+        said = is_(rng, subject, negative=negative)
+    else:
+        said = does(rng, subject, pick(rng, ("present", "past", "will", "can")), timed=0.1, negative=negative)
+    return join(comma((NO if negative else YES).say()), said)
+
+
+def greeting(rng: Random) -> tuple[Part, str]:
+    """Greet, thank or take leave, and perhaps go on; return it with its ending."""
+    part = pick(rng, GREETINGS).say()
+    chance = rng.random()
+    if chance < 0.25:
+        part = join(comma(part), _called(rng))
+    if chance < 0.35:
+        return part, "."
+    if chance < 0.6:
+        return join(comma(pick(rng, (GREETINGS[0], GREETINGS[1], GREETINGS[4])).say()), wh(rng)), "?"
+    if chance < 0.75:
+        return join(comma(pick(rng, (GREETINGS[0], GREETINGS[4])).say()), yes_no(rng)), "?"
+    return join(comma(GREETINGS[int(rng.random() * 4)].say()), statement(rng, YOU)), "."
+
+
+def _called(rng: Random) -> Part:
+    return noun_phrase(pick(rng, words.NAMES)) if rng.random() < 0.8 else noun_phrase(pick(rng, words.FAMILY[:2]), "my")
+
+
+def fragment(rng: Random) -> Part:
+    """Say less than a sentence: a red car, to the beach, with my brother."""
+    kind = rng.random()
+    if kind < 0.4:
+        return thing(rng, (*words.THINGS, words.HOUSE), words.THING_ADJECTIVES, many=0.35)
+    if kind < 0.55:
+        quality = pick(rng, (*words.PERSON_ADJECTIVES, words.GOOD, words.GREAT))
+        return noun_phrase(pick(rng, words.PEOPLE), pick(rng, ("the", "a", "this")), quality)
+    if kind < 0.72:
+        return thing(rng, words.READING + words.SHOWS, deeds.PRAISE, many=0.35)
+    if kind < 0.78:
+        return person_phrase(rng)[0]
+    if kind < 0.86:
+        return when_where.at(rng, words.PLACES)
+    return when_where.to(rng, words.GO_PLACES) if kind < 0.93 else when_where.together(rng)
+
+
+__all__ = ["NUMBER_NAMES", "answer", "fragment", "greeting", "request", "wh", "yes_no"]

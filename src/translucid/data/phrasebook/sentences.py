@@ -1,0 +1,253 @@
+"""Sentences of two clauses or more: because, when, if, that, but, and so on, up to any length."""
+
+from __future__ import annotations
+
+from random import Random
+
+from . import adverbials as when_where
+from . import deeds, verbs
+from . import lexicon as words
+from .being import is_, thing_is
+from .clauses import Predicate, clause, deed
+from .deeds import choice, leisure
+from .likes import likes
+from .nominals import EVERYONE, NOBODY, Subject, enumeration, next_subject, other_than, pick, someone
+from .situations import WAYS, circumstance, duty, in_state, outing, reaction
+from .statements import does, does_and_does, has, in_mode, plans, statement
+from .text import Expression, Part, comma, join
+
+BECAUSE = Expression("because", "porque")
+WHEN = Expression("when", "cuando")
+IF = Expression("if", "si")
+THAT = Expression("that", "que")
+BUT = Expression("but", "pero")
+AND = Expression("and", "y")
+SO = Expression("so", "así que", "0-0 0-1")
+WHILE = Expression("while", "mientras")
+BEFORE = Expression("before", "antes de", "0-0 0-1")
+AFTER = Expression("after", "después de", "0-0 0-1")
+AT_HOME = (
+    deeds.cook, deeds.read, deeds.watch, deeds.listen, deeds.clean, deeds.study, deeds.play_music, deeds.write,
+    deeds.have_drink,
+)  # fmt: skip
+WANT, HAVE_TO = 0.6, 0.3
+"""Kinds of `plans`."""
+
+
+def because(rng: Random, subject: Subject) -> Part:
+    """Say why: I am eating bread because I am hungry; she can't go because she has to study."""
+    kind = rng.random()
+    mode = pick(rng, ("present", "will", "going", "progressive"))
+    after = subject.again()
+    if kind < 0.35:
+        why, state = circumstance(rng, after)
+        what = does(rng, subject, mode, maker=reaction(rng, state), timed=0, negative=False)
+    elif kind < 0.6:
+        what = does(rng, subject, "can", maker=leisure, timed=0.2, negative=True)
+        if subject is EVERYONE or rng.random() < 0.5:
+            why = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
+        else:
+            why = in_state(rng, after, pick(rng, WAYS))
+    elif kind < 0.8:
+        goal, _ = outing(rng, subject)
+        what = clause(subject, goal, mode)
+        _, why = goal, plans(rng, after, negative=False, kind=pick(rng, (HAVE_TO, WANT)))
+    else:
+        what = does(rng, subject, pick(rng, ("present", "will", "going")), maker=leisure, timed=0.1, negative=False)
+        why = likes(rng, after, length=pick(rng, (1, 1, 2)), negative=False)
+    return join(what, BECAUSE.say(), why)
+
+
+def habit(rng: Random, subject: Subject) -> Part:
+    """Say what one does when: when I am thirsty, I drink water."""
+    link = WHEN if rng.random() < 0.6 else IF
+    condition, state = circumstance(rng, subject)
+    result = does(rng, subject.again(), "present", maker=reaction(rng, state), timed=0, negative=False)
+    if subject.members or rng.random() < 0.5:
+        return join(comma(join(link.say(), condition)), result)
+    return join(result, link.say(), condition)
+
+
+def if_then(rng: Random, subject: Subject) -> Part:
+    """Say what will be: if it is cold tomorrow, I will stay at home."""
+    condition, state = circumstance(rng, subject)
+    mode = "will" if rng.random() < 0.7 else "can"
+    result = does(rng, subject.again(), mode, maker=reaction(rng, state), timed=0, negative=False)
+    return join(comma(join(IF.say(), condition)), result)
+
+
+def once(rng: Random, subject: Subject) -> Part:
+    """Say what one did when: when Ana arrived at the station, she called her brother."""
+    first = does(rng, subject, "past", maker=pick(rng, (deeds.arrive, deeds.arrive, deeds.get_up)), timed=0, negative=False)
+    second = does(rng, subject.again(), "past", maker=choice, timed=0, negative=False)
+    return join(comma(join(WHEN.say(), first)), second)
+
+
+def that(rng: Random, subject: Subject) -> Part:
+    """Report: I think that, she says that, I know that."""
+    verb = pick(rng, (verbs.THINK, verbs.KNOW, verbs.SAY))
+    inner = subject.again() if verb is verbs.SAY and rng.random() < 0.4 else other_than(rng, subject)
+    kind = rng.random()
+    if kind < 0.25:
+        said = thing_is(rng)
+    elif kind < 0.5:
+        said = is_(rng, inner)
+    else:
+        said = likes(rng, inner) if kind < 0.65 else does(rng, inner) if kind < 0.85 else has(rng, inner)
+    negative = rng.random() < 0.1 and verb is verbs.SAY and subject is not EVERYONE
+    return join(clause(subject, Predicate(verb, THAT.say()), "present", negative=negative), said)
+
+
+def before_after(rng: Random, subject: Subject) -> Part:
+    """Say what comes first: I drink milk before going to bed."""
+    before = rng.random() < 0.5
+    maker = pick(rng, (deeds.go_to_bed, deeds.eat, deeds.cook) if before else (deeds.get_up, deeds.eat, deeds.work))
+    link = (BEFORE if before else AFTER).say()
+    other = (maker if rng.random() < 0.5 else leisure)(rng, subject)
+    mode = pick(rng, ("present", "past", "will"))
+    first = in_mode(rng, subject, mode, choice)
+    while first.verb is other.verb:
+        first = in_mode(rng, subject, mode, choice)
+    limit = join(link, deed(other, subject.person, "ing"))
+    if rng.random() < 0.35:
+        return join(comma(limit), clause(subject, first, mode))
+    return join(clause(subject, first, mode), limit)
+
+
+def while_(rng: Random, subject: Subject) -> Part:
+    """Say what goes on at once: I cook while Ana reads a book."""
+    mode = "present" if rng.random() < 0.4 else "progressive"
+    first, second = pick(rng, AT_HOME), pick(rng, AT_HOME)
+    other = other_than(rng, subject)
+    return join(
+        does(rng, subject, mode, maker=first, timed=0, negative=False),
+        WHILE.say(),
+        does(rng, other, mode, maker=second, timed=0, negative=False),
+    )
+
+
+def but(rng: Random, subject: Subject) -> Part:
+    """Say what goes against it: I want to swim, but I have to study; I like tea, but Ana likes coffee."""
+    kind = rng.random()
+    after = subject.again()
+    if kind < 0.35:
+        first = plans(rng, subject, maker=leisure, negative=False, kind=pick(rng, (0.1, WANT)))
+        chance = rng.random()
+        if chance < 0.5:
+            second = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
+        else:
+            second = in_state(rng, after, pick(rng, WAYS))
+    elif kind < 0.6:
+        first = likes(rng, subject, length=pick(rng, (1, 1, 2)), negative=False)
+        second = likes(rng, after, length=pick(rng, (1, 1, 2)), negative=True)
+    elif kind < 0.8:
+        first = likes(rng, subject, length=pick(rng, (1, 1, 2)), negative=False)
+        second = likes(rng, other_than(rng, subject))
+    else:
+        first = in_state(rng, subject, pick(rng, (*WAYS, "sleepy", "hungry")))
+        second = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
+    return join(comma(first), BUT.say(), second)
+
+
+def so(rng: Random, subject: Subject) -> Part:
+    """Say what follows: I am hungry, so I am going to eat."""
+    first, state = circumstance(rng, subject)
+    maker = reaction(rng, state)
+    if rng.random() < 0.5:
+        second = plans(rng, subject.again(), maker=maker, negative=False, kind=pick(rng, (0.1, WANT)))
+    else:
+        second = does(rng, subject.again(), pick(rng, ("will", "going")), maker=maker, timed=0.1, negative=False)
+    return join(comma(first), SO.say(), second)
+
+
+def both(rng: Random, subject: Subject) -> Part:
+    """Say two things of a kind with and: I like tea and Ana likes coffee."""
+    other = other_than(rng, subject)
+    kind = rng.random()
+    if kind < 0.3:
+        first, second = likes(rng, subject, negative=False), likes(rng, other, negative=False)
+    elif kind < 0.5:
+        first, second = is_(rng, subject), is_(rng, other)
+    elif kind < 0.65:
+        first, second = has(rng, subject), has(rng, other)
+    else:
+        mode = pick(rng, ("present", "past", "will", "going"))
+        first, second = does(rng, subject, mode, timed=0.1), does(rng, other, mode, timed=0.1)
+    return join(first, AND.say(), second)
+
+
+def on_purpose(rng: Random, subject: Subject) -> Part:
+    """Say what for: I go to the library to read a book."""
+    going, purpose = outing(rng, subject)
+    part = clause(subject, going, pick(rng, ("present", "past", "will", "going", "progressive")))
+    return join(part, purpose)
+
+
+def shopping(rng: Random, subject: Subject, count: int) -> Part:
+    """Give a list of things to buy or need."""
+    items: list[Part] = []
+    heads: set[str] = set()
+    while len(items) < count:
+        kind = rng.random()
+        item = deeds.food(rng) if kind < 0.5 else deeds.drink(rng) if kind < 0.65 else deeds.thing(
+            rng, words.THINGS, words.THING_ADJECTIVES, owned=False
+        )
+        if item.english[-1].text not in heads:
+            heads.add(item.english[-1].text)
+            items.append(item)
+    mode = pick(rng, ("past", "will", "going", "present"))
+    return clause(subject, Predicate(verbs.NEED if mode == "present" else verbs.BUY, enumeration(items)), mode)
+
+
+def week(rng: Random, subject: Subject, days: int) -> Part:
+    """Tell what one does day by day: on Monday I ..., on Tuesday ..., and on Sunday ..."""
+    mode = pick(rng, ("past", "will", "going", "present"))
+    names = when_where.ON_DAYS if mode == "present" else when_where.ON_DAY
+    first = int(rng.random() * (8 - days))
+    done: set[verbs.Verb] = set()
+    parts: list[Part] = []
+    while len(parts) < days:
+        doing = choice(rng, subject)
+        if doing.verb in done:
+            continue
+        done.add(doing.verb)
+        day = names[first + len(parts)].say()
+        part = clause(subject.again() if parts else subject, doing, mode, opener=day)
+        parts.append(join(AND.say(), part) if parts and len(parts) == days - 1 else part)
+    return join(*[comma(part) for part in parts[:-1]], parts[-1])
+
+
+COMPOUNDS = (because, because, habit, if_then, once, that, that, before_after, while_, but, but, so, both, both, on_purpose)
+
+
+def speaker(rng: Random) -> Subject:
+    """Return someone who can be taken up again: not `nobody`."""
+    subject = someone(rng)
+    return subject if subject is not NOBODY else EVERYONE
+
+
+def compound(rng: Random, subject: Subject) -> Part:
+    """Return a sentence of two clauses."""
+    return pick(rng, COMPOUNDS)(rng, subject)
+
+
+def long(rng: Random, aim: int) -> Part:
+    """Return a statement about `aim` English words long."""
+    subject = speaker(rng)
+    kind = rng.random()
+    if kind < 0.2 and aim < 36:
+        return likes(rng, subject, length=max(2, aim // 3), negative=False)
+    if kind < 0.28 and aim < 40:
+        return shopping(rng, subject, max(2, (aim - 2) // 3))
+    if kind < 0.42 and 12 < aim < 60:
+        return week(rng, subject, min(7, max(2, aim // 7)))
+    part = compound(rng, subject)
+    while len(part.english) < aim - 5:
+        subject = next_subject(rng, subject)
+        left = aim - len(part.english)
+        more = compound(rng, subject) if left > 12 else statement(rng, subject) if left > 7 else likes(rng, subject)
+        part = join(comma(part), AND.say(), more)
+    return part
+
+
+__all__ = ["compound", "does_and_does", "long", "speaker"]

@@ -1,0 +1,137 @@
+"""What people do, want and have, in one clause."""
+
+from __future__ import annotations
+
+from random import Random
+
+from . import adverbials as when_where
+from . import verbs
+from .being import is_
+from .clauses import Predicate, clause, continued, deed, felt
+from .deeds import Make, action, choice, lasting
+from .likes import hurts, likes
+from .nominals import EVERYONE, NOBODY, Subject, pick, weighted
+from .text import English, Part, Spanish, join, word
+
+MODES = ((0.4, "present"), (0.26, "past"), (0.12, "will"), (0.1, "going"), (0.06, "progressive"), (0.06, "can"))
+POINTS = frozenset((verbs.ARRIVE, verbs.SEE, verbs.GET_UP, verbs.GO_TO_BED))  # not in progress, their hour is said
+FRONTED = ("present", "past", "will", "going")
+
+
+def does(
+    rng: Random,
+    subject: Subject,
+    mode: str = "",
+    *,
+    maker: Make = action,
+    timed: float = 0.35,
+    negative: bool | None = None,
+) -> Part:
+    """Say what someone does: I always eat bread, Ana will go to the beach tomorrow.
+
+    Args:
+        rng: the source of chance.
+        subject: who.
+        mode: as in `clause`; left to chance if empty.
+        maker: what kind of deed.
+        timed: how often it is said when.
+        negative: whether it is denied; None leaves it to chance.
+    """
+    mode = mode or weighted(rng, MODES)
+    if negative is None:
+        negative = rng.random() < 0.13 and mode != "progressive"
+    negative = negative and subject not in (EVERYONE, NOBODY)
+    time = when_where.when(rng, mode) if rng.random() < timed else None
+    predicate = in_mode(rng, subject, mode, maker, told=time is not None)
+    if time is None or predicate.verb in POINTS:
+        often = None
+        if mode == "present" and not negative and subject is not NOBODY and rng.random() < 0.18:
+            often = pick(rng, when_where.FREQUENCY)
+        return clause(subject, predicate, mode, negative=negative, adverb=often)
+    if rng.random() < 0.25 and mode in FRONTED:
+        return clause(subject, predicate, mode, negative=negative, opener=time)
+    return join(clause(subject, predicate, mode, negative=negative), time)
+
+
+def in_mode(rng: Random, subject: Subject, mode: str, maker: Make = action, *, told: bool = False) -> Predicate:
+    """Return a deed that can be said in a mode.
+
+    English does not tell `I read` (leo) from `I read` (leí), so it is past only where a time tells.
+    """
+    while True:
+        predicate = maker(rng, subject)
+        unclear = predicate.verb is verbs.READ and mode == "past" and not told
+        lasts = predicate.verb not in POINTS and not predicate.clitic
+        if not unclear and (lasts or mode != "progressive"):
+            return predicate
+
+
+def does_and_does(rng: Random, subject: Subject, mode: str = "") -> Part:
+    """Say two things of one subject: I get up early and drink coffee."""
+    mode = mode or pick(rng, ("present", "past", "past", "will", "going"))
+    first = in_mode(rng, subject, mode)
+    second = in_mode(rng, subject, mode)
+    while second.verb is first.verb:
+        second = in_mode(rng, subject, mode)
+    return join(clause(subject, first, mode), word("and", "y"), continued(subject, second, mode))
+
+
+def has(rng: Random, subject: Subject) -> Part:
+    """Say what someone has, needs, loves, or where they live."""
+    predicate = lasting(rng, subject)
+    mode = "present" if rng.random() < 0.75 or predicate.verb is verbs.LOVE_PERSON else "past"
+    return clause(subject, predicate, mode, negative=rng.random() < 0.13 and subject not in (EVERYONE, NOBODY))
+
+
+def plans(rng: Random, subject: Subject, *, maker: Make = choice, negative: bool | None = None, kind: float = -1) -> Part:
+    """Say what someone wants, has, needs or would like to do.
+
+    Args:
+        rng: the source of chance.
+        subject: who.
+        maker: what kind of deed.
+        negative: whether it is denied; None leaves it to chance.
+        kind: which verb: below 0.18 would like, below 0.5 have to, then want, need, prefer; by chance if negative.
+    """
+    predicate = maker(rng, subject)
+    negative = (rng.random() < 0.15 if negative is None else negative) and subject not in (EVERYONE, NOBODY)
+    kind = rng.random() if kind < 0 else kind
+    if kind < 0.18:
+        return felt(subject, verbs.LIKE, deed(predicate, subject.person, "to"), plural=False, mode="would")
+    modes = ("present", "present", "present", "past")
+    if kind < 0.5:
+        verb, complement = verbs.HAVE_TO, obliged(predicate, subject)
+    else:
+        verb = verbs.WANT if kind < 0.8 else verbs.NEED if kind < 0.9 else verbs.PREFER
+        complement = deed(predicate, subject.person, "to")
+        modes = modes[:3] if verb is verbs.PREFER else modes
+    mode = pick(rng, modes)
+    part = clause(subject, Predicate(verb, complement), mode, negative=negative)
+    if rng.random() < 0.2 and mode == "present":
+        return join(part, pick(rng, when_where.TIMES["will"][:4]).say())
+    return part
+
+
+def obliged(predicate: Predicate, subject: Subject) -> Part:
+    """Return what follows `have`: to eat bread, que comer pan."""
+    to = English("to")
+    doing = deed(predicate, subject.person, "base")
+    return Part([to, *doing.english], [Spanish("que", to), *doing.spanish])
+
+
+def statement(rng: Random, subject: Subject) -> Part:
+    """Say anything of a person, in one clause."""
+    kind = rng.random()
+    if kind < 0.36:
+        return does(rng, subject)
+    if kind < 0.62:
+        return likes(rng, subject, length=pick(rng, (1, 1, 1, 1, 2, 2, 2, 3)))
+    if kind < 0.74:
+        return is_(rng, subject)
+    if kind < 0.84:
+        return plans(rng, subject)
+    if kind < 0.93:
+        return has(rng, subject)
+    if kind < 0.97 or subject.members or subject.person > 2:
+        return does_and_does(rng, subject)
+    return hurts(rng, subject)

@@ -1,0 +1,39 @@
+"""Lines of several sentences, split so that each can be translated by itself; the rules are those of `sentencex`."""
+
+from __future__ import annotations
+
+import re
+
+import sentencex
+
+
+def split_sentences(text: str, language: str | None = None) -> list[tuple[str, str]]:
+    """Return the sentences of a text, each with the white space that follows it; joined, they are the text again.
+
+    Args:
+        text: any text. White space at its beginning stays with the first sentence; a blank text is one empty sentence.
+        language: a code such as `en` or `pt-BR`, for its abbreviations; English ones if it is unknown or not given.
+    """
+    sentences, start = [], 0
+    for end in [*_boundaries(text, language), len(text)]:
+        sentence = text[start:end].rstrip()
+        sentences.append((sentence, text[start + len(sentence) : end]))
+        start = end
+    return sentences
+
+
+def _boundaries(text: str, language: str | None) -> list[int]:
+    """Return where sentences after the first begin."""
+    # sentencex counts bytes and panics at some white space that takes more than one; half surrogates it can't take.
+    # Exchanging one character for one keeps the places.
+    plain = re.sub(r"[^\S\n]", " ", text).encode("utf-8", "replace").decode("utf-8")
+    code = (language or "en").replace("_", "-").split("-")[0].lower()
+    boundaries, end = [], 0
+    for piece in sentencex.segment(code, plain):
+        end += len(piece)
+        if end == len(plain) or plain[end].isspace() or plain[:end].isspace():
+            continue
+        # "Node.JS", "file.TXT": only the full stops of other scripts end a sentence without a space after them.
+        if plain[end - 1].isspace() or not plain[end - 1].isascii():
+            boundaries.append(end)
+    return boundaries

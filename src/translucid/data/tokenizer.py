@@ -1,0 +1,282 @@
+"""Text to subword ids and back: SentencePiece (Kudo and Richardson 2018), one model for both languages or one each.
+
+Four ids are the same everywhere: padding 0, unknown 1, start 2, end 3. No text yields padding, start or end: `<s>` in a
+sentence is three ordinary characters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+import sentencepiece
+from pydantic import BaseModel, ConfigDict, Field
+
+from translucid.data.corpus import Pair
+from translucid.errors import UserError
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+
+SPACE = "▁"
+"""What SentencePiece writes for a space: a piece that begins with it begins a word."""
+
+# Sums of floats depend on the number of threads: a fixed number gives every machine the same unigram model.
+_LEARNING_THREADS = 8
+_QUIET = 3
+_SAMPLING = Lock()
+
+
+class TokenizerOptions(BaseModel):
+    """How text becomes pieces of words."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    kind: Literal["bpe", "unigram"] = "bpe"
+    """Byte-pair encoding (Sennrich et al. 2016) or a unigram language model over pieces (Kudo 2018)."""
+    vocabulary: int = Field(8000, ge=5)
+    """Pieces in the vocabulary, four special ones included; for each language unless `joint`."""
+    joint: bool = True
+    """One model and vocabulary for both languages, or one each."""
+    coverage: float = Field(1.0, ge=0.98, le=1)
+    """Share of the text's characters that get a piece, the rarest become unknown; 0.9995 for Chinese or Japanese."""
+    normalisation: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
+    """What is done to characters first: Unicode NFKC; `nmt` cleans up spaces and control characters, `cf` lower-cases."""
+    sample: int = Field(1_000_000, ge=1)
+    """Learn from at most this many pairs, drawn at random from the training data: more take memory and change little."""
+
+
+class Tokenizer:
+    """A pair of SentencePiece models, which are one and the same when `joint`."""
+
+    joint: bool
+    """Whether both languages share one model."""
+    source_size: int
+    """Pieces in the source vocabulary."""
+    target_size: int
+    """Pieces in the target vocabulary."""
+
+    def __init__(self, source: bytes, target: bytes | None = None) -> None:
+        """Wrap serialised SentencePiece models; without `target`, `source` serves both languages.
+
+        Raises:
+            ValueError: these are not SentencePiece models, or not with our special ids.
+        """
+        self.joint = target is None
+        self._models = {"tokenizer": source} if target is None else {"source": source, "target": target}
+        self._source = _processor(source)
+        self._target = self._source if target is None else _processor(target)
+        self.source_size: int = self._source.get_piece_size()
+        self.target_size: int = self._target.get_piece_size()
+
+    @classmethod
+    def learn(cls, pairs: Iterable[Pair], options: TokenizerOptions, *, seed: int) -> Tokenizer:
+        """Learn the vocabulary from sentence pairs; the same pairs, options and seed give the same model.
+
+        Raises:
+            UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
+        """
+        drawn = _draw(pairs, options.sample, seed)
+        if options.joint:
+            return cls(_learn((text for pair in drawn for text in pair), options, "the training text"))
+        source = _learn((pair.source for pair in drawn), options, "the source text")
+        return cls(source, _learn((pair.target for pair in drawn), options, "the target text"))
+
+    @classmethod
+    def load(cls, folder: Path) -> Tokenizer:
+        """Read `tokenizer.model`, or `source.model` and `target.model`, which are SentencePiece files.
+
+        Raises:
+            UserError: a file is missing, damaged, or a SentencePiece model with other special ids.
+        """
+        names = ["tokenizer.model"] if (folder / "tokenizer.model").exists() else ["source.model", "target.model"]
+        models = []
+        for name in names:
+            file = folder / name
+            try:
+                models.append(file.read_bytes())
+                _processor(models[-1])
+            except FileNotFoundError as error:
+                wanted = "neither tokenizer.model nor source.model and target.model"
+                raise UserError(f"has no tokenizer: {wanted}", file=folder, fix="Is this a run folder?") from error
+            except OSError as error:
+                raise UserError(f"can't be read ({error.strerror})", file=file) from error
+            except ValueError as error:
+                raise UserError(str(error), file=file, fix="Take it from a backup, or train again.") from error
+        return cls(*models)
+
+    def save(self, folder: Path) -> None:
+        """Write the files that `load` reads, atomically.
+
+        Raises:
+            UserError: the disk is full, or the folder can't be written to.
+        """
+        for name, content in self._models.items():
+            _write(folder / f"{name}.model", content)
+        for name in {"tokenizer", "source", "target"} - set(self._models):
+            (folder / f"{name}.model").unlink(missing_ok=True)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the models, by which a network can tell the tokenizer it was trained with."""
+        return hashlib.sha256(b"".join(self._models.values())).hexdigest()
+
+    def encode_source(self, texts: list[str], *, dropout: float = 0.0, seed: int | None = None) -> list[list[int]]:
+        """Return the source ids of each text, without the end token.
+
+        Args:
+            texts: any text; `▁`, SentencePiece's own sign for a space, is read as `_`.
+            dropout: how much to vary the segmentation, from 0 (always the best one) to less than 1. With BPE it is the
+                probability of leaving out a merge (BPE-dropout, arXiv 1910.13267). A unigram model draws from its
+                distribution over segmentations (arXiv 1804.10959), flattened so that about as many pieces come out.
+            seed: decides the segmentations, whatever was drawn before; needed with dropout.
+        """
+        return _encode(self._source, texts, dropout, seed, side=0)
+
+    def encode_target(self, texts: list[str], *, dropout: float = 0.0, seed: int | None = None) -> list[list[int]]:
+        """Return the target ids of each text, without the end token; see `encode_source`."""
+        return _encode(self._target, texts, dropout, seed, side=1)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of target ids; padding, start and end tokens are passed over, an unknown piece is `⁇`."""
+        text: str = self._target.decode([int(i) for i in ids])
+        return text
+
+    def source_pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the pieces of source ids as they are written in the vocabulary, `▁` for a space."""
+        return [self._source.id_to_piece(int(i)) for i in ids]
+
+    def target_pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the pieces of target ids as they are written in the vocabulary, `▁` for a space."""
+        return [self._target.id_to_piece(int(i)) for i in ids]
+
+    def target_word_starts(self) -> list[bool]:
+        """Return for each target id whether its piece begins a word."""
+        return [self._target.id_to_piece(i).startswith(SPACE) for i in range(self.target_size)]
+
+
+def _plain(text: str) -> str:
+    """Return text that SentencePiece takes: no sign of its own, no lone surrogates (a JSON file may hold some)."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace(SPACE, "_")
+
+
+def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model) if model else None
+    except RuntimeError:
+        processor = None
+    if processor is None:
+        raise ValueError("is not a SentencePiece model, or is damaged")
+    ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+    if ids != (PAD, UNK, BOS, EOS):
+        wanted = f"{PAD}, {UNK}, {BOS} and {EOS}"
+        raise ValueError(f"has the ids {ids} for padding, unknown, start and end, which must be {wanted}")
+    return processor
+
+
+def _draw(pairs: Iterable[Pair], most: int, seed: int) -> list[Pair]:
+    """Return all pairs, or `most` of them drawn uniformly from a stream (reservoir sampling, Vitter 1985)."""
+    drawn: list[Pair] = []
+    generator = random.Random(seed)
+    for seen, pair in enumerate(pairs):
+        if seen < most:
+            drawn.append(pair)
+        elif (place := generator.randrange(seen + 1)) < most:
+            drawn[place] = pair
+    return drawn
+
+
+def _learn(texts: Iterator[str], options: TokenizerOptions, where: str) -> bytes:
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(_plain(text) for text in texts),
+            model_writer=model,
+            model_type=options.kind,
+            vocab_size=options.vocabulary,
+            character_coverage=options.coverage,
+            normalization_rule_name=options.normalisation,
+            pad_id=PAD,
+            unk_id=UNK,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_surface="⁇",
+            max_sentence_length=1 << 16,
+            num_threads=_LEARNING_THREADS,
+            minloglevel=_QUIET,
+        )
+    except RuntimeError as error:
+        raise _explained(str(error), options.vocabulary, where) from error
+    return model.getvalue()
+
+
+def _explained(message: str, vocabulary: int, where: str) -> Exception:
+    """Return what SentencePiece's message means for the user."""
+    if "sentences_.empty()" in message:
+        return UserError(f"there is nothing to learn a vocabulary from: {where} is empty", fix="Check data.train.")
+    if found := re.search(r"too high.*<= (\d+)", message):
+        what, fix = "larger than {} supports, at most {}", f"Set data.tokenizer.vocabulary={found[1]} or less."
+    elif found := re.search(r"smaller than required_chars.*vs (\d+)", message):
+        what = "smaller than {} needs for its single characters, at least {}"
+        fix = f"Set data.tokenizer.vocabulary={found[1]} or more, or a lower data.tokenizer.coverage."
+    else:
+        return RuntimeError(f"SentencePiece failed: {message}")
+    return UserError(f"a vocabulary of {vocabulary} is {what.format(where, found[1])}", fix=fix)
+
+
+def _encode(
+    processor: sentencepiece.SentencePieceProcessor, texts: list[str], dropout: float, seed: int | None, side: int
+) -> list[list[int]]:
+    texts = [_plain(text) for text in texts]
+    if not dropout:
+        # Threads cost more than they bring for a few texts.
+        best: list[list[int]] = processor.encode(texts, num_threads=-1 if len(texts) > 200 else 1)
+        return best
+    if seed is None or not 0 < dropout < 1:
+        raise ValueError(f"dropout must be at least 0 and less than 1 and needs a seed, not {dropout} and {seed}")
+    # Of a BPE model, SentencePiece takes alpha as the probability of leaving out a merge. For unigram models the factor
+    # is fitted on Tatoeba to the number of pieces that BPE-dropout gives: 1.3 times as many as without at 0.1.
+    alpha = dropout if _is_bpe(processor) else -0.2 * math.log10(dropout)
+    return _sampled(processor, texts, alpha, random.Random(2 * seed + side).getrandbits(31))
+
+
+def _sampled(
+    processor: sentencepiece.SentencePieceProcessor, texts: list[str], alpha: float, seed: int
+) -> list[list[int]]:
+    """Sample one segmentation a text.
+
+    SentencePiece has one random generator a thread, seeded when the thread first samples: a new thread is the only way
+    to a stream that does not depend on what was drawn before.
+    """
+    with _SAMPLING, ThreadPoolExecutor(max_workers=1) as new_thread:
+        sentencepiece.set_random_generator_seed(seed)
+        sampled = new_thread.submit(
+            processor.encode, texts, enable_sampling=True, alpha=alpha, nbest_size=-1, num_threads=1
+        )
+        return sampled.result()  # type: ignore[no-any-return]
+
+
+def _is_bpe(processor: sentencepiece.SentencePieceProcessor) -> bool:
+    # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
+    return bool(processor.get_score(EOS + 1) == 0)
+
+
+def _write(file: Path, content: bytes) -> None:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, file)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UserError(f"can't be written ({error.strerror})", file=file, fix="Free some space.") from error

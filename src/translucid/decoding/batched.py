@@ -1,0 +1,84 @@
+"""Any number of sentences through `search`, in batches of like length, results in the order given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.search import search
+from translucid.models.protocol import SequenceModel
+
+
+def decode_sentences(
+    model: SequenceModel,
+    sentences: Sequence[list[int]],
+    options: DecodingOptions,
+    *,
+    word_starts: Tensor | None = None,
+    batch_tokens: int = 8192,
+    device: torch.device | str | None = None,
+    on_batch: Callable[[int], None] | None = None,
+) -> list[list[Hypothesis]]:
+    """Find outputs for sentences of any lengths. An empty one gives the empty output without asking the model.
+
+    Args:
+        model: any; it is put into evaluation mode meanwhile.
+        sentences: source ids, each ending in the end token, none longer than `model.max_length`.
+        options: how to search.
+        word_starts: [V] boolean, True where a piece begins a word; see `search`.
+        batch_tokens: source tokens in a batch, padding included, times hypotheses for each sentence. At least one
+            sentence is in every batch.
+        device: where the model is; that of its parameters if not given.
+        on_batch: called after each batch with the number of sentences done in it.
+
+    Returns:
+        What `search` returns for each sentence, in the order given.
+
+    Raises:
+        ValueError: a sentence does not end in the end token.
+        UserError: the model's output is not a number.
+    """
+    for i, sentence in enumerate(sentences):
+        if not sentence or sentence[-1] != model.eos:
+            raise ValueError(f"sentence {i} does not end in the end token {model.eos}: {sentence[-3:]}")
+    if device is None:
+        device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    results = [[empty_hypothesis()] for _ in sentences]
+    order = sorted((i for i, sentence in enumerate(sentences) if len(sentence) > 1), key=lambda i: -len(sentences[i]))
+    if on_batch and len(order) < len(sentences):
+        on_batch(len(sentences) - len(order))
+    rows = options.nbest if options.sample else options.beam
+    was_training = model.training
+    if was_training:
+        model.eval()
+    try:
+        for batch in batches(order, [len(sentence) for sentence in sentences], batch_tokens // rows):
+            source = padded([sentences[i] for i in batch], model.pad).to(device)
+            found = search(model, source, options, word_starts, batch)
+            for i, hypotheses in zip(batch, found, strict=True):
+                results[i] = hypotheses
+            if on_batch:
+                on_batch(len(batch))
+    finally:
+        if was_training:
+            model.train()
+    return results
+
+
+def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Cut `order`, sentence numbers with the longest first, into batches of at most so many tokens with padding."""
+    start = 0
+    while start < len(order):
+        size = max(1, tokens // lengths[order[start]])
+        yield list(order[start : start + size])
+        start += size
+
+
+def padded(sentences: Sequence[list[int]], pad: int) -> Tensor:
+    """Return ids [B, S], padded on the right."""
+    longest = max(map(len, sentences))
+    return torch.tensor([sentence + [pad] * (longest - len(sentence)) for sentence in sentences])

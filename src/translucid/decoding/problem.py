@@ -1,0 +1,85 @@
+"""What every search is given: sentences that the model has read, limits, penalties and rules; and the one step.
+
+N rows are hypotheses in the making, one or more for each of the B sentences. All rows have the same number of tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.rules import Rule
+from translucid.errors import UserError
+from translucid.models.protocol import Memory, SequenceModel, State
+
+
+@dataclass(frozen=True)
+class Problem:
+    """B sentences to be put into other words."""
+
+    model: SequenceModel
+    memory: Memory
+    """What the model has read."""
+    limits: Tensor
+    """[B] the most tokens that each output may have, end token not counted."""
+    penalties: Tensor
+    """[longest limit + 2] float32, by length (end token counted) what a log-probability is divided by."""
+    rules: Sequence[Rule]
+    """What may not be said."""
+
+    def predict(self, tokens: Tensor, state: State, history: Tensor, sentence: Tensor) -> tuple[Tensor, State]:
+        """Feed one token a row and return what may come next.
+
+        Args:
+            tokens: [N] the last token of each row.
+            state: the model's state before it.
+            history: [N, t] all tokens so far, without the start token.
+            sentence: [N] the sentence that each row belongs to.
+
+        Returns:
+            log-probabilities [N, V] in float32, the model's own (what is forbidden is -inf, the rest is not
+            rescaled), and the state that has seen the token. A row at its limit, or one to which the rules leave
+            nothing, has only the end token.
+
+        Raises:
+            UserError: the model's output is not a number.
+        """
+        logits, state = self.model.step(tokens, state)
+        log_probs = logits.float().log_softmax(-1)
+        end = log_probs[:, self.model.eos].clone()
+        for rule in self.rules:
+            rule(history, log_probs)
+        best = log_probs.amax(-1)
+        stop = (best == -torch.inf) | (self.limits[sentence] <= history.size(1))
+        (rows,) = stop.nonzero(as_tuple=True)
+        log_probs[rows] = -torch.inf
+        log_probs[rows, self.model.eos] = end[rows]
+        if not torch.where(stop, end, best).isfinite().all():  # one NaN among the logits makes a whole row NaN
+            raise UserError(
+                "the model's predictions are not numbers (NaN or infinite)",
+                fix="Its weights are damaged or its training has diverged; use an earlier checkpoint.",
+            )
+        return log_probs, state
+
+
+def length_limits(memory: Memory, options: DecodingOptions, max_length: int | None) -> Tensor:
+    """Return the most tokens [B] that the output of each sentence may have, end token not counted.
+
+    It depends on the sentence's own length, never on the others in the batch. `max_length` is the model's limit, for
+    the start token and the output together.
+    """
+    source = (memory.mask.sum(1) - 1).clamp(min=0)  # without the end token
+    limits = (source * options.max_length_ratio).floor().long() + options.max_length_extra
+    return limits if max_length is None else limits.clamp(max=max_length - 1)
+
+
+def length_penalties(longest: int, alpha: float, device: torch.device) -> Tensor:
+    """Return lp(Y) = ((5 + |Y|) / 6)^alpha for |Y| = 0 .. longest (Wu et al. 2016, arXiv 1609.08144, equation 14).
+
+    |Y| counts the end token. Log-probabilities are divided by it: alpha 0 changes nothing.
+    """
+    return ((5 + torch.arange(longest + 1, dtype=torch.float64)) / 6).pow(alpha).float().to(device)

@@ -1,0 +1,107 @@
+"""What an output may not say: small rules handed to every search.
+
+A rule is called once a step as rule(history [N, t], log_probs [N, V]) and writes -inf over the tokens that may not
+come next. `history` holds the tokens of each row so far, without the start token. Rules run on all rows at once.
+
+No rule forbids the end token but `MinLength`; a row left with nothing else may always end (see `problem.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from translucid.decoding.options import DecodingOptions
+
+Rule: TypeAlias = Callable[[Tensor, Tensor], None]
+
+LONGEST_LOOP = 6
+"""Tokens in the longest run that `NoLoops` looks for."""
+
+
+@dataclass(frozen=True)
+class Never:
+    """Tokens that are never produced, such as padding, start and unknown."""
+
+    tokens: Tensor
+    """[n] ids."""
+
+    def __call__(self, history: Tensor, log_probs: Tensor) -> None:
+        """Forbid `tokens` in every row."""
+        log_probs.index_fill_(1, self.tokens, -torch.inf)
+
+
+@dataclass(frozen=True)
+class MinLength:
+    """No end before so many tokens."""
+
+    length: int
+    eos: int
+
+    def __call__(self, history: Tensor, log_probs: Tensor) -> None:
+        """Forbid the end token while the rows are shorter than `length`."""
+        if history.size(1) < self.length:
+            log_probs[:, self.eos] = -torch.inf
+
+
+@dataclass(frozen=True)
+class NoRepeatNgram:
+    """No run of n tokens comes twice."""
+
+    n: int
+
+    def __call__(self, history: Tensor, log_probs: Tensor) -> None:
+        """Forbid each token that has already followed the last n - 1 tokens."""
+        if history.size(1) < self.n:
+            return
+        ngrams = history.unfold(1, self.n, 1)  # [N, t - n + 1, n]
+        last = history[:, history.size(1) - (self.n - 1) :]  # [N, n - 1]
+        row, place = (ngrams[:, :, :-1] == last[:, None]).all(-1).nonzero(as_tuple=True)
+        log_probs[row, ngrams[row, place, -1]] = -torch.inf
+
+
+@dataclass(frozen=True)
+class NoLoops:
+    """The same run of tokens does not stand too often in a row ("the house of the house of the house of ..").
+
+    Only runs in which a word begins count: a number such as 1000000, spelled in pieces, is no loop.
+    """
+
+    times: int
+    word_starts: Tensor
+    """[V] boolean, True where the piece begins a word."""
+
+    def __call__(self, history: Tensor, log_probs: Tensor) -> None:
+        """Forbid the first token of a run of 1 to 6 tokens that has just stood there `times` times."""
+        for n in range(1, min(LONGEST_LOOP, history.size(1) // self.times) + 1):
+            runs = history[:, -n * self.times :].reshape(-1, self.times, n)  # [N, times, n]
+            last = runs[:, -1]
+            loops = (runs == last[:, None]).flatten(1).all(1) & self.word_starts[last].any(1)
+            (row,) = loops.nonzero(as_tuple=True)
+            log_probs[row, last[row, 0]] = -torch.inf
+
+
+def rules_for(
+    options: DecodingOptions, never: Sequence[int], eos: int, word_starts: Tensor | None, device: torch.device
+) -> list[Rule]:
+    """Return the rules that `options` ask for.
+
+    Args:
+        options: all about the search.
+        never: ids of tokens that are never produced.
+        eos: id of the end token.
+        word_starts: [V] boolean, True where a piece begins a word; without it, loops are not looked for.
+        device: where the search runs.
+    """
+    rules: list[Rule] = [Never(torch.tensor(sorted(set(never)), device=device))]
+    if options.min_length:
+        rules.append(MinLength(options.min_length, eos))
+    if options.no_repeat_ngram:
+        rules.append(NoRepeatNgram(options.no_repeat_ngram))
+    if options.max_loops and word_starts is not None:
+        rules.append(NoLoops(options.max_loops, word_starts.to(device)))
+    return rules

@@ -1,0 +1,64 @@
+"""Sampling: temperature, the k likeliest tokens, the nucleus (Holtzman et al. 2020, arXiv 1904.09751)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from translucid.decoding.finished import Finished
+from translucid.decoding.greedy import token_by_token
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.problem import Problem
+
+
+def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -> Finished:
+    """Draw `options.nbest` outputs for each sentence; equal ones count once.
+
+    The random numbers of a sentence depend on the seed and on its number in `indices` alone, so it gives the same
+    outputs in every batch.
+    """
+    steps = len(problem.penalties)
+    numbers = np.stack(
+        [
+            np.random.default_rng((options.seed, index, draw)).random(steps, dtype=np.float32)
+            for index in indices
+            for draw in range(options.nbest)
+        ]
+    )
+    uniform = torch.from_numpy(numbers).to(problem.limits.device)  # [B * nbest, steps]
+
+    def choose(log_probs: Tensor, draw: Tensor, t: int) -> Tensor:
+        return draw_tokens(log_probs, uniform[draw, t], options)
+
+    return token_by_token(problem, options.nbest, choose)
+
+
+def draw_tokens(log_probs: Tensor, uniform: Tensor, options: DecodingOptions) -> Tensor:
+    """Draw a token [N] of each distribution by its inverse cumulative distribution function.
+
+    First temperature, then the `top_k` likeliest, then of these the fewest that have probability `top_p` together.
+
+    Args:
+        log_probs: [N, V], -inf where forbidden; a row need not sum to 1.
+        uniform: [N] random numbers in [0, 1).
+        options: temperature, top_k and top_p.
+    """
+    tokens = None
+    if options.top_k or options.top_p < 1:
+        log_probs, tokens = log_probs.sort(dim=-1, descending=True, stable=True)
+        if options.top_k:
+            log_probs = log_probs[:, : options.top_k]
+    # The highest becomes 0 before the division, so that no temperature overflows.
+    probs = ((log_probs - log_probs.amax(-1, keepdim=True)) / options.temperature).softmax(-1)
+    if options.top_p < 1:
+        before = probs.cumsum(-1) - probs  # [N, V] what the likelier tokens have together
+        probs = probs.masked_fill(before >= options.top_p, 0)
+    cumulative = probs.cumsum(-1)  # [N, V]
+    place = torch.searchsorted(cumulative, uniform[:, None] * cumulative[:, -1:], right=True)
+    # A float32 product may round up to the total, one past the last token that has any probability.
+    last = (cumulative < cumulative[:, -1:]).sum(-1, keepdim=True)
+    place = torch.minimum(place, last)
+    return (place if tokens is None else tokens.gather(1, place))[:, 0]

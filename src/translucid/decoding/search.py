@@ -1,0 +1,78 @@
+"""The one entrance: greedy search, beam search or sampling, as the options say, over any model of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from translucid.decoding.beam import beam_search
+from translucid.decoding.greedy import greedy_search
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.problem import Problem, length_limits, length_penalties
+from translucid.decoding.rules import rules_for
+from translucid.decoding.sampling import sample
+from translucid.models.protocol import SequenceModel
+
+UNKNOWN = 1
+"""Id of the unknown token in every vocabulary of this package."""
+
+
+@torch.inference_mode()
+def search(
+    model: SequenceModel,
+    source: Tensor,
+    options: DecodingOptions,
+    word_starts: Tensor | None = None,
+    indices: Sequence[int] | None = None,
+    *,
+    never: Sequence[int] = (UNKNOWN,),
+) -> list[list[Hypothesis]]:
+    """Find outputs for a batch of sources. What a source gives does not depend on the others in the batch.
+
+    Args:
+        model: in evaluation mode, or dropout is at work.
+        source: what `model.encode` takes, for translation ids [B, S].
+        options: how to search.
+        word_starts: [V] boolean, True where a piece begins a word; `options.max_loops` needs it and is off without.
+        indices: a number for each source; sampling draws the same for the same number and seed. 0, 1, .. if not given.
+        never: ids that are never produced, besides padding and start.
+
+    Returns:
+        For each source up to `options.nbest` different hypotheses, best first, at least one.
+
+    Raises:
+        UserError: the model's output is not a number.
+    """
+    if not len(source):
+        return []
+    problem = prepare(model, source, options, word_starts, never)
+    if options.sample:
+        finished = sample(problem, options, range(len(source)) if indices is None else indices)
+    elif options.beam == 1:
+        finished = greedy_search(problem)
+    else:
+        finished = beam_search(problem, options.beam, options.nbest)
+    return finished.best(options.nbest)
+
+
+def prepare(
+    model: SequenceModel,
+    source: Tensor,
+    options: DecodingOptions,
+    word_starts: Tensor | None = None,
+    never: Sequence[int] = (UNKNOWN,),
+) -> Problem:
+    """Let the model read the sources, and lay down limits, penalties and rules; arguments as for `search`."""
+    memory = model.encode(source)
+    device = memory.mask.device
+    limits = length_limits(memory, options, model.max_length)
+    return Problem(
+        model=model,
+        memory=memory,
+        limits=limits,
+        penalties=length_penalties(int(limits.max()) + 1, options.length_penalty, device),
+        rules=rules_for(options, [model.pad, model.bos, *never], model.eos, word_starts, device),
+    )

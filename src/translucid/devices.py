@@ -1,0 +1,39 @@
+"""Where to compute: a GPU when there is one, and the settings that make a CPU quick."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+
+import torch
+
+from translucid.errors import UserError
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """Return the device of that name; `auto` is CUDA, else Apple's MPS, else the CPU.
+
+    Raises:
+        UserError: this machine or this build of PyTorch has no such device.
+    """
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
+    if not available.get(name.split(":")[0], False):
+        known = ", ".join(kind for kind, here in available.items() if here)
+        raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {known}.")
+    return torch.device(name)
+
+
+def tune_cpu() -> None:
+    """Keep freed memory for the next step, and take numbers too small to matter as 0.
+
+    glibc gives every large block back to the system when it is freed and asks for it again a moment later: page
+    faults for nothing. Denormal numbers, which Adam's averages of rarely seen words decay into, are slow.
+    """
+    torch.set_flush_denormal(True)
+    if platform.libc_ver()[0] == "glibc":
+        trim_threshold, mmap_threshold = -1, -3
+        libc = ctypes.CDLL(None)
+        libc.mallopt(trim_threshold, 2**31 - 1)
+        libc.mallopt(mmap_threshold, 2**30)

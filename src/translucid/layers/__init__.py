@@ -1,0 +1,1 @@
+"""Building blocks around attention: embeddings, positions, residual connections, feed-forward, dropout."""

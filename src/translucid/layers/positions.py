@@ -1,0 +1,64 @@
+"""Where a token stands: sinusoidal, learned, or no positions (arXiv 1706.03762, section 3.5)."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+def sinusoidal_positions(length: int, width: int, *, first: int = 0) -> Tensor:
+    """Return P [length, D] for the positions first, first + 1, ..; D may be odd.
+
+    P[p, 2i] = sin(p / 10000^(2i/D)), P[p, 2i+1] = cos(p / 10000^(2i/D)), computed in float64 and given in float32.
+    P[p + k] is a linear map of P[p], the same for every p: each (sin, cos) pair is turned by k / 10000^(2i/D).
+    """
+    position = torch.arange(first, first + length, dtype=torch.float64)[:, None]
+    angle = position * torch.exp(torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10000.0) / width))
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width].float()
+
+
+class SinusoidalPositions(nn.Module):
+    """Sinusoids for any length; the table grows when a longer sentence comes."""
+
+    table: Tensor
+
+    def __init__(self, width: int) -> None:
+        """`width`: D."""
+        super().__init__()
+        self.register_buffer("table", sinusoidal_positions(256, width), persistent=False)
+
+    def forward(self, length: int, first: int = 0) -> Tensor:
+        """Return [length, D] for the positions from `first` on."""
+        if first + length > len(self.table):
+            longer = sinusoidal_positions(2 * (first + length), self.table.size(1))
+            self.table = longer.to(self.table)
+        return self.table[first : first + length]
+
+
+class LearnedPositions(nn.Module):
+    """One learned vector for each position up to a maximum."""
+
+    def __init__(self, max_length: int, width: int) -> None:
+        """`max_length`: the number of positions; `width`: D."""
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(max_length, width))
+        # As large as a sinusoid on average, so that neither token nor position drowns the other.
+        nn.init.normal_(self.table, std=math.sqrt(0.5))
+
+    def forward(self, length: int, first: int = 0) -> Tensor:
+        """Return [length, D] for the positions from `first` on.
+
+        Raises:
+            ValueError: that is past the maximum.
+        """
+        if first + length > len(self.table):
+            raise ValueError(f"position {first + length} asked of a model that has learned {len(self.table)} positions")
+        return self.table[first : first + length]
+
+
+class NoPositions(nn.Module):
+    """None at all: the model sees a bag of words."""
+
+    def forward(self, length: int, first: int = 0) -> float:
+        """Return 0, which is added to the embeddings."""
+        return 0.0

@@ -1,0 +1,1 @@
+"""Sequence models that speak one protocol (`protocol.py`)."""

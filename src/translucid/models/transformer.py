@@ -1,0 +1,248 @@
+"""The Transformer of "Attention Is All You Need" (Vaswani et al. 2017, arXiv 1706.03762)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from torch import Tensor, nn
+
+from translucid.attention.masks import padding_mask
+from translucid.attention.multi_head import MultiHeadAttention
+from translucid.layers.embedding import Embedding, token_embedding
+from translucid.layers.feed_forward import FeedForward
+from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
+from translucid.layers.residual import Residual
+from translucid.models.protocol import Maps, Memory, SequenceModel
+
+KeyValue = tuple[Tensor, Tensor]
+
+
+class TransformerOptions(BaseModel):
+    """The shape of a Transformer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    kind: Literal["transformer"] = "transformer"
+    """The family of model."""
+    width: int = Field(256, ge=1, le=16384)
+    """D, the width of embeddings and layers."""
+    heads: int = Field(4, ge=1)
+    """H, attention heads; they divide the width among them."""
+    feed_forward: int = Field(1024, ge=1, le=65536)
+    """F, the inner width of the feed-forward sublayers."""
+    encoder_layers: int = Field(3, ge=1, le=256)
+    """Encoder blocks."""
+    decoder_layers: int = Field(3, ge=1, le=256)
+    """Decoder blocks."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on each sublayer's output and on the sum of embedding and position."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalisation before each sublayer, or after it as in the paper."""
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """How the model knows where a token stands."""
+    max_length: int = Field(1024, ge=2, le=1 << 20)
+    """The number of learned positions; sinusoidal positions have no limit."""
+    share_embeddings: bool = True
+    """Share source and target embeddings; for one joint vocabulary only."""
+    tie_output: bool = True
+    """Share the target embeddings with the output projection."""
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> TransformerOptions:
+        if self.width % self.heads:
+            raise ValueError(f"heads={self.heads} do not divide width={self.width}")
+        return self
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, options: TransformerOptions) -> None:
+        super().__init__()
+        o = options
+        self.self_attention = MultiHeadAttention(o.width, o.heads)
+        self.feed_forward = FeedForward(o.width, o.feed_forward)
+        self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
+
+    def forward(self, x: Tensor, mask: Tensor, maps: Maps | None, name: str) -> Tensor:
+        """x [B, S, D], mask [B, 1, 1, S] -> [B, S, D]."""
+
+        def self_attention(x: Tensor) -> Tensor:
+            return _noted(self.self_attention(x, x, mask, weights=maps is not None), maps, f"{name}.self")
+
+        x = self.residuals[0](x, self_attention)
+        x = self.residuals[1](x, self.feed_forward)
+        return x
+
+
+class DecoderBlock(nn.Module):
+    """Causal self-attention, cross-attention over the encoder's output, feed-forward."""
+
+    def __init__(self, options: TransformerOptions) -> None:
+        super().__init__()
+        o = options
+        self.self_attention = MultiHeadAttention(o.width, o.heads)
+        self.cross_attention = MultiHeadAttention(o.width, o.heads)
+        self.feed_forward = FeedForward(o.width, o.feed_forward)
+        self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(3))
+
+    def forward(self, x: Tensor, memory: Tensor, mask: Tensor, maps: Maps | None, name: str) -> Tensor:
+        """x [B, T, D], memory [B, S, D], mask [B, 1, 1, S] -> [B, T, D].
+
+        Targets are padded on the right, so the causal mask alone keeps every real position from looking at padding.
+        """
+        weights = maps is not None
+
+        def self_attention(x: Tensor) -> Tensor:
+            return _noted(self.self_attention(x, x, causal=True, weights=weights), maps, f"{name}.self")
+
+        def cross_attention(x: Tensor) -> Tensor:
+            return _noted(self.cross_attention(x, memory, mask, weights=weights), maps, f"{name}.cross")
+
+        x = self.residuals[0](x, self_attention)
+        x = self.residuals[1](x, cross_attention)
+        x = self.residuals[2](x, self.feed_forward)
+        return x
+
+    def step(self, x: Tensor, past: KeyValue, memory: KeyValue, mask: Tensor) -> tuple[Tensor, KeyValue]:
+        """One position x [N, 1, D] that sees the `past` keys and values [N, H, t, d] and its own."""
+        seen = past
+
+        def self_attention(x: Tensor) -> Tensor:
+            nonlocal seen
+            key, value = self.self_attention.project_memory(x)
+            seen = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
+            return self.self_attention.look(x, *seen)[0]
+
+        def cross_attention(x: Tensor) -> Tensor:
+            return self.cross_attention.look(x, *memory, mask)[0]
+
+        x = self.residuals[0](x, self_attention)
+        x = self.residuals[1](x, cross_attention)
+        x = self.residuals[2](x, self.feed_forward)
+        return x, seen
+
+
+@dataclass(frozen=True)
+class TransformerState:
+    """What the decoder remembers: the keys and values of each layer, never recomputed."""
+
+    length: int
+    """Tokens seen so far, t."""
+    past: list[KeyValue]
+    """Of each layer's self-attention, [N, H, t, d]."""
+    memory: list[KeyValue]
+    """Of each layer's cross-attention, [N, H, S, d]."""
+    mask: Tensor
+    """[N, 1, 1, S], where the source may be looked at."""
+
+    def select(self, rows: Tensor) -> TransformerState:
+        """Reorder, repeat or drop hypotheses."""
+
+        def pick(pairs: list[KeyValue]) -> list[KeyValue]:
+            return [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in pairs]
+
+        return replace(
+            self, past=pick(self.past), memory=pick(self.memory), mask=self.mask.index_select(0, rows)
+        )
+
+
+class Transformer(SequenceModel):
+    """N encoder blocks, N decoder blocks, embeddings and an output projection, shared as the options say."""
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        options: TransformerOptions,
+        *,
+        pad: int = 0,
+        bos: int = 2,
+        eos: int = 3,
+    ) -> None:
+        """Build a model with fresh weights.
+
+        Raises:
+            ValueError: embeddings are to be shared between two different vocabularies.
+        """
+        super().__init__()
+        o = self.options = options
+        self.pad, self.bos, self.eos = pad, bos, eos
+        self.max_length = o.max_length if o.positions == "learned" else None
+        source_tokens = token_embedding(source_vocabulary, o.width)
+        if not o.share_embeddings:
+            target_tokens = token_embedding(target_vocabulary, o.width)
+        elif source_vocabulary == target_vocabulary:
+            target_tokens = source_tokens
+        else:
+            raise ValueError(
+                f"source and target embeddings can't be shared: the vocabularies have {source_vocabulary} and "
+                f"{target_vocabulary} entries and are not one joint vocabulary"
+            )
+        self.source_embedding = Embedding(source_tokens, _positions(o), o.dropout)
+        self.target_embedding = Embedding(target_tokens, _positions(o), o.dropout)
+        self.encoder = nn.ModuleList(EncoderBlock(o) for _ in range(o.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderBlock(o) for _ in range(o.decoder_layers))
+        # A stack of pre-norm blocks ends without a norm, so it gets one.
+        self.encoder_norm, self.decoder_norm = (
+            nn.LayerNorm(o.width) if o.norm == "pre" else nn.Identity() for _ in range(2)
+        )
+        self.output = nn.Linear(o.width, target_vocabulary)
+        nn.init.zeros_(self.output.bias)
+        if o.tie_output:
+            self.output.weight = target_tokens.weight
+        else:
+            nn.init.xavier_uniform_(self.output.weight)
+
+    def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
+        """Read source ids [B, S] into states [B, S, D]."""
+        mask = padding_mask(source, self.pad)
+        x = self.source_embedding(source)
+        for i, block in enumerate(self.encoder):
+            x = block(x, mask, maps, f"encoder.{i}")
+        return Memory(self.encoder_norm(x), mask[:, 0, 0])
+
+    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+        """Return the last decoder states [B, T, D] for target ids [B, T]."""
+        mask = memory.mask[:, None, None]
+        x = self.target_embedding(targets_in)
+        for i, block in enumerate(self.decoder):
+            x = block(x, memory.states, mask, maps, f"decoder.{i}")
+        normed: Tensor = self.decoder_norm(x)
+        return normed
+
+    def start(self, memory: Memory) -> TransformerState:
+        """Project the memory once for all steps to come."""
+        blocks = [block for block in self.decoder if isinstance(block, DecoderBlock)]
+        projected = [block.cross_attention.project_memory(memory.states) for block in blocks]
+        past = [(key[:, :, :0], value[:, :, :0]) for key, value in projected]
+        return TransformerState(0, past, projected, memory.mask[:, None, None])
+
+    def step(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:  # type: ignore[override]
+        """Feed one token a row [N]: logits [N, V] and the state after it."""
+        x = self.target_embedding(tokens[:, None], state.length)
+        past = []
+        for block, seen, memory in zip(self.decoder, state.past, state.memory, strict=True):
+            x, seen = block.step(x, seen, memory, state.mask)  # type: ignore[operator]
+            past.append(seen)
+        logits = self.output(self.decoder_norm(x)[:, 0])
+        return logits, replace(state, length=state.length + 1, past=past)
+
+
+def _positions(options: TransformerOptions) -> nn.Module:
+    if options.positions == "sinusoidal":
+        return SinusoidalPositions(options.width)
+    if options.positions == "learned":
+        return LearnedPositions(options.max_length, options.width)
+    return NoPositions()
+
+
+def _noted(looked: tuple[Tensor, Tensor | None], maps: Maps | None, name: str) -> Tensor:
+    """Take the weights off an attention's result and file them under their name, if they were asked for."""
+    output, weights = looked
+    if maps is not None and weights is not None:
+        maps[name] = weights
+    return output

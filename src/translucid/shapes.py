@@ -1,0 +1,17 @@
+"""The letters of the shapes in every docstring and comment of this package.
+
+===== =======================================================================
+B     sentences in a batch
+N     rows of a search: hypotheses, one or more for each sentence
+K     hypotheses for one sentence, the width of the beam
+S     source length in tokens (grid cells for an image)
+T     target length in tokens
+D     width of the model
+H     attention heads; D = H * d
+d     width of one head (`d_k` for queries and keys, `d_v` for values)
+F     width of the feed-forward layer
+V     size of the vocabulary
+===== =======================================================================
+
+Source tokens end with the end token; padding is on the right. Masks are boolean and True means "may look".
+"""

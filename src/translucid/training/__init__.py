@@ -1,0 +1,1 @@
+"""Training: objective, schedule, trainer, run folder."""

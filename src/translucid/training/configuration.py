@@ -1,0 +1,215 @@
+"""The whole configuration of a run: one YAML file, four groups of keys, every value checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from translucid.data.filtering import Filter
+from translucid.data.tokenizer import TokenizerOptions
+from translucid.decoding.options import DecodingOptions
+from translucid.errors import UserError, nearest
+from translucid.models.transformer import TransformerOptions
+from translucid.training.options import TrainingOptions
+from translucid.training.presets import PRESETS
+
+Settings = dict[str, Any]
+
+_FIXED = (
+    "model",
+    "data.tokenizer",
+    "data.filter",
+    "data.max_tokens",
+    "data.subword_dropout",
+    "training.seed",
+    "training.batch_tokens",
+    "training.accumulate",
+    "training.optimizer",
+)
+"""Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
+
+
+class DataOptions(BaseModel):
+    """Which sentence pairs to learn from, and how they become tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    train: list[str] = Field(default_factory=list)
+    """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not."""
+    valid: list[str] = Field(default_factory=list)
+    """Validation files; without any, up to 1,000 training pairs are held out."""
+    source_language: str | None = None
+    """Code of the source language, such as `en`; for display, and for splitting sentences."""
+    target_language: str | None = None
+    """Code of the target language, such as `es`."""
+    filter: Filter = Field(default_factory=Filter)
+    """Which pairs are skipped."""
+    tokenizer: TokenizerOptions = Field(default_factory=TokenizerOptions)
+    """How text becomes pieces of words."""
+    max_tokens: int = Field(256, ge=2)
+    """Training pairs with more tokens than this on either side are skipped."""
+    subword_dropout: float = Field(0.0, ge=0, lt=1)
+    """Other segmentations of the training text each epoch (BPE-dropout, Provilkov et al. 2020); 0.1 suits small data."""
+
+
+class Configuration(BaseModel):
+    """Everything that decides a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    preset: str | None = None
+    """The preset that the other settings start from (`translucid models` lists them)."""
+    model: TransformerOptions = Field(default_factory=TransformerOptions)
+    """The network."""
+    data: DataOptions = Field(default_factory=DataOptions)
+    """The corpus."""
+    training: TrainingOptions = Field(default_factory=TrainingOptions)
+    """How to train."""
+    decoding: DecodingOptions = Field(default_factory=DecodingOptions)
+    """How to translate, unless the command says otherwise."""
+    versions: dict[str, str] = Field(default_factory=dict)
+    """What wrote this file; for the record."""
+
+    @model_validator(mode="after")
+    def _sharing_needs_one_vocabulary(self) -> Configuration:
+        if self.model.share_embeddings and not self.data.tokenizer.joint:
+            raise ValueError(
+                "model.share_embeddings needs one joint vocabulary: "
+                "set data.tokenizer.joint=true or model.share_embeddings=false"
+            )
+        return self
+
+    def to_yaml(self) -> str:
+        """Return the text of `config.yaml`, every value spelled out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def resolve(
+    file: Path | None = None,
+    preset: str | None = None,
+    assignments: Iterable[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+) -> Configuration:
+    """Put a configuration together; what comes later wins: preset, file, `key=value` assignments, overrides by key.
+
+    Raises:
+        UserError: the file can't be read, or a key or value is not one of ours.
+    """
+    settings = read_settings(file) if file else {}
+    name = preset or settings.get("preset")
+    base: Settings = {}
+    if name is not None:
+        if name not in PRESETS:
+            raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
+        base = _merged({"preset": name}, PRESETS[name].settings)
+    settings = _merged(base, {**settings, "preset": name})
+    return validated(_assigned(settings, assignments, overrides or {}), file)
+
+
+def resumed(configuration: Configuration, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Configuration:
+    """Change a run's configuration where that keeps its weights meaningful: limits, files, decoding.
+
+    Raises:
+        UserError: the shape of the model, the tokens or the order of the data would change.
+    """
+    settings = _assigned(configuration.model_dump(), assignments, overrides)
+    changed = validated(settings)
+    for key in _FIXED:
+        before, after = configuration, changed
+        for part in key.split("."):
+            before, after = getattr(before, part), getattr(after, part)
+        if before != after:
+            raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
+    return changed
+
+
+def read_settings(file: Path) -> Settings:
+    """Read a YAML file of settings.
+
+    Raises:
+        UserError: there is no such file, or it is not YAML with keys and values.
+    """
+    try:
+        settings = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise UserError("is not UTF-8 text", file=file, fix="A configuration is a YAML file.") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else None
+        problem = getattr(error, "problem", None) or "it can't be parsed"
+        raise UserError(f"not valid YAML: {problem}", file=file, line=line, fix="Check indents and colons.") from error
+    if not isinstance(settings, dict):
+        raise UserError("holds no settings", file=file, fix="Write keys and values, such as `training: {max_steps: 1000}`.")
+    return settings
+
+
+def validated(settings: Settings, file: Path | None = None) -> Configuration:
+    """Check every key and value of a configuration; see `checked`."""
+    return checked(Configuration, settings, file)
+
+
+Options = TypeVar("Options", bound=BaseModel)
+
+
+def checked(options: type[Options], settings: Settings, file: Path | None = None) -> Options:
+    """Check every key and value of any group of options.
+
+    Raises:
+        UserError: naming the first wrong one, and the nearest that is right.
+    """
+    try:
+        return options.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            parents = first["loc"][:-1]
+            known = [".".join([*map(str, parents), field]) for field in _fields_at(options, parents)]
+            raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, known)) from error
+        reason = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "value_error":  # one of ours, which says it all
+            raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
+        fix = "`translucid models --keys` lists all keys."
+        raise UserError(f"{key}: {reason}, not {first['input']!r}", file=file, fix=fix) from error
+
+
+def nested(key: str, value: Any) -> Settings:
+    """`nested("a.b", 1)` is `{"a": {"b": 1}}`."""
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    settings: Settings = value
+    return settings
+
+
+def _assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Settings:
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise UserError(f"--set {assignment!r} has no value", fix="Write --set key=value.")
+        try:
+            settings = _merged(settings, nested(key.strip(), yaml.safe_load(value)))
+        except yaml.YAMLError as error:
+            raise UserError(f"--set {assignment!r}: the value is not YAML", fix="Put it into quotes.") from error
+    for key, value in overrides.items():
+        settings = _merged(settings, nested(key, value))
+    return settings
+
+
+def _merged(base: Settings, over: Settings) -> Settings:
+    merged = dict(base)
+    for key, value in over.items():
+        inner = merged.get(key)
+        merged[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _fields_at(options: Any, place: tuple[int | str, ...]) -> list[str]:
+    for part in place:
+        options = options.model_fields[part].annotation
+    return list(options.model_fields)

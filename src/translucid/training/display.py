@@ -1,0 +1,111 @@
+"""What a person sees of a training, on standard error: a progress bar in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
+
+from translucid.training.validation import Validation
+
+QUIET_SECONDS = 20.0
+"""Between two plain lines where there is no terminal."""
+
+
+class Status(NamedTuple):
+    """Where the training stands."""
+
+    step: int
+    epoch: int
+    done: float
+    """Share of the whole training, 0 to 1."""
+    seconds: float
+    """Spent so far, earlier runs included."""
+    loss: float
+    perplexity: float
+    accuracy: float
+    tokens_per_second: float
+    """Target tokens."""
+    learning_rate: float
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate, once there is something to go by."""
+        return self.seconds * (1 - self.done) / self.done if self.done > 0.001 else None
+
+    def line(self) -> str:
+        """All of it in one line."""
+        left = "" if self.seconds_left is None else f"  {clock(self.seconds_left)} left"
+        return (
+            f"step {self.step:,}  epoch {self.epoch + 1}  loss {self.loss:.3f}  ppl {self.perplexity:.2f}  "
+            f"acc {self.accuracy:.1%}  {self.tokens_per_second:,.0f} tokens/s{left}"
+        )
+
+
+class Display:
+    """The progress bar and the lines above it."""
+
+    def __init__(self, console: Console) -> None:
+        """`console`: on standard error."""
+        self.console = console
+        self.bar = Progress(
+            TextColumn("[bold]training"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.percentage:>3.0f}%"),
+            _StatusColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self.task = self.bar.add_task("training", total=1.0, line="")
+        self.last_line = time.monotonic()
+
+    def __enter__(self) -> Display:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def status(self, status: Status) -> None:
+        """Show where the training stands."""
+        if self.console.is_terminal:
+            self.bar.update(self.task, completed=status.done, line=status.line())
+        elif time.monotonic() - self.last_line > QUIET_SECONDS:
+            self.last_line = time.monotonic()
+            self.note(status.line())
+
+    def validation(self, step: int, found: Validation, best: bool) -> None:
+        """Show the figures and three translations, others at each validation."""
+        self.note(
+            f"[bold]validation[/] at step {step:,}: loss {found.loss:.3f}  ppl {found.perplexity:.2f}  "
+            f"acc {found.accuracy:.1%}  [bold]BLEU {found.bleu:.1f}[/]{'  (best so far)' if best else ''}"
+        )
+        for i in range(3):
+            sample = found.samples[(step // 7 + i * 11) % len(found.samples)]
+            self.note(f"    [dim]source    [/] {escape(sample.source)}")
+            self.note(f"    [dim]reference [/] {escape(sample.reference)}")
+            self.note(f"    [dim]hypothesis[/] {escape(sample.hypothesis)}")
+
+    def note(self, text: str) -> None:
+        """Print one line above the bar."""
+        self.bar.console.print(text, highlight=False, soft_wrap=True)
+
+
+class _StatusColumn(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["line"])
+
+
+def clock(seconds: float) -> str:
+    """75 -> `1:15`."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,86 @@
+"""Settings known to work, by the size of the data. One visible dictionary: `translucid models` prints it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Preset(NamedTuple):
+    """A named starting point; every value can be overridden."""
+
+    suits: str
+    """For whom."""
+    settings: dict[str, Any]
+    """Keys as in the YAML file."""
+
+
+PRESETS: dict[str, Preset] = {
+    "demo": Preset(
+        "the built-in phrasebook: two minutes on two cores",
+        {
+            "model": {"width": 128, "heads": 4, "feed_forward": 512, "encoder_layers": 2, "decoder_layers": 2},
+            "data": {"tokenizer": {"vocabulary": 1500}},
+            "training": {
+                "batch_tokens": 2048,
+                "learning_rate": 0.003,
+                "warmup": 200,
+                "averaging": 0.99,
+                "validate_every": 300,
+                "validate_sentences": 200,
+                "patience": None,
+                "max_minutes": 2,
+            },
+        },
+    ),
+    "tiny": Preset(
+        "up to about 50,000 pairs: narrow, with strong dropout",
+        {
+            "model": {
+                "width": 128,
+                "heads": 4,
+                "feed_forward": 256,
+                "encoder_layers": 4,
+                "decoder_layers": 4,
+                "dropout": 0.3,
+            },
+            "data": {"tokenizer": {"vocabulary": 10000}, "subword_dropout": 0.1},
+            "training": {"learning_rate": 0.005, "warmup": 1000, "max_steps": 20000},
+        },
+    ),
+    "small": Preset(
+        "about 50,000 to 1 million pairs: an hour on two cores is worth it",
+        {
+            "model": {
+                "width": 256,
+                "heads": 4,
+                "feed_forward": 1024,
+                "encoder_layers": 3,
+                "decoder_layers": 3,
+                "dropout": 0.1,
+            },
+            "data": {"tokenizer": {"vocabulary": 8000}},
+            "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
+        },
+    ),
+    "base": Preset(
+        "more than 1 million pairs: the paper's base model, for a GPU",
+        {
+            "model": {
+                "width": 512,
+                "heads": 8,
+                "feed_forward": 2048,
+                "encoder_layers": 6,
+                "decoder_layers": 6,
+                "dropout": 0.1,
+            },
+            "data": {"tokenizer": {"vocabulary": 32000}},
+            "training": {
+                "learning_rate": 0.0007,
+                "warmup": 4000,
+                "batch_tokens": 25000,
+                "max_steps": 100000,
+                "validate_every": 2000,
+            },
+        },
+    ),
+}

@@ -1,0 +1,184 @@
+"""The run folder: configuration, model, tokenizer, metrics; and `state/`, without which it is a model to give away."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from translucid import __version__
+from translucid.atomic import write_atomically
+from translucid.data.tokenizer import Tokenizer
+from translucid.errors import UserError
+from translucid.models.protocol import SequenceModel
+from translucid.models.transformer import Transformer
+from translucid.training.configuration import Configuration, read_settings, validated
+from translucid.training.tensor_file import load_tensors, save_tensors
+
+_OURS = ("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model")
+
+
+def build_model(configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
+    """Return a model of the configured shape with fresh weights from PyTorch's random state."""
+    return Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model)
+
+
+class RunFolder:
+    """One training run on disk. Every write is atomic."""
+
+    def __init__(self, path: Path) -> None:
+        """`path`: the folder, which need not exist yet."""
+        self.path = path
+        self.config_file = path / "config.yaml"
+        self.model_file = path / "model.safetensors"
+        self.metrics_file = path / "metrics.jsonl"
+        self.state_file = path / "state" / "checkpoint.safetensors"
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run was begun here."""
+        return self.config_file.exists()
+
+    def begin(self, configuration: Configuration, tokenizer: Tokenizer, *, overwrite: bool = False) -> None:
+        """Make the folder and write what does not change any more.
+
+        Raises:
+            UserError: something is there already, or the folder can't be made.
+        """
+        self.refuse_to_lose(overwrite)
+        self._clear()
+        try:
+            (self.path / "state").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"can't be made ({error.strerror})", file=self.path, fix="Choose another --out.") from error
+        tokenizer.save(self.path)
+        # Last, because it is what makes the folder a run.
+        self.save_configuration(configuration)
+
+    def refuse_to_lose(self, overwrite: bool) -> None:
+        """Check, before any work, that a new run may be begun here.
+
+        Raises:
+            UserError: there is a run, or something that is not ours.
+        """
+        if not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise UserError("is a file, not a folder", file=self.path, fix="Choose another --out.")
+        if self.exists and not overwrite:
+            fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
+            raise UserError("holds a run already", file=self.path, fix=fix)
+        if not self.exists and any(item.name not in (*_OURS, "state") for item in self.path.iterdir()):
+            raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
+
+    def _clear(self) -> None:
+        for name in _OURS:
+            (self.path / name).unlink(missing_ok=True)
+        for events in self.path.glob("events.out.tfevents.*"):
+            events.unlink()
+        shutil.rmtree(self.path / "state", ignore_errors=True)
+
+    def save_configuration(self, configuration: Configuration) -> None:
+        """Write `config.yaml`, with the versions at work."""
+        versions = {"translucid": __version__, **{name: metadata.version(name) for name in ("torch", "sentencepiece")}}
+        text = configuration.model_copy(update={"versions": versions}).to_yaml()
+        write_atomically(self.config_file, text.encode())
+
+    def configuration(self) -> Configuration:
+        """Read `config.yaml`.
+
+        Raises:
+            UserError: this is not a run folder, or its configuration was damaged.
+        """
+        if not self.path.is_dir():
+            raise UserError("there is no such folder", file=self.path, fix="Give the folder that `translucid train` wrote.")
+        if not self.exists:
+            raise UserError(
+                "is not a run folder: it has no config.yaml", file=self.path, fix="Give the folder given to train --out."
+            )
+        return validated(read_settings(self.config_file), self.config_file)
+
+    def tokenizer(self) -> Tokenizer:
+        """Read the tokenizer."""
+        return Tokenizer.load(self.path)
+
+    def save_model(self, model: SequenceModel, facts: dict[str, Any]) -> None:
+        """Write `model.safetensors`; `facts`, such as step and BLEU, go with it."""
+        save_tensors(self.model_file, unshared(model), facts)
+
+    def load_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
+        """Read the model, in evaluation mode, on the CPU.
+
+        Raises:
+            UserError: there is none yet, it is damaged, or it does not fit the configuration.
+        """
+        if not self.model_file.exists():
+            raise UserError(
+                "has no model.safetensors: the training had not come to its first validation",
+                file=self.path,
+                fix="Go on with translucid train --resume --out " + str(self.path) + ".",
+            )
+        tensors, _ = load_tensors(self.model_file)
+        with torch.random.fork_rng(devices=[]):
+            model = build_model(configuration, tokenizer)
+        load_weights(model, tensors, self.model_file)
+        return model.eval()
+
+    def save_state(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+        """Write the checkpoint that `--resume` starts from."""
+        save_tensors(self.state_file, tensors, facts)
+
+    def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Read the checkpoint; None if the run was interrupted before its first."""
+        return load_tensors(self.state_file) if self.state_file.exists() else None
+
+    def add_metrics(self, row: dict[str, Any]) -> None:
+        """Append one row to `metrics.jsonl`."""
+        with self.metrics_file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Read `metrics.jsonl`; a last line cut short by a crash is left out."""
+        if not self.metrics_file.exists():
+            return []
+        rows = []
+        for line in self.metrics_file.read_text(encoding="utf-8").split("\n"):
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError:
+                continue
+        return rows
+
+    def forget_metrics_after(self, step: int) -> None:
+        """Drop the rows of updates that a resumed training will make again."""
+        kept = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.metrics() if row["step"] <= step]
+        write_atomically(self.metrics_file, "".join(kept).encode())
+
+
+def unshared(model: SequenceModel) -> dict[str, Tensor]:
+    """Return the weights by name, a shared one under its first name only."""
+    return {name: parameter.data for name, parameter in model.named_parameters()}
+
+
+def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
+    """Copy weights by name into a model.
+
+    Raises:
+        UserError: names are missing or unknown, or a shape differs.
+    """
+    wanted = unshared(model)
+    missing, unknown = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
+    fix = "The file does not belong to the config.yaml beside it."
+    if missing or unknown:
+        odd = ", ".join([*(f"{name} is missing" for name in missing), *(f"{name} is unknown" for name in unknown)][:3])
+        raise UserError(f"does not fit the model: {odd}", file=file, fix=fix)
+    for name, tensor in wanted.items():
+        if tensor.shape != tensors[name].shape:
+            found, expected = list(tensors[name].shape), list(tensor.shape)
+            raise UserError(f"does not fit the model: {name} is {found}, not {expected}", file=file, fix=fix)
+        tensor.copy_(tensors[name])

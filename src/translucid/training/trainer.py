@@ -1,0 +1,230 @@
+"""The one training loop, for every model that speaks the protocol."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from translucid.data.batching import Batch
+from translucid.errors import UserError
+from translucid.models.protocol import SequenceModel
+from translucid.training.display import Display, Status
+from translucid.training.epochs import Epochs
+from translucid.training.interrupt import Interrupt
+from translucid.training.objective import batch_loss
+from translucid.training.options import TrainingOptions
+from translucid.training.record import Record
+from translucid.training.run_folder import RunFolder, load_weights, unshared
+from translucid.training.schedule import learning_rate
+from translucid.training.validation import Validator
+
+
+@dataclass
+class Place:
+    """How far a training has come; saved and restored."""
+
+    step: int = 0
+    """Updates made."""
+    epoch: int = 0
+    """Passes over the data completed."""
+    batch: int = 0
+    """Batches taken in this pass."""
+    seconds: float = 0.0
+    """Spent in training and validation."""
+    best_bleu: float = -1.0
+    best_step: int = 0
+    stale: int = 0
+    """Validations since the best one."""
+
+
+class Trainer:
+    """Updates a model batch by batch, keeps a running average of its weights, and saves the best average."""
+
+    def __init__(
+        self,
+        model: SequenceModel,
+        epochs: Epochs,
+        validator: Validator,
+        run: RunFolder,
+        options: TrainingOptions,
+        device: torch.device,
+    ) -> None:
+        """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains."""
+        self.model = model.to(device).train()
+        self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
+        self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
+        self.parameters = list(self.model.parameters())
+        self.optimizer = _optimizer(options, self.parameters)
+        self.place = Place()
+        bfloat16 = options.precision == "bfloat16" or (
+            options.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+        )
+        self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=bfloat16)
+
+    def fit(self, display: Display) -> Place:
+        """Train until a limit is reached, validations stop getting better, or Ctrl-C; everything is saved then.
+
+        Raises:
+            UserError: the loss is no longer a finite number.
+        """
+        record = Record(self.run, self.place.step)
+        started = time.monotonic() - self.place.seconds
+        saved = time.monotonic()
+        updates = self._updates()
+        with Interrupt() as interrupt, display:
+            while not self._over() and not interrupt.asked:
+                rate = learning_rate(self.options, self.place.step + 1, self._done())
+                record.update(self._update(next(updates), rate))
+                self.place.step += 1
+                self.place.seconds = time.monotonic() - started
+                display.status(self._status(record, rate))
+                if self.place.step % self.options.log_every == 0:
+                    record.write_training(self._status(record, rate))
+                due = self.place.step % self.options.validate_every == 0
+                if due or (self._over() and not interrupt.asked):
+                    self._validate(record, display)
+                    self.place.seconds = time.monotonic() - started
+                if due or self._over() or time.monotonic() - saved > 60 * self.options.save_minutes:
+                    self.save()
+                    saved = time.monotonic()
+            if interrupt.asked:
+                self.save()
+                if not self.place.best_step:  # nothing was validated yet, but there shall be something to try
+                    self.run.save_model(self.averaged, {"step": self.place.step})
+        record.close()
+        return self.place
+
+    def _updates(self) -> Iterator[list[Batch]]:
+        """Yield the batches of each update, from where the training stands, epoch after epoch."""
+        while True:
+            batches = self.epochs.batches(self.place.epoch, self.place.batch)
+            group: list[Batch] = []
+            for batch in batches:
+                self.place.batch += 1
+                group.append(batch)
+                if len(group) == self.options.accumulate:
+                    yield group
+                    group = []
+            # Batches left over at the end of an epoch make a smaller update of their own.
+            self.place.epoch, self.place.batch = self.place.epoch + 1, 0
+            if group:
+                yield group
+
+    def _update(self, batches: list[Batch], rate: float) -> tuple[float, int, int]:
+        """Make one update; return the summed cross-entropy, the tokens ranked first, and all tokens."""
+        tokens = sum(batch.target_tokens for batch in batches)
+        entropy, correct = 0.0, 0
+        for batch in batches:
+            with self.autocast:
+                loss = batch_loss(self.model, batch.to(self.device), self.options.label_smoothing)
+            entropy, correct = entropy + loss.cross_entropy, correct + loss.correct
+            (loss.smoothed / tokens).backward()
+        norm = nn.utils.clip_grad_norm_(self.parameters, self.options.clip_norm)
+        if not math.isfinite(entropy) or not torch.isfinite(norm):
+            raise UserError(
+                f"the loss became {entropy / tokens:.3g} at step {self.place.step + 1} (gradient norm {float(norm):.3g})",
+                fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, or set "
+                "training.precision=float32; the last checkpoint is untouched, and --resume goes on from it.",
+            )
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self._average()
+        return entropy, correct, tokens
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        """averaged = decay * averaged + (1 - decay) * weights, with less memory in the first updates."""
+        step = self.place.step
+        decay = min(self.options.averaging, (1 + step) / (10 + step)) if self.options.averaging else 0.0
+        torch._foreach_lerp_(list(self.averaged.parameters()), self.parameters, 1 - decay)
+
+    def _done(self) -> float:
+        """The share of the training that is over, by the limit that comes first."""
+        o, place = self.options, self.place
+        shares = [0.0]
+        if o.max_steps:
+            shares.append(place.step / o.max_steps)
+        if o.max_epochs:
+            shares.append((place.epoch + place.batch / max(self.epochs.batches_each, 1)) / o.max_epochs)
+        if o.max_minutes:
+            shares.append(place.seconds / 60 / o.max_minutes)
+        return min(max(shares), 1.0)
+
+    def _over(self) -> bool:
+        stale = self.options.patience is not None and self.place.stale >= self.options.patience
+        return self._done() >= 1 or stale
+
+    def _status(self, record: Record, rate: float) -> Status:
+        p = self.place
+        return Status(p.step, p.epoch, self._done(), p.seconds, *record.recent(), rate)
+
+    def _validate(self, record: Record, display: Display) -> None:
+        found = self.validator.measure(self.averaged, self.device)
+        best = found.bleu > self.place.best_bleu
+        self.place.stale = 0 if best else self.place.stale + 1
+        if best:
+            self.place.best_bleu, self.place.best_step = found.bleu, self.place.step
+            self.run.save_model(self.averaged, {"step": self.place.step, "bleu": found.bleu})
+        record.write_validation(self.place.step, self.place.seconds, found)
+        display.validation(self.place.step, found, best)
+
+    def save(self) -> None:
+        """Write all that an exact continuation needs."""
+        tensors = {f"model.{name}": tensor for name, tensor in unshared(self.model).items()}
+        tensors |= {f"averaged.{name}": tensor for name, tensor in unshared(self.averaged).items()}
+        for index, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
+        tensors["random.cpu"] = torch.get_rng_state()
+        if self.device.type == "cuda":
+            tensors["random.cuda"] = torch.cuda.get_rng_state(self.device)
+        self.run.save_state(tensors, {"place": asdict(self.place), "corpus": self.epochs.fingerprint})
+
+    def resume(self) -> bool:
+        """Go back to the last checkpoint, if there is one.
+
+        Raises:
+            UserError: the checkpoint is damaged, or the training files are not those it was made with.
+        """
+        state = self.run.load_state()
+        if state is None:
+            return False
+        tensors, facts = state
+        if facts["corpus"] != self.epochs.fingerprint:
+            raise UserError(
+                "the training files have changed since this run was begun",
+                file=self.run.path,
+                fix="Give the same files, or begin a new run with another --out.",
+            )
+        load_weights(self.model, _under("model.", tensors), self.run.state_file)
+        load_weights(self.averaged, _under("averaged.", tensors), self.run.state_file)
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _under("optimizer.", tensors).items():
+            index, _, moment = name.partition(".")
+            moments.setdefault(int(index), {})[moment] = tensor
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+        torch.set_rng_state(tensors["random.cpu"])
+        if self.device.type == "cuda" and "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"], self.device)
+        self.place = Place(**facts["place"])
+        self.run.forget_metrics_after(self.place.step)
+        return True
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _optimizer(options: TrainingOptions, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    settings: dict[str, Any] = {"lr": options.learning_rate, "betas": (0.9, 0.98), "eps": 1e-9}
+    if options.optimizer == "nadam":
+        return torch.optim.NAdam(parameters, **settings)
+    return torch.optim.Adam(parameters, fused=True, **settings)

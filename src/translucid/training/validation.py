@@ -1,0 +1,73 @@
+"""How good the model is now: loss and BLEU on sentences that it does not learn from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from translucid.data.batching import collate, plan_epoch
+from translucid.data.corpus import Pair
+from translucid.data.encoded import EncodedCorpus
+from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.batched import decode_sentences
+from translucid.decoding.options import DecodingOptions
+from translucid.evaluation.scores import bleu
+from translucid.models.protocol import SequenceModel
+from translucid.training.objective import batch_loss
+
+
+class Sample(NamedTuple):
+    """One validation sentence and what the model makes of it."""
+
+    source: str
+    reference: str
+    hypothesis: str
+
+
+class Validation(NamedTuple):
+    """The figures of one validation."""
+
+    loss: float
+    """Cross-entropy a target token, in nats, without label smoothing."""
+    perplexity: float
+    accuracy: float
+    """Share of target tokens ranked first, given the right ones before."""
+    bleu: float
+    """sacreBLEU of greedy translations of the first sentences."""
+    samples: list[Sample]
+
+
+class Validator:
+    """Measures a model on the validation pairs; draws no random numbers, so it never changes the training."""
+
+    def __init__(
+        self, pairs: Sequence[Pair], tokenizer: Tokenizer, *, max_tokens: int, batch_tokens: int, sentences: int
+    ) -> None:
+        """`sentences`: how many are translated for BLEU; the loss is over all pairs of up to `max_tokens`."""
+        self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
+        self.translated = list(pairs[:sentences])
+        self.tokenizer = tokenizer
+        self.batch_tokens = batch_tokens
+        ids = tokenizer.encode_source([pair.source for pair in self.translated])
+        self.sources = [[*sentence[: max_tokens - 1], 3] for sentence in ids]
+
+    @torch.inference_mode()
+    def measure(self, model: SequenceModel, device: torch.device) -> Validation:
+        """Return the figures of a model in evaluation mode."""
+        plan = plan_epoch(
+            self.corpus.source_lengths, self.corpus.target_lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0
+        )
+        entropy, correct, tokens = 0.0, 0, 0
+        for indices in plan:
+            loss = batch_loss(model, collate(self.corpus, indices).to(device))
+            entropy, correct, tokens = entropy + loss.cross_entropy, correct + loss.correct, tokens + loss.tokens
+        greedy = DecodingOptions(beam=1)
+        found = decode_sentences(model, self.sources, greedy, device=device)
+        hypotheses = [self.tokenizer.decode(best[0].tokens) for best in found]
+        score = bleu(hypotheses, [[pair.target for pair in self.translated]])
+        samples = [Sample(*pair, text) for pair, text in zip(self.translated, hypotheses, strict=True)]
+        mean = entropy / max(tokens, 1)
+        return Validation(mean, math.exp(min(mean, 700)), correct / max(tokens, 1), score, samples)

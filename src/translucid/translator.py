@@ -1,0 +1,217 @@
+"""The front door: `Translator.load(run).translate(text)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import overload
+
+import torch
+
+from translucid.data.sentences import split_sentences
+from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.batched import decode_sentences
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.options import DecodingOptions
+from translucid.devices import choose_device, tune_cpu
+from translucid.inspection.alignment import align, cross_attention_average
+from translucid.inspection.maps import attention_maps
+from translucid.inspection.words import WordMap, word_map
+from translucid.models.protocol import Maps, SequenceModel
+from translucid.training.configuration import Configuration
+from translucid.training.run_folder import RunFolder
+
+WINDOW = 4096
+"""Lines read ahead, sorted by length and translated together; what bounds the memory of a long job."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a line that the model translates in one go: the whole line, a sentence, or part of a long one."""
+
+    ids: list[int]
+    """Source tokens, end token included."""
+    after: str
+    """What stood between it and the next piece."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What came of one source text."""
+
+    source: str
+    text: str
+    """The best translation."""
+    score: float
+    """Its log-probability after the length penalty; the sum, if the text was translated in pieces."""
+    alternatives: list[str]
+    """The n-best list, best first, when more than one was asked for; only for texts translated in one piece."""
+    warnings: list[str] = field(default_factory=list)
+    """What the reader should know, such as that the text was too long for one piece."""
+    _parts: list[tuple[Piece, Hypothesis]] = field(default_factory=list, repr=False, compare=False)
+    _look: Callable[[Piece, Hypothesis], Maps] | None = field(default=None, repr=False, compare=False)
+    _words: Callable[[Piece, Hypothesis, Maps], WordMap] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def attention(self) -> list[Maps]:
+        """Attention weights by name, [1, H, T, S] each, for each piece; made on demand by one forced pass."""
+        assert self._look is not None
+        return [self._look(piece, hypothesis) for piece, hypothesis in self._parts]
+
+    @cached_property
+    def words(self) -> list[WordMap]:
+        """Cross-attention averaged over heads and layers and merged from pieces of words to words, for each piece."""
+        assert self._words is not None
+        return [
+            self._words(piece, hypothesis, maps)
+            for (piece, hypothesis), maps in zip(self._parts, self.attention, strict=True)
+        ]
+
+    @cached_property
+    def alignment(self) -> list[tuple[int, int]]:
+        """Word alignment from the attention: pairs (source word, target word), counted from 0."""
+        links: list[tuple[int, int]] = []
+        source_words = target_words = 0
+        for words in self.words:
+            links += [(source_words + s, target_words + t) for s, t in align(words)]
+            source_words += len(words.source) - 1  # the end token is the last
+            target_words += len(words.target) - 1
+        return links
+
+
+class Translator:
+    """A trained model, its tokenizer and its settings."""
+
+    def __init__(
+        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
+    ) -> None:
+        """`Translator.load` is the usual way in."""
+        self.model = model.to(device).eval()
+        self.tokenizer, self.configuration, self.device = tokenizer, configuration, device
+        self.word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
+        longest = configuration.data.max_tokens
+        self.longest = min(longest, model.max_length or longest)
+        """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
+
+    @classmethod
+    def load(cls, run: str | Path, device: str = "auto") -> Translator:
+        """Load a run folder.
+
+        Raises:
+            UserError: it is not one, or it is damaged.
+        """
+        tune_cpu()
+        folder = RunFolder(Path(run))
+        configuration, tokenizer = folder.configuration(), folder.tokenizer()
+        return cls(folder.load_model(configuration, tokenizer), tokenizer, configuration, choose_device(device))
+
+    @overload
+    def translate(self, text: str, options: DecodingOptions | None = None) -> Translation: ...
+    @overload
+    def translate(self, text: list[str], options: DecodingOptions | None = None) -> list[Translation]: ...
+    def translate(
+        self, text: str | list[str], options: DecodingOptions | None = None
+    ) -> Translation | list[Translation]:
+        """Translate one text or a list of texts; an empty one gives an empty one."""
+        texts = [text] if isinstance(text, str) else text
+        translations = list(self.stream(texts, options))
+        return translations[0] if isinstance(text, str) else translations
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        sentences: bool = False,
+        on_done: Callable[[int], None] | None = None,
+    ) -> Iterator[Translation]:
+        """Translate any number of texts, in order, with memory that does not grow with their number.
+
+        Args:
+            texts: lines; each gives one translation.
+            options: how to search; the run's own settings if not given.
+            sentences: split each text into sentences, translate them one by one and join them again.
+            on_done: called with the number of pieces done after each batch.
+        """
+        options = options or self.configuration.decoding
+        iterator = iter(texts)
+        while window := list(islice(iterator, WINDOW)):
+            pieces = [self._pieces(text, sentences) for text in window]
+            found = decode_sentences(
+                self.model,
+                [piece.ids for of_text in pieces for piece in of_text],
+                options,
+                word_starts=self.word_starts,
+                device=self.device,
+                on_batch=on_done,
+            )
+            at = 0
+            for text, of_text in zip(window, pieces, strict=True):
+                yield self._joined(text, of_text, found[at : at + len(of_text)])
+                at += len(of_text)
+
+    def _pieces(self, text: str, sentences: bool) -> list[Piece]:
+        if not text.strip():
+            return []
+        parts = [(text, "")]
+        if sentences or self._tokens(text) > self.longest:
+            parts = split_sentences(text, self.configuration.data.source_language)
+        pieces = []
+        for part, after in parts:
+            chunks = self._chunks(self.tokenizer.encode_source([part])[0])
+            pieces += [Piece([*chunk, self.model.eos], " ") for chunk in chunks[:-1]]
+            pieces.append(Piece([*chunks[-1], self.model.eos], after))
+        return pieces
+
+    def _tokens(self, text: str) -> int:
+        return len(self.tokenizer.encode_source([text])[0]) + 1
+
+    def _chunks(self, ids: list[int]) -> list[list[int]]:
+        """Cut ids that are too long for the model into equal parts, between two words where possible."""
+        limit = self.longest - 1
+        chunks = []
+        while len(ids) > limit:
+            parts = -(-len(ids) // limit)
+            cut = -(-len(ids) // parts)
+            pieces = self.tokenizer.source_pieces(ids[: cut + 1])
+            starts = [i for i in range(cut // 2, cut + 1) if i and pieces[i].startswith("▁")]
+            cut = starts[-1] if starts else cut
+            chunks.append(ids[:cut])
+            ids = ids[cut:]
+        return [*chunks, ids]
+
+    def _joined(self, text: str, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]]) -> Translation:
+        outputs = [[self._text(hypothesis) for hypothesis in nbest] for nbest in found]
+        after = [piece.after for piece in pieces]
+        joined = "".join(nbest[0] + gap for nbest, gap in zip(outputs, after, strict=True)).strip()
+        warnings = []
+        tokens = sum(len(piece.ids) for piece in pieces)
+        if len(pieces) > 1 and tokens > self.longest:
+            warnings.append(f"{tokens} tokens are more than the model takes ({self.longest}): translated in pieces")
+        return Translation(
+            text,
+            joined,
+            sum(nbest[0].score for nbest in found),
+            outputs[0] if len(outputs) == 1 else [joined] if outputs else [""],
+            warnings,
+            [(piece, nbest[0]) for piece, nbest in zip(pieces, found, strict=True)],
+            self._look,
+            self._word_map,
+        )
+
+    def _text(self, hypothesis: Hypothesis) -> str:
+        # A line is a line, whatever a model makes of it.
+        return self.tokenizer.decode(hypothesis.tokens).replace("\n", " ")
+
+    def _look(self, piece: Piece, hypothesis: Hypothesis) -> Maps:
+        source = torch.tensor([piece.ids], device=self.device)
+        target = torch.tensor([[*hypothesis.tokens, self.model.eos]], device=self.device)
+        return attention_maps(self.model, source, target)
+
+    def _word_map(self, piece: Piece, hypothesis: Hypothesis, maps: Maps) -> WordMap:
+        source = self.tokenizer.source_pieces(piece.ids)
+        target = self.tokenizer.target_pieces([*hypothesis.tokens, self.model.eos])
+        return word_map(source, target, cross_attention_average(maps))

@@ -1,0 +1,70 @@
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from translucid.data.sentences import split_sentences
+
+CODES = [*"en es de fr it da ca zh ja hi th ar el ru sk pl pt-BR xx".split(), "", None]
+FRAGMENTS = [*"a B é 漢 1 . ! ? 。 । … \" “ ” ( ) « 「 」 a@b.c 👩\u200d👧 \0 \ud800".split(" ")]
+FRAGMENTS += [" ", "  ", "\n", "\n\n", "\xa0", "\u3000", "\u2028", "\x85", "? ", "Dr. ", "e.g. ", "p.m. ", "https://a.b/c. "]
+
+
+def sentences(text, language="en"):
+    return [sentence for sentence, _ in split_sentences(text, language)]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "I like soccer. Do you? Yes!", ["I like soccer.", "Do you?", "Yes!"]),
+        ("en", "Dr. Smith came at 5 p.m. on Jan. 5. He left.", ["Dr. Smith came at 5 p.m. on Jan. 5.", "He left."]),
+        ("en", "The U.S. economy grew by 2.5 percent.", ["The U.S. economy grew by 2.5 percent."]),
+        ("en", "a dog in a tree . a man .", ["a dog in a tree .", "a man ."]),
+        (
+            "es",
+            "Hola. ¿Cómo estás? ¡Bien! El Sr. Pérez llegó.",
+            ["Hola.", "¿Cómo estás?", "¡Bien!", "El Sr. Pérez llegó."],
+        ),
+        ("de", "Das ist z. B. ein Test. Am 3. Mai kam er.", ["Das ist z. B. ein Test.", "Am 3. Mai kam er."]),
+        ("zh", "你好。今天天气很好！", ["你好。", "今天天气很好！"]),
+        ("hi", "यह एक वाक्य है। यह दूसरा है।", ["यह एक वाक्य है।", "यह दूसरा है।"]),
+    ],
+)
+def test_sentences_end_where_a_reader_would_end_them(language, text, expected):
+    assert sentences(text, language) == expected
+
+
+def test_each_language_has_its_own_abbreviations():
+    text = "El Sr. Pérez y la Sra. López."
+    assert sentences(text, "es") == sentences(text, "es-MX") == sentences(text, "ES_mx") == [text]
+    assert len(sentences("Vino la Dra. López.", "es")) == 1
+    assert len(sentences("Vino la Dra. López.", "en")) == 2
+
+
+def test_names_with_a_dot_inside_stay_whole():
+    assert len(sentences("We use Node.JS, ASP.NET and the file README.TXT daily.")) == 1
+
+
+def test_the_white_space_after_each_sentence_is_kept():
+    assert split_sentences("  One.   Two!\tThree?\n\nFour. ") == [
+        ("  One.", "   "),
+        ("Two!", "\t"),
+        ("Three?", "\n\n"),
+        ("Four.", " "),
+    ]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\n", "\xa0 \n"])
+def test_a_blank_text_is_one_empty_sentence(blank):
+    assert split_sentences(blank) == [("", blank)]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), max_size=25).map("".join), st.sampled_from(CODES))
+@example("A\xa0.\r\nिİ？Mr. हB́ſDr.漢ébﬁp.m. a\u3000\n.।👧", "xx")
+def test_no_character_is_ever_lost(text, language):
+    parts = split_sentences(text, language)
+    assert "".join(sentence + space for sentence, space in parts) == text
+    assert all(space.isspace() or not space for _, space in parts)
+    assert all(sentence.strip() for sentence, _ in parts) or not text.strip()
+    assert not any(sentence[:1].isspace() for sentence, _ in parts[1:])

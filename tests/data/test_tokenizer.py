@@ -1,0 +1,262 @@
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.errors import UserError
+
+ENGLISH = [
+    "I like soccer",
+    "I like the beach and also going to the sea",
+    "the black dog is sleeping near the old house",
+    "she does not want to go to school today",
+    "where is the book that I gave you?",
+    "we saw many small birds, and a fox",
+]
+SPANISH = [
+    "me gusta el fútbol",
+    "me gusta la playa y también ir al mar",
+    "el perro negro duerme cerca de la casa vieja",
+    "ella no quiere ir hoy a la escuela",
+    "¿dónde está el libro que te di?",
+    "vimos muchos pájaros pequeños, y un zorro",
+]
+PAIRS = [Pair(*pair) for pair in zip(ENGLISH, SPANISH, strict=True)]
+LETTERS = sorted(set("".join(ENGLISH + SPANISH)) - {" "})
+JOINT = TokenizerOptions(vocabulary=90)
+KINDS = pytest.mark.parametrize("kind", ["bpe", "unigram"])
+
+
+def learn(seed=0, pairs=PAIRS, **options):
+    return Tokenizer.learn(pairs, TokenizerOptions(**{"vocabulary": 90, **options}), seed=seed)
+
+
+@pytest.fixture(scope="module")
+def joint():
+    return learn()
+
+
+@pytest.fixture(scope="module")
+def separate():
+    return learn(joint=False, vocabulary=60)
+
+
+def test_a_joint_vocabulary_serves_both_languages(joint):
+    assert joint.joint
+    assert joint.source_size == joint.target_size == 90
+    assert joint.encode_source(ENGLISH) == joint.encode_target(ENGLISH)
+
+
+def test_separate_vocabularies_know_one_language_each(separate):
+    assert not separate.joint
+    assert (separate.source_size, separate.target_size) == (60, 60)
+    spanish_piece = "ú"
+    unknown = 1
+    assert unknown in separate.encode_source([spanish_piece])[0]
+    assert unknown not in separate.encode_target([spanish_piece])[0]
+
+
+def test_special_ids_are_where_every_model_expects_them(joint):
+    assert joint.source_pieces(range(4)) == joint.target_pieces(range(4)) == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+@KINDS
+def test_known_text_comes_back_from_its_ids(kind):
+    tokenizer = learn(kind=kind)
+    assert [tokenizer.decode(ids) for ids in tokenizer.encode_target(SPANISH)] == SPANISH
+
+
+def test_any_words_of_known_letters_come_back(joint):
+    @settings(max_examples=60)
+    @given(st.lists(st.text(LETTERS, min_size=1, max_size=8), max_size=6).map(" ".join))
+    def round_trip(text):
+        assert joint.decode(joint.encode_target([text])[0]) == text
+
+    round_trip()
+
+
+def test_no_text_at_all_yields_padding_start_or_end(joint, separate):
+    @settings(max_examples=100)
+    @given(st.text() | st.lists(st.sampled_from(["<s>", "</s>", "<pad>", "<unk>", "▁", "\0", "a", " "])).map("".join))
+    def ordinary(text):
+        for tokenizer in (joint, separate):
+            assert not {0, 2, 3} & set(tokenizer.encode_source([text])[0] + tokenizer.encode_target([text])[0])
+
+    ordinary()
+
+
+def test_special_tokens_written_in_a_text_are_ordinary_characters():
+    tokenizer = learn(pairs=[*PAIRS, Pair("<s> </s> <pad> <unk>", "a < b > c / d_e")])
+    for text in ("<s>", "</s>", "<pad> a", "<unk>", "a <s> b </s>"):
+        assert tokenizer.decode(tokenizer.encode_target([text])[0]) == text
+    assert tokenizer.decode(tokenizer.encode_target(["a▁b"])[0]) == "a_b"
+
+
+def test_half_a_surrogate_pair_is_read_as_a_question_mark(joint):
+    assert joint.encode_source(["go \ud800"]) == joint.encode_source(["go ?"])
+    learn(pairs=[*PAIRS, Pair("\ud800", "a")])
+
+
+def test_decoding_passes_over_padding_start_and_end(joint):
+    ids = joint.encode_target(["el mar"])[0]
+    assert joint.decode([2, *ids, 3, 0, 0]) == "el mar"
+    assert joint.decode([]) == ""
+    assert joint.decode([1]).strip() == "⁇"
+
+
+def test_pieces_join_to_the_text(joint):
+    ids = joint.encode_target(["el perro"])[0]
+    assert "".join(joint.target_pieces(ids)) == "▁el▁perro"
+    assert "".join(joint.source_pieces(joint.encode_source(["the dog"])[0])) == "▁the▁dog"
+
+
+def test_word_starts_are_the_pieces_with_a_space(joint):
+    starts = joint.target_word_starts()
+    assert len(starts) == joint.target_size
+    text = "el perro negro duerme"
+    assert sum(starts[i] for i in joint.encode_target([text])[0]) == len(text.split())
+    assert not any(starts[:4])
+
+
+@KINDS
+@pytest.mark.parametrize("joint", [True, False])
+def test_learning_again_gives_the_same_tokenizer(kind, joint):
+    options = {"kind": kind, "joint": joint, "vocabulary": 48}
+    assert learn(**options).fingerprint == learn(**options).fingerprint
+    assert learn(**options).fingerprint != learn(**{**options, "vocabulary": 49}).fingerprint
+
+
+def test_a_large_corpus_is_sampled_by_the_seed():
+    def letters(seed):
+        tokenizer = learn(seed, pairs=iter([Pair(c, c) for c in "abcdefghijklmnopqrstuvwxyz"]), sample=3, vocabulary=11)
+        return {p for p in tokenizer.source_pieces(range(4, 11)) if len(p) == 1 and p != "▁"}
+
+    assert all(len(letters(seed)) == 3 for seed in range(3))
+    assert letters(1) == letters(1)
+    assert len(set.union(*map(letters, range(12)))) > 15, "all of the corpus must have a chance, not only its beginning"
+
+
+def test_options_change_the_tokenizer():
+    assert learn(kind="unigram").encode_source(ENGLISH) != learn(kind="bpe").encode_source(ENGLISH)
+    lower = learn(normalisation="nmt_nfkc_cf")
+    assert lower.encode_source(["SOCCER"]) == lower.encode_source(["soccer"])
+    assert learn(normalisation="identity", pairs=[*PAIRS, Pair("ﬁ", "ﬁ")]).encode_source(["ﬁ"])[0][-1] != 1
+    rare = [*PAIRS * 50, Pair("ß", "ß")]
+    assert learn(pairs=rare).encode_source(["ß"])[0][-1] != 1
+    assert learn(pairs=rare, coverage=0.99).encode_source(["ß"])[0][-1] == 1
+    with pytest.raises(ValidationError):
+        TokenizerOptions(kind="words")
+
+
+@KINDS
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize(("vocabulary", "says"), [(8000, "larger"), (10, "smaller")])
+def test_an_impossible_vocabulary_is_refused_with_one_that_works(kind, joint, vocabulary, says, capfd):
+    with pytest.raises(UserError, match=says) as caught:
+        learn(kind=kind, joint=joint, vocabulary=vocabulary)
+    possible = int(re.search(r"data\.tokenizer\.vocabulary=(\d+)", str(caught.value))[1])
+    if joint:  # With one each, the other language may still object.
+        learn(kind=kind, joint=joint, vocabulary=possible)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("pairs", [[], [Pair("", "")]])
+def test_nothing_to_learn_from_is_refused(pairs):
+    with pytest.raises(UserError, match="empty"):
+        learn(pairs=pairs)
+
+
+def test_learning_is_silent(capfd):
+    learn()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("which", ["joint", "separate"])
+def test_what_is_saved_can_be_loaded(which, tmp_path, request):
+    tokenizer = request.getfixturevalue(which)
+    tokenizer.save(tmp_path)
+    names = {"joint": ["tokenizer.model"], "separate": ["source.model", "target.model"]}[which]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
+    loaded = Tokenizer.load(tmp_path)
+    assert (loaded.joint, loaded.fingerprint) == (tokenizer.joint, tokenizer.fingerprint)
+    assert loaded.encode_source(ENGLISH) == tokenizer.encode_source(ENGLISH)
+    assert loaded.encode_target(SPANISH) == tokenizer.encode_target(SPANISH)
+
+
+def test_saving_leaves_no_other_tokenizer_behind(joint, separate, tmp_path):
+    joint.save(tmp_path)
+    separate.save(tmp_path)
+    assert not Tokenizer.load(tmp_path).joint
+    joint.save(tmp_path)
+    assert Tokenizer.load(tmp_path).joint
+
+
+def test_a_failed_save_keeps_what_was_there(joint, tmp_path, monkeypatch):
+    joint.save(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(UserError, match="No space left"):
+        learn(vocabulary=80).save(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["tokenizer.model"]
+    assert Tokenizer.load(tmp_path).fingerprint == joint.fingerprint
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\xff" * 100, b"\x00" * 50])
+def test_a_damaged_tokenizer_is_refused(content, tmp_path, capfd):
+    (tmp_path / "tokenizer.model").write_bytes(content)
+    with pytest.raises(UserError, match=r"tokenizer\.model: .*damaged|tokenizer\.model: has the ids"):
+        Tokenizer.load(tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_tokenizer_cut_short_is_refused(joint, tmp_path):
+    joint.save(tmp_path)
+    file = tmp_path / "tokenizer.model"
+    whole = file.read_bytes()
+    for part in range(1, 10):
+        file.write_bytes(whole[: len(whole) * part // 10])
+        with pytest.raises(UserError, match="damaged"):
+            Tokenizer.load(tmp_path)
+
+
+@pytest.mark.parametrize("present", [None, "source.model"])
+def test_a_missing_tokenizer_is_refused(separate, tmp_path, present):
+    if present:
+        separate.save(tmp_path)
+        (tmp_path / "target.model").unlink()
+    with pytest.raises(UserError, match="has no tokenizer"):
+        Tokenizer.load(tmp_path)
+
+
+@KINDS
+def test_dropout_is_decided_by_its_seed_alone(kind):
+    tokenizer = learn(kind=kind)
+    texts = ENGLISH * 10
+    first = tokenizer.encode_source(texts, dropout=0.2, seed=5)
+    assert tokenizer.encode_source(texts, dropout=0.2, seed=6) != first
+    tokenizer.encode_target(SPANISH, dropout=0.5, seed=1)
+    assert tokenizer.encode_source(texts, dropout=0.2, seed=5) == first
+    assert tokenizer.encode_target(texts, dropout=0.2, seed=5) != first, "the two sides vary independently"
+
+
+@KINDS
+def test_dropout_changes_the_segmentation_but_not_the_text(kind):
+    tokenizer = learn(kind=kind)
+    best = tokenizer.encode_target(SPANISH * 20)
+    some, more = (tokenizer.encode_target(SPANISH * 20, dropout=d, seed=1) for d in (0.1, 0.5))
+    assert [tokenizer.decode(ids) for ids in more] == SPANISH * 20
+    assert sum(map(len, best)) < sum(map(len, some)) < sum(map(len, more))
+    assert tokenizer.encode_target(SPANISH, dropout=0.0, seed=1) == tokenizer.encode_target(SPANISH)
+
+
+def test_dropout_needs_a_seed_and_a_share(joint):
+    for dropout, seed in ((0.1, None), (1.0, 1), (-0.1, 1)):
+        with pytest.raises(ValueError, match="dropout"):
+            joint.encode_source(ENGLISH, dropout=dropout, seed=seed)

@@ -1,0 +1,33 @@
+"""Greedy search with a pencil."""
+
+from translucid.decoding import DecodingOptions, search
+
+EOS = 3
+
+
+def test_each_token_is_the_likeliest_after_those_before(table_model, source_batch, sentences):
+    model = table_model(5)
+    found = search(model, source_batch(sentences), DecodingOptions(beam=1, max_length_extra=3))
+    for sentence, (hypothesis,) in zip(sentences, found, strict=True):
+        tokens: list[int] = []
+        while tokens[-1:] != [EOS]:
+            step = model.log_probs(sentence, tokens)
+            allowed = [4, 5, 6] + [EOS] * bool(tokens)
+            at_limit = len(tokens) == 2 * (len(sentence) - 1) + 3
+            tokens.append(EOS if at_limit else max(allowed, key=lambda token: step[token]))
+        assert hypothesis.tokens == tokens[:-1]
+
+
+def test_finished_sentences_leave_the_batch(table_model, source_batch, sentences):
+    model = table_model(5, eos=1.0)
+    found = search(model, source_batch(sentences), DecodingOptions(beam=1))
+    lengths = [len(h[0].tokens) + 1 for h in found]
+    assert len(set(lengths)) > 1
+    assert model.rows_seen == [sum(length > t for length in lengths) for t in range(max(lengths))]
+
+
+def test_of_equal_tokens_the_lowest_is_taken(table_model, source_batch):
+    model = table_model()
+    model.logits[:] = 0.0
+    (found,) = search(model, source_batch([[4, EOS]]), DecodingOptions(beam=1, min_length=3))
+    assert found[0].tokens == [4, 4, 4]

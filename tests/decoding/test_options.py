@@ -1,0 +1,36 @@
+"""What the options refuse, and that they say why."""
+
+import pytest
+from pydantic import ValidationError
+
+from translucid.decoding import DecodingOptions
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nbest": 6}, "nbest=6 asks for more outputs than beam=5 can find: set beam to 6 or more"),
+        ({"max_loops": 1}, "max_loops=1 would forbid every word"),
+        ({"temperature": 0.5}, "temperature=0.5 changes nothing without sample=true"),
+        ({"top_k": 5}, "top_k=5 changes nothing without sample=true"),
+        ({"top_p": 0.5}, "top_p=0.5 changes nothing without sample=true"),
+        ({"sample": True, "temperature": 0}, "greater than 0"),
+        ({"beam": 0}, "greater than or equal to 1"),
+        ({"length_penalty": -1}, "greater than or equal to 0"),
+        ({"length_penalty": float("nan")}, "finite"),
+        ({"beem": 5}, "Extra inputs"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, message):
+    with pytest.raises(ValidationError, match=message):
+        DecodingOptions(**options)
+
+
+def test_options_survive_being_written_down():
+    options = DecodingOptions(sample=True, nbest=8, temperature=0.7)
+    assert DecodingOptions(**options.model_dump()) == options
+    assert DecodingOptions(**DecodingOptions().model_dump()) == DecodingOptions()
+
+
+def test_every_option_is_explained():
+    assert all(field.description for field in DecodingOptions.model_fields.values())

@@ -1,0 +1,138 @@
+"""Each rule forbids what it says, nothing else, and changes what the search finds."""
+
+import pytest
+import torch
+
+from translucid.decoding import DecodingOptions, search
+from translucid.decoding.rules import MinLength, Never, NoLoops, NoRepeatNgram
+
+EOS = 3
+
+
+def forbidden(rule, history, vocabulary=10):
+    """The ids that a rule forbids after each history."""
+    log_probs = torch.zeros(len(history), vocabulary)
+    rule(torch.tensor(history), log_probs)
+    assert log_probs[log_probs != 0].eq(-torch.inf).all()
+    return [row.nonzero()[:, 0].tolist() for row in log_probs != 0]
+
+
+def test_never():
+    assert forbidden(Never(torch.tensor([0, 2])), [[5], [6]]) == [[0, 2], [0, 2]]
+
+
+def test_min_length():
+    assert forbidden(MinLength(2, EOS), [[5], [6]]) == [[EOS], [EOS]]
+    assert forbidden(MinLength(2, EOS), [[5, 5], [6, 5]]) == [[], []]
+
+
+def test_no_repeat_ngram():
+    history = [[5, 6, 7, 5, 6], [5, 6, 5, 7, 6], [5, 6, 7, 8, 9]]
+    assert forbidden(NoRepeatNgram(1), history) == [[5, 6, 7], [5, 6, 7], [5, 6, 7, 8, 9]]
+    assert forbidden(NoRepeatNgram(2), history) == [[7], [5], []]
+    assert forbidden(NoRepeatNgram(3), history) == [[7], [], []]
+    assert forbidden(NoRepeatNgram(6), history) == [[], [], []]
+
+
+WORD_STARTS = torch.tensor([True] * 8 + [False] * 2)  # 8 and 9 stand for digits within a number
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ([4, 5, 5, 5], [5]),
+        ([4, 4, 5, 5], []),
+        ([5, 6, 5, 6, 5, 6], [5]),
+        ([7, 6, 5, 6, 5, 6], []),
+        ([4, 8, 8, 8], []),  # 1000: no word begins
+        ([8, 9, 8, 9, 8, 9], []),
+        ([5, 8, 5, 8, 5, 8], [5]),
+        ([4, 5, 6, 7, 8, 9] * 3, [4]),
+        ([4, 5, 6, 7, 7, 8, 9] * 3, []),  # a run of seven is too long to be noticed
+    ],
+)
+def test_no_loops_of_three(history, expected):
+    assert forbidden(NoLoops(3, WORD_STARTS), [history]) == [expected]
+
+
+def test_no_loops_looks_at_each_row_for_itself():
+    assert forbidden(NoLoops(2, WORD_STARTS), [[4, 5, 5], [5, 4, 5], [6, 6, 6]]) == [[5], [], [6]]
+
+
+def repetitive(table_model):
+    """A model that likes to say 4 and again 4, ends late, and after 5 says 6 6 6 6."""
+    model = table_model()
+    model.logits[:] = 0.0
+    model.logits[..., 4] = 3.0
+    model.logits[..., EOS] = -9.0
+    model.logits[:, :, 5:, 6] = 6.0
+    return model
+
+
+def windows(tokens, n):
+    return [tokens[i : i + n] for i in range(len(tokens) - n + 1)]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_loops_are_cut_in_a_search_but_digits_are_not(beam, table_model, source_batch):
+    model, source = repetitive(table_model), source_batch([[4, 5, EOS]])
+    starts = torch.tensor([True] * 6 + [False])  # 6 is a digit
+    free = DecodingOptions(beam=beam, max_loops=0, max_length_ratio=4, max_length_extra=2)
+    guarded = free.model_copy(update={"max_loops": 3})
+    assert search(model, source, free, starts)[0][0].tokens == [4] * 10
+    assert search(model, source, guarded)[0][0].tokens == [4] * 10  # without word_starts loops can't be told
+    tokens = search(model, source, guarded, starts)[0][0].tokens
+    assert tokens and [4, 4, 4, 4] not in windows(tokens, 4)
+    model.logits[:, 0, 2, 5] = 9.0  # let it begin with 5
+    assert search(model, source, guarded, starts)[0][0].tokens == [5] + [6] * 9
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_no_repeat_ngram_in_a_search(beam, table_model, source_batch):
+    model, source = repetitive(table_model), source_batch([[4, 5, EOS]])
+    options = DecodingOptions(beam=beam, nbest=beam, no_repeat_ngram=2, max_length_ratio=4, max_length_extra=2)
+    for hypothesis in search(model, source, options)[0]:
+        pairs = windows(hypothesis.tokens, 2)
+        assert pairs and all(pairs.count(pair) == 1 for pair in pairs)
+
+
+@pytest.mark.parametrize("sample", [False, True])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_lengths_stay_between_min_and_max(sample, beam, table_model, source_batch, sentences):
+    eager, chatty = table_model(0, eos=20.0), table_model(0, eos=-20.0)
+    source = source_batch(sentences)
+    options = {"beam": beam, "sample": sample}
+    for minimum in (0, 1, 3):
+        found = search(eager, source, DecodingOptions(min_length=minimum, **options))
+        assert {len(h[0].tokens) for h in found} == {minimum}
+    found = search(chatty, source, DecodingOptions(max_length_ratio=1.5, max_length_extra=2, **options))
+    assert [len(h[0].tokens) for h in found] == [3, 5, 3, 6, 6, 5]  # floor(1.5 * words) + 2
+    chatty.max_length = 5  # the start token and four more
+    found = search(chatty, source, DecodingOptions(max_length_ratio=1.5, max_length_extra=2, **options))
+    assert [len(h[0].tokens) for h in found] == [3, 4, 3, 4, 4, 4]
+
+
+def test_the_limit_counts_more_than_the_minimum(table_model, source_batch):
+    options = DecodingOptions(min_length=9, max_length_ratio=0, max_length_extra=2)
+    assert len(search(table_model(), source_batch([[4, EOS]]), options)[0][0].tokens) == 2
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_when_nothing_is_allowed_the_output_ends(beam, table_model, source_batch):
+    options = DecodingOptions(beam=beam, no_repeat_ngram=1, min_length=10)
+    tokens = search(table_model(), source_batch([[4, EOS]]), options)[0][0].tokens
+    assert sorted(tokens) == [4, 5, 6]
+
+
+@pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 5, "nbest": 5}, {"sample": True, "nbest": 20}])
+def test_padding_start_and_unknown_are_never_produced(options, table_model, source_batch, sentences):
+    model = table_model()
+    model.logits[..., :3] = 8.0
+    for hypotheses in search(model, source_batch(sentences), DecodingOptions(**options)):
+        for hypothesis in hypotheses:
+            assert set(hypothesis.tokens) <= {4, 5, 6}
+
+
+def test_more_tokens_can_be_forbidden(table_model, source_batch, sentences):
+    found = search(table_model(), source_batch(sentences), DecodingOptions(nbest=5), never=[1, 5])
+    assert {token for hypotheses in found for h in hypotheses for token in h.tokens} == {4, 6}

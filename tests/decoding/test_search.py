@@ -1,0 +1,41 @@
+"""What holds for every search."""
+
+import pytest
+import torch
+
+from translucid.decoding import DecodingOptions, search
+from translucid.errors import UserError
+
+EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}, {"sample": True, "nbest": 2}]
+
+
+@pytest.mark.parametrize("options", EVERY_SEARCH)
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+@pytest.mark.parametrize("token", [1, 3, 4])
+def test_predictions_that_are_not_numbers_are_refused(options, bad, token, table_model, source_batch, sentences):
+    model = table_model()
+    model.logits[4, 0, 2, token] = bad  # one number, which one of the sentences meets
+    with pytest.raises(UserError, match="not numbers.*earlier checkpoint"):
+        search(model, source_batch(sentences), DecodingOptions(**options))
+
+
+@pytest.mark.parametrize("options", EVERY_SEARCH)
+def test_half_precision_logits_are_searched_in_float32(options, table_model, source_batch, sentences):
+    model = table_model(3)
+    model.logits = model.logits.bfloat16()
+    half = search(model, source_batch(sentences), DecodingOptions(**options))
+    model.logits = model.logits.float()
+    assert search(model, source_batch(sentences), DecodingOptions(**options)) == half
+
+
+def test_no_sentences_give_no_results(table_model):
+    assert search(table_model(), torch.zeros(0, 5, dtype=torch.long), DecodingOptions()) == []
+
+
+def test_the_length_penalty_favours_long_outputs(table_model, source_batch, sentences):
+    lengths = []
+    for alpha in (0.0, 1.0, 4.0):
+        options = DecodingOptions(beam=100, length_penalty=alpha, max_length_ratio=0, max_length_extra=4)
+        found = search(table_model(), source_batch(sentences), options)
+        lengths.append(sum(len(h[0].tokens) for h in found))
+    assert lengths[0] < lengths[1] < lengths[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -10,21 +11,46 @@ from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
 from translucid.data.phrasebook import Phrase, generate
-from translucid.training.configuration import Configuration, resolve
+from translucid.training.configuration import resolve
 from translucid.training.experiment import Corpora, run_experiment
 from translucid.training.run_folder import RunFolder
 
-TRAIN, VALID, TEST = 60_000, 500, 1000
+SIZES = {"train": 60_000, "valid": 500, "test": 1000}
 """Sentence pairs of each split."""
 
 
-def configuration() -> Configuration:
-    """Return the settings of the demo."""
-    return resolve(preset="demo", overrides={"data.source_language": "en", "data.target_language": "es"})
+def phrasebook_files(run: Path) -> dict[str, Path]:
+    """Return where a demo run keeps its corpus, by split."""
+    return {split: run / "phrasebook" / f"{split}.tsv" for split in SIZES}
 
 
-def corpora() -> Corpora:
-    """Return the phrasebook's training and validation pairs."""
-    train, skipped = _pairs(generate(TRAIN, split="train")), Skipped()
-    skipped.kept = len(train)
-    return Corpora(train, _pairs(generate(VALID, split="valid")), skipped)
+def train_demo(run: Path, *, overwrite: bool, device: str, console: Console) -> None:
+    """Write the phrasebook into the run folder and train on it; a run that was interrupted goes on."""
+    folder = RunFolder(run)
+    resume = folder.exists and not overwrite
+    files = phrasebook_files(run)
+    overrides = {
+        "data.train": [str(files["train"])],
+        "data.valid": [str(files["valid"])],
+        "data.source_language": "en",
+        "data.target_language": "es",
+    }
+    configuration = folder.configuration() if resume else resolve(preset="demo", overrides=overrides)
+    if not resume:
+        folder.refuse_to_lose(overwrite)
+    with console.status("writing the phrasebook"):
+        corpus = {split: list(generate(count, split=split)) for split, count in SIZES.items()}  # type: ignore[arg-type]
+    pairs = {split: [Pair(p.source, p.target) for p in phrases] for split, phrases in corpus.items()}
+    skipped = Skipped()
+    skipped.kept = len(pairs["train"])
+    corpora = Corpora(pairs["train"], pairs["valid"], skipped)
+    run_experiment(
+        configuration, run, corpora=corpora, resume=resume, overwrite=overwrite, device=device, console=console
+    )
+    for split, file in files.items():
+        _write(file, pairs[split])
+
+
+def _write(file: Path, pairs: Iterable[Pair]) -> None:
+    file.parent.mkdir(exist_ok=True)
+    write_atomically(file, "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs).encode())

@@ -17,8 +17,8 @@ from translucid.decoding.batched import decode_sentences
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.devices import choose_device, tune_cpu
-from translucid.inspection.alignment import align, cross_attention_average
-from translucid.inspection.maps import attention_maps
+from translucid.inspection.alignment import align
+from translucid.inspection.maps import attention_maps, cross_attention_average
 from translucid.inspection.words import WordMap, word_map
 from translucid.models.protocol import Maps, SequenceModel
 from translucid.training.configuration import Configuration

@@ -4,9 +4,29 @@ from hypothesis import strategies as st
 
 from translucid.data.sentences import split_sentences
 
-CODES = [*"en es de fr it da ca zh ja hi th ar el ru sk pl pt-BR xx".split(), "", None]
-FRAGMENTS = [*"a B é 漢 1 . ! ? 。 । … \" “ ” ( ) « 「 」 a@b.c 👩\u200d👧 \0 \ud800".split(" ")]
-FRAGMENTS += [" ", "  ", "\n", "\n\n", "\xa0", "\u3000", "\u2028", "\x85", "? ", "Dr. ", "e.g. ", "p.m. ", "https://a.b/c. "]
+CODES = [
+    "en",
+    "es",
+    "de",
+    "fr",
+    "it",
+    "da",
+    "ca",
+    "zh",
+    "ja",
+    "hi",
+    "th",
+    "ar",
+    "ru",
+    "sk",
+    "pl",
+    "pt-BR",
+    "xx",
+    "",
+    None,
+]
+SIGNS = list('aBé漢1.!?。।…"“”()«「」\u200d\0\ud800 \n\xa0\u3000\u2028\x85')
+FRAGMENTS = [*SIGNS, "  ", "\n\n", "? ", "Dr. ", "e.g. ", "p.m. ", "a@b.c", "https://a.b/c. "]
 
 
 def sentences(text, language="en"):

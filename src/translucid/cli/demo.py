@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 BOOK = ("I like soccer", "I like soccer and also going to the beach")
-"""The two sentences of the book; neither is in the training data."""
+"""The book's two sentences; neither is in the training data."""
 
 
 def demo(
@@ -18,7 +17,7 @@ def demo(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Train again if the demo was run before.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Train a small English-Spanish Transformer on the built-in phrasebook, test it, and see where it looks.
+    """Train a small English-Spanish Transformer on the built-in phrasebook, test it, and show where it looks.
 
     Takes about two minutes on two cores and needs no input. The run is left in runs/demo.
 
@@ -30,11 +29,31 @@ def demo(
 
         translucid look runs/demo "They are going to the beach"
     """
-    from translucid.data.phrasebook import generate
-    from translucid.demonstration import TEST_FILE, train_demo
-    from translucid.evaluation.report import evaluate_pairs
-    from translucid.inspection.terminal import render
+    from translucid.data.corpus import read_pairs
+    from translucid.demonstration import phrasebook_files, train_demo
+    from translucid.evaluation.report import evaluate
+    from translucid.inspection.terminal import looked_at
     from translucid.translator import Translator
 
     console, log = Console(highlight=False), Console(stderr=True, highlight=False)
     train_demo(out, overwrite=overwrite, device=device, console=log)
+    translator = Translator.load(out, device)
+    pairs = list(read_pairs(phrasebook_files(out)["test"]))
+    with log.status(f"translating {len(pairs):,} held-out sentences"):
+        texts = [found.text for found in translator.translate([pair.source for pair in pairs])]
+    result = evaluate([pair.source for pair in pairs], texts, [[pair.target for pair in pairs]])
+    bleu = result.scores[0]
+    console.print(f"\n[bold]BLEU {bleu.value:.1f}[/] on {len(pairs):,} held-out sentences ({bleu.signature})")
+    for text in BOOK:
+        found = translator.translate(text)
+        console.print(f"\n[bold]{text}[/] → [bold]{found.text}[/]")
+        console.print("[dim]for each word written, where the model looked:[/]")
+        for words in found.words:
+            console.print(looked_at(words))
+    console.print(f"\nThe run is in [bold]{out}[/]. Go on with:")
+    for command in (
+        f'translucid translate {out} "She likes soccer"',
+        f'translucid look {out} "They are going to the beach"',
+        f"translucid evaluate {out} --test {phrasebook_files(out)['test']} --by-length",
+    ):
+        console.print(f"  {command}", soft_wrap=True)

@@ -64,6 +64,7 @@ def translate(
 
         translucid translate runs/es --nbest 5 --format jsonl "Good morning"
     """
+    from translucid.cli.progress import counting
     from translucid.decoding.options import DecodingOptions
     from translucid.errors import UserError
     from translucid.training.configuration import checked
@@ -95,12 +96,12 @@ def translate(
         if not texts:
             lines = reader.read(stack.enter_context(_open(input_file)))
         out = stack.enter_context(_Output(output))
-        counter = stack.enter_context(_counter(console, hidden=bool(texts)))
+        advance = stack.enter_context(counting(console, "translating", None, hidden=bool(texts)))
         for number, found in enumerate(translator.stream(lines, options, sentences=split_sentences), 1):
             for warning in found.warnings:
                 console.print(f"line {number}: {escape(warning)}", soft_wrap=True)
             out.write(_line(found, output_format, nbest=nbest or 1, alignments=alignments))
-            counter.advance()
+            advance(1)
     if reader.bad:
         raise UserError(
             f"{reader.bad} lines are not UTF-8; their unreadable bytes were translated as �",
@@ -185,35 +186,3 @@ class _Output:
             self.part.replace(self.file)
         else:
             self.part.unlink()
-
-
-class _counter:
-    """A line on standard error with what is done and how fast, where somebody watches."""
-
-    def __init__(self, console: Console, *, hidden: bool) -> None:
-        from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        self.progress = Progress(
-            SpinnerColumn(),
-            TextColumn("translating"),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=hidden or not console.is_terminal,
-        )
-        self.task = self.progress.add_task("translating", total=None, rate="")
-
-    def __enter__(self) -> _counter:
-        self.progress.start()
-        return self
-
-    def advance(self) -> None:
-        self.progress.update(self.task, advance=1)
-        speed = self.progress.tasks[0].speed
-        if speed:
-            self.progress.update(self.task, rate=f"{speed:,.0f} lines/s")
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self.progress.stop()

@@ -1,13 +1,68 @@
-"""placeholder filter, replaced by the corpus helper"""
+"""Pairs that teach nothing are left out, and counted."""
+
+from __future__ import annotations
+
 from collections import Counter
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Iterable, Iterator
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from translucid.data.corpus import Pair
+
+
 class Filter(BaseModel):
+    """Which pairs are skipped."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    max_characters: int = Field(2000, ge=1)
+    """Pairs with more characters than this on either side are skipped."""
+    max_ratio: float = Field(4.0, ge=1)
+    """Pairs are skipped when one side has more than this times the other's characters, plus `ratio_slack`."""
+    ratio_slack: int = Field(30, ge=0)
+    """Characters by which the sides of short pairs may differ in any case."""
+
+
 class Skipped:
-    def __init__(self): self.kept=0; self.reasons=Counter()
-    def add(self, reason, n=1): self.reasons[reason]+=n
-    def summary(self): return f"{self.kept:,} pairs; skipped {dict(self.reasons)}"
-def keep(pairs, filter, skipped):
-    for p in pairs:
-        if not p.source.strip() or not p.target.strip(): skipped.add("empty"); continue
-        skipped.kept+=1; yield p
+    """How many pairs were kept, and how many were not, and why."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.kept = 0
+        self.reasons: Counter[str] = Counter()
+
+    def add(self, reason: str) -> None:
+        """Count a pair that is skipped after it was kept here, such as one with too many tokens."""
+        self.kept -= 1
+        self.reasons[reason] += 1
+
+    def summary(self) -> str:
+        """`111,700 pairs; skipped 98: 90 too long, 5 unequal, 3 empty`."""
+        total = self.reasons.total()
+        if not total:
+            return f"{self.kept:,} pairs; none skipped"
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.most_common())
+        return f"{self.kept:,} pairs; skipped {total:,}: {counts}"
+
+
+def fault(pair: Pair, wanted: Filter) -> str | None:
+    """Return why a pair is skipped, or None."""
+    source, target = len(pair.source.strip()), len(pair.target.strip())
+    shorter, longer = sorted((source, target))
+    if not shorter:
+        return "empty"
+    if longer > wanted.max_characters:
+        return "too long"
+    if longer > wanted.max_ratio * shorter + wanted.ratio_slack:
+        return "unequal"
+    return None
+
+
+def keep(pairs: Iterable[Pair], wanted: Filter, skipped: Skipped) -> Iterator[Pair]:
+    """Yield the pairs without a fault, and count both kinds in `skipped`."""
+    for pair in pairs:
+        if reason := fault(pair, wanted):
+            skipped.reasons[reason] += 1
+        else:
+            skipped.kept += 1
+            yield pair

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import os
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ from typing import Literal
 import sentencepiece
 from pydantic import BaseModel, ConfigDict, Field
 
+from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
 from translucid.errors import UserError
 
@@ -49,9 +49,9 @@ class TokenizerOptions(BaseModel):
     coverage: float = Field(1.0, ge=0.98, le=1)
     """Share of the text's characters that get a piece, the rarest become unknown; 0.9995 for Chinese or Japanese."""
     normalisation: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
-    """What is done to characters first: Unicode NFKC; `nmt` cleans up spaces and control characters, `cf` lower-cases."""
+    """What is done to characters first: Unicode NFKC; `nmt` tidies spaces and control characters, `cf` lower-cases."""
     sample: int = Field(1_000_000, ge=1)
-    """Learn from at most this many pairs, drawn at random from the training data: more take memory and change little."""
+    """Learn from at most this many pairs, drawn at random from the training data: more take memory, change little."""
 
 
 class Tokenizer:
@@ -120,7 +120,7 @@ class Tokenizer:
             UserError: the disk is full, or the folder can't be written to.
         """
         for name, content in self._models.items():
-            _write(folder / f"{name}.model", content)
+            write_atomically(folder / f"{name}.model", content)
         for name in {"tokenizer", "source", "target"} - set(self._models):
             (folder / f"{name}.model").unlink(missing_ok=True)
 
@@ -267,16 +267,3 @@ def _sampled(
 def _is_bpe(processor: sentencepiece.SentencePieceProcessor) -> bool:
     # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
     return bool(processor.get_score(EOS + 1) == 0)
-
-
-def _write(file: Path, content: bytes) -> None:
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UserError(f"can't be written ({error.strerror})", file=file, fix="Free some space.") from error

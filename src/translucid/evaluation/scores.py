@@ -1,4 +1,76 @@
-"""placeholder"""
-def bleu(h, refs):
-    import sacrebleu
-    return sacrebleu.corpus_bleu(h, refs).score
+"""BLEU, chrF and TER with their signatures; sacreBLEU (Post 2018, arXiv 1804.08771) does the counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from translucid.errors import UserError, nearest
+
+
+@dataclass(frozen=True)
+class Score:
+    """One figure of one metric."""
+
+    name: str
+    """`BLEU`, `chrF` or `TER`."""
+    value: float
+    """0 to 100; TER, an error rate, is best at 0 and may be above 100."""
+    signature: str
+    """sacreBLEU's record of everything that decides the figure."""
+
+
+def corpus_scores(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> list[Score]:
+    """Score translations against one or more references.
+
+    Args:
+        hypotheses: one translation a sentence.
+        references: sets of references, each with one a sentence.
+        tokenize: sacreBLEU's tokenizer for BLEU; `none` for text that is tokenised already.
+        lowercase: ignore case, in all three.
+
+    Raises:
+        UserError: nothing to score, sets of unequal length, or an unknown tokenizer.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
+
+    _check(hypotheses, references)
+    if tokenize not in BLEU.TOKENIZERS:
+        raise UserError(f"sacreBLEU has no tokenizer {tokenize!r}", fix=nearest(tokenize, BLEU.TOKENIZERS))
+    metrics = (
+        # `force`: sacreBLEU warns that text looks tokenised; who says `none` knows.
+        BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none"),
+        CHRF(lowercase=lowercase),
+        TER(case_sensitive=not lowercase),
+    )
+    scores = []
+    for metric in metrics:
+        found = metric.corpus_score(hypotheses, references)
+        scores.append(Score(found.name.rstrip("2"), found.score, str(metric.get_signature())))
+    return scores
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Return BLEU alone, with sacreBLEU's settings, quickly."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    _check(hypotheses, references)
+    score: float = BLEU(force=True).corpus_score(hypotheses, references).score
+    return score
+
+
+def _check(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    if not hypotheses or not references:
+        raise UserError("there are no sentences to score", fix="Give translations and references.")
+    for number, reference in enumerate(references, 1):
+        if len(reference) != len(hypotheses):
+            counts = f"{len(hypotheses):,} translations but {len(reference):,} references"
+            raise UserError(f"{counts} in set {number}", fix="Each sentence needs a reference in each set.")

@@ -1,0 +1,136 @@
+"""`translucid data`: looking at corpora, and writing the built-in one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from translucid.cli.files import pair_up
+
+if TYPE_CHECKING:
+    from translucid.data.statistics import Overlap, SplitStatistics
+
+app = typer.Typer(no_args_is_help=True, help="Look at corpora, and write the built-in one.", rich_markup_mode="markdown")
+
+Files = Annotated[list[str] | None, typer.Option(metavar="FILES")]
+
+
+@app.command()
+def stats(train: Files = None, valid: Files = None, test: Files = None, as_json: bool = typer.Option(False, "--json")) -> None:
+    """Show sizes, lengths, duplicates, leaks from training into test files, and characters of other scripts.
+
+    **Examples**
+
+        translucid data stats --train train.tsv --valid dev.tsv --test test.tsv
+
+        translucid data stats --train 'train.{en,de}.gz' --json
+    """
+    from translucid.cli.progress import counting
+    from translucid.data.corpus import read_pairs
+    from translucid.data.filtering import Filter
+    from translucid.data.statistics import Overlap, SplitStatistics
+    from translucid.errors import UserError
+
+    log = Console(stderr=True, highlight=False)
+    files = {name: pair_up(given) for name, given in (("train", train), ("valid", valid), ("test", test)) if given}
+    if not files:
+        raise UserError("no files were given", fix="Give --train, --valid or --test FILES.")
+    splits = {name: SplitStatistics(name) for name in files}
+    with counting(log, "reading", None) as advance:
+        for name, split in splits.items():
+            for count in split.read(read_pairs(*files[name]), Filter()):
+                advance(count)
+    overlaps = [Overlap.find(name, read_pairs(*files[name]), splits["train"]) for name in files if name != "train"]
+    overlaps = overlaps if "train" in files else []
+    if as_json:
+        found: dict[str, Any] = {name: split.summary() for name, split in splits.items()}
+        print(json.dumps({**found, "overlap": [o.to_json() for o in overlaps]}, ensure_ascii=False, indent=2))
+    else:
+        _print(Console(highlight=False), list(splits.values()), overlaps)
+    for overlap in overlaps:
+        if overlap.sources:
+            examples = "; ".join(f"line {line}: {text}" for line, text in overlap.examples)
+            log.print(
+                f"[yellow]warning:[/] {overlap.sources:,} source sentences of {overlap.split} are in the training files "
+                f"too, so scores on it flatter ({escape(examples)})",
+                soft_wrap=True,
+            )
+
+
+def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overlap]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("split", "pairs", "same pair", "same source", "would be skipped"):
+        table.add_column(column, justify="left" if column == "split" else "right")
+    for split in splits:
+        skipped = ", ".join(f"{count:,} {reason}" for reason, count in split.faults.most_common()) or "none"
+        counts = f"{split.pairs:,}", f"{split.duplicate_pairs:,}", f"{split.duplicate_sources:,}"
+        table.add_row(f"[bold]{split.name}[/]", *counts, skipped)
+    console.print(table)
+    table = Table(box=None, pad_edge=False)
+    for column in ("side", "words", "characters", "distinct words", "words a sentence: mean", "median", "95 %", "99 %", "max"):
+        table.add_column(column, justify="left" if column == "side" else "right", overflow="fold")
+    for split in splits:
+        for side, name in ((split.source, "source"), (split.target, "target")):
+            s = side.summary(split.pairs)
+            sizes = [f"{s[key]:,}" for key in ("words", "characters", "distinct_words")]
+            lengths = [str(s[key]) for key in ("mean_words", "median_words", "p95_words", "p99_words", "p100_words")]
+            table.add_row(f"[bold]{split.name}[/] {name}", *sizes, *lengths)
+    console.print()
+    console.print(table)
+    for split in splits:
+        for side, name in ((split.source, "source"), (split.target, "target")):
+            for kind, count, characters, line in side.unexpected():
+                shown = characters.encode("unicode_escape").decode() if kind in ("control", "private") else characters
+                text = f"{split.name} {name}: {count:,} {kind} characters ({shown}), first on line {line:,}"
+                console.print(f"  {escape(text)}", soft_wrap=True)
+    for o in overlaps:
+        console.print(
+            f"\n{o.split} shares with train: {o.pairs:,} pairs, {o.sources:,} sources, {o.targets:,} targets", soft_wrap=True
+        )
+
+
+@app.command()
+def phrasebook(
+    out: Annotated[Path, typer.Argument(metavar="OUT.tsv", help="The file to write; .jsonl adds gold alignments.")],
+    count: Annotated[int, typer.Option(help="Sentence pairs.")] = 10_000,
+    split: Annotated[str, typer.Option(help="train, valid or test; no sentence is in two of them.")] = "train",
+    min_words: Annotated[int, typer.Option(help="Shortest sentence, in words.")] = 2,
+    max_words: Annotated[int, typer.Option(help="Longest sentence, in words.")] = 60,
+    seed: Annotated[int, typer.Option(help="Which sentences.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write sentence pairs of the built-in English-Spanish phrasebook.
+
+    **Examples**
+
+        translucid data phrasebook train.tsv --count 50000
+
+        translucid data phrasebook long.jsonl --split test --count 500 --min-words 30
+    """
+    from translucid.atomic import write_atomically
+    from translucid.cli.progress import counting
+    from translucid.data.phrasebook import generate
+    from translucid.errors import UserError, nearest
+    from translucid.inspection.alignment import to_pharaoh
+
+    splits = ("train", "valid", "test")
+    if split not in splits:
+        raise UserError(f"there is no split {split!r}", fix=nearest(split, splits))
+    if out.suffix not in (".tsv", ".jsonl"):
+        raise UserError("ends in neither .tsv nor .jsonl", file=out, fix="Name the file so.")
+    if out.exists() and not overwrite:
+        raise UserError("is there already", file=out, fix="Replace it with --overwrite.")
+    lines = []
+    with counting(Console(stderr=True), "writing", count) as advance:
+        for phrase in generate(count, split=split, seed=seed, min_words=min_words, max_words=max_words):  # type: ignore[arg-type]
+            record = {**phrase._asdict(), "alignment": to_pharaoh(phrase.alignment)}
+            is_tsv = out.suffix == ".tsv"
+            lines.append(f"{phrase.source}\t{phrase.target}" if is_tsv else json.dumps(record, ensure_ascii=False))
+            advance(1)
+    write_atomically(out, "".join(line + "\n" for line in lines).encode())

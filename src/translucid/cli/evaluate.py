@@ -1,0 +1,79 @@
+"""`translucid evaluate`."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from translucid.cli.files import pair_up
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    test: Annotated[list[str] | None, typer.Option("--test", metavar="FILES", help="Sentence pairs to test on.")] = None,
+    reference: Annotated[
+        list[str] | None, typer.Option("--reference", metavar="FILES", help="More references, one a line.")
+    ] = None,
+    by_length: Annotated[bool, typer.Option("--by-length", help="Scores by source length as well.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
+    tokenize: Annotated[str, typer.Option(help="sacreBLEU's tokenizer; none for tokenised text.")] = "13a",
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
+    hypotheses: Annotated[Path | None, typer.Option(help="Write the translations here.")] = None,
+    samples: Annotated[int, typer.Option(help="Show this many translations beside their references.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --hypotheses if it is there.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+) -> None:
+    """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures.
+
+    **Examples**
+
+        translucid evaluate runs/demo --test runs/demo/phrasebook/test.tsv --by-length
+
+        translucid evaluate runs/es --test test.tsv --beam 5 --json > scores.json
+
+        translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
+    """
+    from translucid.atomic import write_atomically
+    from translucid.cli.progress import counting
+    from translucid.data.corpus import read_lines, read_pairs
+    from translucid.errors import UserError
+    from translucid.evaluation.report import evaluate as score
+    from translucid.training.configuration import checked
+    from translucid.translator import Translator
+
+    if not test:
+        raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
+    if hypotheses and hypotheses.exists() and not overwrite:
+        raise UserError("is there already", file=hypotheses, fix="Replace it with --overwrite.")
+    pairs = list(read_pairs(*pair_up(test)))
+    if not pairs:
+        raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
+    references = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
+    translator = Translator.load(run, device)
+    settings = translator.configuration.decoding
+    options = checked(type(settings), {**settings.model_dump(), **({"beam": beam} if beam else {})})
+    log = Console(stderr=True, highlight=False)
+    started = time.perf_counter()
+    with counting(log, "translating", len(pairs)) as advance:
+        sources = [pair.source for pair in pairs]
+        texts = [found.text for found in translator.stream(sources, options, on_done=advance)]
+    seconds = time.perf_counter() - started
+    found = score(
+        sources, texts, references, seconds=seconds, lengths=by_length, tokenize=tokenize, lowercase=lowercase
+    )
+    if hypotheses:
+        write_atomically(hypotheses, "".join(text + "\n" for text in texts).encode())
+    if as_json:
+        print(json.dumps({**found.to_json(), "beam": options.beam}, ensure_ascii=False, indent=2))
+        return
+    console = Console(highlight=False)
+    for part in found.render():
+        console.print(part)
+    for i in range(0, len(pairs), max(1, len(pairs) // samples)) if samples else ():
+        console.print(f"\nsource      {sources[i]}\nreference   {references[0][i]}\nhypothesis  {texts[i]}", markup=False)

@@ -1,0 +1,36 @@
+"""`translucid look`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def look(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to translate.")],
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+) -> None:
+    """Translate one text and show, for each word written, where the model looked.
+
+    What is shown is cross-attention averaged over all heads and layers. It tells where the model looked, not why it
+    wrote what it wrote.
+
+    **Examples**
+
+        translucid look runs/demo "I like soccer"
+    """
+    from translucid.inspection.terminal import heatmap, looked_at
+    from translucid.translator import Translator
+
+    console = Console(highlight=False)
+    found = Translator.load(run, device).translate(text)
+    console.print(f"[bold]{found.text}[/]")
+    for words in found.words:
+        console.print()
+        console.print(heatmap(words, console.width))
+        console.print()
+        console.print(looked_at(words))

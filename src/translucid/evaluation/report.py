@@ -1,0 +1,84 @@
+"""What an evaluation found, for people and for programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from translucid.evaluation.by_length import LengthRow, by_length
+from translucid.evaluation.scores import Score, corpus_scores
+
+_LOOP = re.compile(r"(\S+(?: \S+){0,3})(?: \1){3}(?!\S)")
+"""One to four words, four times in a row."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of one test set."""
+
+    scores: list[Score]
+    by_length: list[LengthRow]
+    """Empty unless asked for."""
+    sentences: int
+    seconds: float
+    """Spent on translating."""
+    empty: int
+    """Translations without a word, of sources with some."""
+    looped: int
+    """Translations that say one to four words four times in a row, where the source does not."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        record: dict[str, Any] = {score.name: asdict(score) for score in self.scores}
+        record |= {"sentences": self.sentences, "seconds": round(self.seconds, 3)}
+        record |= {"empty": self.empty, "looped": self.looped}
+        if self.by_length:
+            record["by_length"] = [row._asdict() for row in self.by_length]
+        return record
+
+    def render(self) -> Iterator[RenderableType]:
+        """Yield what a person wants to see."""
+        table = Table(box=None, pad_edge=False)
+        for column in ("metric", "score", "signature"):
+            table.add_column(column, overflow="fold")
+        for score in self.scores:
+            table.add_row(score.name, f"[bold]{score.value:.2f}[/]", Text(score.signature, "dim"))
+        yield table
+        rate = self.sentences / self.seconds if self.seconds else 0
+        yield f"{self.sentences:,} sentences in {self.seconds:.1f} s ({rate:,.0f} a second)"
+        if self.empty or self.looped:
+            yield f"[yellow]{self.empty} empty translations, {self.looped} that repeat themselves[/]"
+        if self.by_length:
+            table = Table(box=None, pad_edge=False)
+            for column in ("source words", "sentences", "BLEU", "chrF", "length ratio"):
+                table.add_column(column, justify="right")
+            for row in self.by_length:
+                figures = f"{row.bleu:.1f}", f"{row.chrf:.1f}", f"{row.length_ratio:.2f}"
+                table.add_row(row.words, f"{row.sentences:,}", *figures)
+            yield ""
+            yield table
+
+
+def evaluate(
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    seconds: float = 0.0,
+    lengths: bool = False,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> Evaluation:
+    """Score translations; arguments as for `corpus_scores`, `lengths` for the table by source length."""
+    scores = corpus_scores(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
+    rows = by_length(sources, hypotheses, references, tokenize=tokenize, lowercase=lowercase) if lengths else []
+    texts = list(zip(sources, hypotheses, strict=True))
+    empty = sum(bool(source.strip()) and not text.strip() for source, text in texts)
+    looped = sum(bool(_LOOP.search(text)) and not _LOOP.search(source) for source, text in texts)
+    return Evaluation(scores, rows, len(texts), seconds, empty, looped)

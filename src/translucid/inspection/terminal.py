@@ -1,0 +1,55 @@
+"""Attention in the terminal."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from translucid.inspection.words import WordMap
+
+BAR = 20
+"""Cells of a full bar."""
+SHADES = " ░▒▓█"
+
+
+def heatmap(words: WordMap, width: int) -> RenderableType:
+    """Shaded cells, target words down and source words across; a list where that is too wide for the terminal."""
+    label = max(cell_len(word) for word in words.target)
+    columns = [max(cell_len(word), 3) for word in words.source]
+    if label + sum(columns) + 2 * len(columns) > width:
+        return looked_at(words)
+    lines = [Text(" " * label)]
+    for word, room in zip(words.source, columns, strict=True):
+        lines[0].append("  " + _padded(word, room), Style(bold=True))
+    for word, row in zip(words.target, words.weights.tolist(), strict=True):
+        line = Text(_padded(word, label, right=True), Style(bold=True))
+        for weight, room in zip(row, columns, strict=True):
+            # Colour where there is colour, and a shade that also prints without.
+            shade = SHADES[min(round(weight * (len(SHADES) - 1) + 0.25), len(SHADES) - 1)]
+            level = round(40 + 215 * weight)
+            line.append("  ").append(shade * room, Style(color=f"rgb({level // 3},{level // 2},{level})"))
+        lines.append(line)
+    return Group(*lines)
+
+
+def looked_at(words: WordMap, most: int = 2) -> RenderableType:
+    """For each target word the source words it looked at most, with their shares."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="right", style="bold")
+    for _ in range(4):
+        table.add_column()
+    for word, row in list(zip(words.target, words.weights.tolist(), strict=True))[:-1]:
+        best = sorted(range(len(row)), key=lambda i: -row[i])[:most]
+        first = best[0]
+        others = ", ".join(f"{words.source[i]} {row[i]:.0%}" for i in best[1:] if row[i] >= 0.1)
+        bar = "▇" * max(1, round(row[first] * BAR))
+        table.add_row(Text(word), "←", f"{words.source[first]} {row[first]:.0%}", Text(bar, "cyan"), Text(others, "dim"))
+    return table
+
+
+def _padded(word: str, room: int, *, right: bool = False) -> str:
+    space = " " * (room - cell_len(word))
+    return space + word if right else word + space

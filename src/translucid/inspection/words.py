@@ -1,0 +1,65 @@
+"""From pieces of words to words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+END = "</s>"
+"""How the end token, the last of each side, is shown."""
+
+
+@dataclass(frozen=True)
+class WordMap:
+    """Where the model looked, word by word. The last word of each side is the end token."""
+
+    source: list[str]
+    target: list[str]
+    weights: Tensor
+    """[target words, source words]; each row sums to 1."""
+
+    def __post_init__(self) -> None:
+        """Check that the sides fit.
+
+        Raises:
+            ValueError: they don't.
+        """
+        expected = (len(self.target), len(self.source))
+        if tuple(self.weights.shape) != expected:
+            raise ValueError(f"weights {tuple(self.weights.shape)} for {expected} target and source words")
+
+
+def word_spans(pieces: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Group SentencePiece pieces into words: (word, first piece, piece after the last); the end token by itself.
+
+    >>> word_spans(["▁beb", "er", "▁agua", "</s>"])
+    [('beber', 0, 2), ('agua', 2, 3), ('</s>', 3, 4)]
+    """
+    spans: list[tuple[str, int, int]] = []
+    for i, piece in enumerate(pieces):
+        text = piece.replace("▁", "")
+        # A lone ▁ may be followed by a piece without one: together they begin the word.
+        opened = bool(spans) and spans[-1][0] == "" and piece != END
+        if piece == END or not spans or (piece.startswith("▁") and not opened):
+            spans.append((text, i, i + 1))
+        else:
+            word, first, _ = spans[-1]
+            spans[-1] = word + text, first, i + 1
+    return spans
+
+
+def word_map(source: Sequence[str], target: Sequence[str], weights: Tensor) -> WordMap:
+    """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's.
+
+    Raises:
+        ValueError: the weights are not those of these pieces.
+    """
+    if tuple(weights.shape) != (len(target), len(source)):
+        raise ValueError(f"weights {tuple(weights.shape)} for {len(target)} target and {len(source)} source pieces")
+    columns, rows = word_spans(source), word_spans(target)
+    merged = torch.stack([weights[:, first:after].sum(1) for _, first, after in columns], dim=1)
+    merged = torch.stack([merged[first:after].mean(0) for _, first, after in rows])
+    return WordMap([word for word, _, _ in columns], [word for word, _, _ in rows], merged)

@@ -20,6 +20,14 @@ def test_predictions_that_are_not_numbers_are_refused(options, bad, token, table
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
+def test_a_model_for_which_every_output_is_impossible_is_refused(options, table_model, source_batch, sentences):
+    model = table_model()
+    model.logits[..., 3:] = -torch.inf  # only padding, start and unknown are left
+    with pytest.raises(UserError, match="not numbers"):
+        search(model, source_batch(sentences), DecodingOptions(**options))
+
+
+@pytest.mark.parametrize("options", EVERY_SEARCH)
 def test_half_precision_logits_are_searched_in_float32(options, table_model, source_batch, sentences):
     model = table_model(3)
     model.logits = model.logits.bfloat16()

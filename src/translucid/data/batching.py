@@ -61,7 +61,7 @@ def plan_epoch(
     batches, start = [], 0
     while start < len(order):
         window = longest[start : start + max(1, batch_tokens // int(longest[start]))]
-        area = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
+        area = window * np.arange(1, len(window) + 1)  # of a batch that ends with each pair, the longest in it
         end = start + max(1, int(np.searchsorted(area, batch_tokens, side="right")))
         batches.append(order[start:end])
         start = end

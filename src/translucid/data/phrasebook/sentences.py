@@ -41,7 +41,8 @@ def because(rng: Random, subject: Subject) -> Part:
     after = subject.again()
     if kind < 0.35:
         why, state = circumstance(rng, after)
-        what = does(rng, subject, mode, maker=reaction(rng, state), timed=0, negative=False)
+        # Some reactions, such as going to bed, are over in a moment: no progressive.
+        what = does(rng, subject, "going" if mode == "progressive" else mode, maker=reaction(rng, state), timed=0, negative=False)
     elif kind < 0.6:
         what = does(rng, subject, "can", maker=leisure, timed=0.2, negative=True)
         if subject is EVERYONE or rng.random() < 0.5:

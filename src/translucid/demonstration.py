@@ -10,7 +10,7 @@ from rich.console import Console
 from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
-from translucid.data.phrasebook import Phrase, generate
+from translucid.data.phrasebook import generate
 from translucid.training.configuration import resolve
 from translucid.training.experiment import Corpora, run_experiment
 from translucid.training.run_folder import RunFolder

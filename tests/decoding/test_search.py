@@ -15,7 +15,7 @@ EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}, {"sample": True, "nbest": 
 def test_predictions_that_are_not_numbers_are_refused(options, bad, token, table_model, source_batch, sentences):
     model = table_model()
     model.logits[4, 0, 2, token] = bad  # one number, which one of the sentences meets
-    with pytest.raises(UserError, match="not numbers.*earlier checkpoint"):
+    with pytest.raises(UserError, match=r"not numbers.*earlier checkpoint"):
         search(model, source_batch(sentences), DecodingOptions(**options))
 
 

@@ -16,13 +16,17 @@ from translucid.cli.files import pair_up
 if TYPE_CHECKING:
     from translucid.data.statistics import Overlap, SplitStatistics
 
-app = typer.Typer(no_args_is_help=True, help="Look at corpora, and write the built-in one.", rich_markup_mode="markdown")
+app = typer.Typer(
+    no_args_is_help=True, help="Look at corpora, and write the built-in one.", rich_markup_mode="markdown"
+)
 
 Files = Annotated[list[str] | None, typer.Option(metavar="FILES")]
 
 
 @app.command()
-def stats(train: Files = None, valid: Files = None, test: Files = None, as_json: bool = typer.Option(False, "--json")) -> None:
+def stats(
+    train: Files = None, valid: Files = None, test: Files = None, as_json: bool = typer.Option(False, "--json")
+) -> None:
     """Show sizes, lengths, duplicates, leaks from training into test files, and characters of other scripts.
 
     **Examples**
@@ -57,8 +61,8 @@ def stats(train: Files = None, valid: Files = None, test: Files = None, as_json:
         if overlap.sources:
             examples = "; ".join(f"line {line}: {text}" for line, text in overlap.examples)
             log.print(
-                f"[yellow]warning:[/] {overlap.sources:,} source sentences of {overlap.split} are in the training files "
-                f"too, so scores on it flatter ({escape(examples)})",
+                f"[yellow]warning:[/] {overlap.sources:,} source sentences of {overlap.split} are in the training "
+                f"files too, so scores on it flatter ({escape(examples)})",
                 soft_wrap=True,
             )
 
@@ -73,7 +77,17 @@ def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overl
         table.add_row(f"[bold]{split.name}[/]", *counts, skipped)
     console.print(table)
     table = Table(box=None, pad_edge=False)
-    for column in ("side", "words", "characters", "distinct words", "words a sentence: mean", "median", "95 %", "99 %", "max"):
+    for column in (
+        "side",
+        "words",
+        "characters",
+        "distinct words",
+        "words a sentence: mean",
+        "median",
+        "95 %",
+        "99 %",
+        "max",
+    ):
         table.add_column(column, justify="left" if column == "side" else "right", overflow="fold")
     for split in splits:
         for side, name in ((split.source, "source"), (split.target, "target")):
@@ -91,7 +105,8 @@ def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overl
                 console.print(f"  {escape(text)}", soft_wrap=True)
     for o in overlaps:
         console.print(
-            f"\n{o.split} shares with train: {o.pairs:,} pairs, {o.sources:,} sources, {o.targets:,} targets", soft_wrap=True
+            f"\n{o.split} shares with train: {o.pairs:,} pairs, {o.sources:,} sources, {o.targets:,} targets",
+            soft_wrap=True,
         )
 
 

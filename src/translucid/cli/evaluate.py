@@ -15,7 +15,9 @@ from translucid.cli.files import pair_up
 
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
-    test: Annotated[list[str] | None, typer.Option("--test", metavar="FILES", help="Sentence pairs to test on.")] = None,
+    test: Annotated[
+        list[str] | None, typer.Option("--test", metavar="FILES", help="Sentence pairs to test on.")
+    ] = None,
     reference: Annotated[
         list[str] | None, typer.Option("--reference", metavar="FILES", help="More references, one a line.")
     ] = None,
@@ -76,4 +78,6 @@ def evaluate(
     for part in found.render():
         console.print(part)
     for i in range(0, len(pairs), max(1, len(pairs) // samples)) if samples else ():
-        console.print(f"\nsource      {sources[i]}\nreference   {references[0][i]}\nhypothesis  {texts[i]}", markup=False)
+        console.print(
+            f"\nsource      {sources[i]}\nreference   {references[0][i]}\nhypothesis  {texts[i]}", markup=False
+        )

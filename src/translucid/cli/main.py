@@ -77,7 +77,9 @@ def run(arguments: list[str]) -> int:
         if debug:
             raise
         problem = escape(f"{type(error).__name__}: {error}".split("\n")[0])
-        console.print(f"[red]internal error:[/] {problem}. Please report it, with the output of --debug.", soft_wrap=True)
+        console.print(
+            f"[red]internal error:[/] {problem}. Please report it, with the output of --debug.", soft_wrap=True
+        )
         return 1
 
 

@@ -12,7 +12,9 @@ from rich.text import Text
 
 
 @contextmanager
-def counting(console: Console, what: str, total: int | None, *, hidden: bool = False) -> Iterator[Callable[[int], None]]:
+def counting(
+    console: Console, what: str, total: int | None, *, hidden: bool = False
+) -> Iterator[Callable[[int], None]]:
     """Show a bar, the rate and the time left; yields the function to call with how many more are done."""
     columns = TextColumn(what), BarColumn(bar_width=20), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as progress:

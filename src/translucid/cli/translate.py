@@ -171,7 +171,9 @@ class _Output:
             try:
                 self.stream = self.part.open("w", encoding="utf-8", newline="\n")
             except OSError as error:
-                raise UserError(f"can't be written ({error.strerror})", file=self.file, fix="Check the path.") from error
+                raise UserError(
+                    f"can't be written ({error.strerror})", file=self.file, fix="Check the path."
+                ) from error
         return self
 
     def write(self, line: str) -> None:

@@ -54,7 +54,7 @@ def read_lines(file: str | Path) -> Iterator[str]:
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, raw in enumerate(stream, 1):  # noqa: B007 - told after the loop as well
+            for number, raw in enumerate(stream, 1):
                 if number == 1:
                     raw = raw.removeprefix(b"\xef\xbb\xbf")
                 if b"\0" in raw:

@@ -80,7 +80,8 @@ class SideStatistics:
             "mean_words": round(self.words / max(sentences, 1), 2),
             **{"median_words" if name == "p50" else f"{name}_words": n for name, n in lengths.items()},
             "unexpected": [
-                dict(zip(("script", "count", "characters", "first_line"), row, strict=True)) for row in self.unexpected()
+                dict(zip(("script", "count", "characters", "first_line"), row, strict=True))
+                for row in self.unexpected()
             ],
         }
 

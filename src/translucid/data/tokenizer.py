@@ -261,7 +261,7 @@ def _sampled(
         sampled = new_thread.submit(
             processor.encode, texts, enable_sampling=True, alpha=alpha, nbest_size=-1, num_threads=1
         )
-        return sampled.result()  # type: ignore[no-any-return]
+        return sampled.result()
 
 
 def _is_bpe(processor: sentencepiece.SentencePieceProcessor) -> bool:

@@ -20,9 +20,7 @@ class Embedding(nn.Module):
 
     def forward(self, ids: Tensor, first: int = 0) -> Tensor:
         """Embed ids [B, T] that stand at the positions first, first + 1, ..: [B, T, D]."""
-        x: Tensor = self.tokens(ids) * self.scale + self.positions(ids.size(1), first)
-        dropped: Tensor = self.dropout(x)
-        return dropped
+        return self.dropout(self.tokens(ids) * self.scale + self.positions(ids.size(1), first))
 
 
 def token_embedding(vocabulary: int, width: int) -> nn.Embedding:

@@ -17,5 +17,4 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, F] -> [B, T, D]."""
-        outer: Tensor = self.outer(self.inner(x).relu())
-        return outer
+        return self.outer(self.inner(x).relu())

@@ -26,5 +26,4 @@ class Residual(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         if self.pre:
             return x + self.dropout(sublayer(self.norm(x)))
-        normed: Tensor = self.norm(x + self.dropout(sublayer(x)))
-        return normed
+        return self.norm(x + self.dropout(sublayer(x)))

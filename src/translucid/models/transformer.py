@@ -145,9 +145,7 @@ class TransformerState:
         def pick(pairs: list[KeyValue]) -> list[KeyValue]:
             return [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in pairs]
 
-        return replace(
-            self, past=pick(self.past), memory=pick(self.memory), mask=self.mask.index_select(0, rows)
-        )
+        return replace(self, past=pick(self.past), memory=pick(self.memory), mask=self.mask.index_select(0, rows))
 
 
 class Transformer(SequenceModel):
@@ -211,8 +209,7 @@ class Transformer(SequenceModel):
         x = self.target_embedding(targets_in)
         for i, block in enumerate(self.decoder):
             x = block(x, memory.states, mask, maps, f"decoder.{i}")
-        normed: Tensor = self.decoder_norm(x)
-        return normed
+        return self.decoder_norm(x)
 
     def start(self, memory: Memory) -> TransformerState:
         """Project the memory once for all steps to come."""

@@ -53,7 +53,7 @@ class DataOptions(BaseModel):
     max_tokens: int = Field(256, ge=2)
     """Training pairs with more tokens than this on either side are skipped."""
     subword_dropout: float = Field(0.0, ge=0, lt=1)
-    """Other segmentations of the training text each epoch (BPE-dropout, Provilkov et al. 2020); 0.1 suits small data."""
+    """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020); 0.1 suits small data."""
 
 
 class Configuration(BaseModel):
@@ -145,7 +145,9 @@ def read_settings(file: Path) -> Settings:
         problem = getattr(error, "problem", None) or "it can't be parsed"
         raise UserError(f"not valid YAML: {problem}", file=file, line=line, fix="Check indents and colons.") from error
     if not isinstance(settings, dict):
-        raise UserError("holds no settings", file=file, fix="Write keys and values, such as `training: {max_steps: 1000}`.")
+        raise UserError(
+            "holds no settings", file=file, fix="Write keys and values, such as `training: {max_steps: 1000}`."
+        )
     return settings
 
 

@@ -139,7 +139,7 @@ def run_experiment(
         console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
     end = trainer.fit(Display(console))
     console.print(
-        f"step {end.step:,} after {clock(end.seconds)}; best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; "
-        f"kept in {folder}"
+        f"step {end.step:,} after {clock(end.seconds)}; "
+        f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {folder}"
     )
     return end

@@ -98,6 +98,6 @@ class _ChunkedLoss(torch.autograd.Function):
         return smoothed
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         d_features, d_weight, d_bias = ctx.saved_tensors
         return d_features * gradient, d_weight * gradient, d_bias * gradient, None, None, None

@@ -23,7 +23,7 @@ class Record:
         from torch.utils.tensorboard import SummaryWriter
 
         self.run = run
-        self.board: Any = SummaryWriter(str(run.path), purge_step=step + 1)  # type: ignore[no-untyped-call]
+        self.board: Any = SummaryWriter(str(run.path), purge_step=step + 1)
         self.window: deque[tuple[float, int, int, float]] = deque(maxlen=WINDOW)
         self.last = time.monotonic()
 

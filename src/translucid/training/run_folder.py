@@ -96,10 +96,14 @@ class RunFolder:
             UserError: this is not a run folder, or its configuration was damaged.
         """
         if not self.path.is_dir():
-            raise UserError("there is no such folder", file=self.path, fix="Give the folder that `translucid train` wrote.")
+            raise UserError(
+                "there is no such folder", file=self.path, fix="Give the folder that `translucid train` wrote."
+            )
         if not self.exists:
             raise UserError(
-                "is not a run folder: it has no config.yaml", file=self.path, fix="Give the folder given to train --out."
+                "is not a run folder: it has no config.yaml",
+                file=self.path,
+                fix="Give the folder given to train --out.",
             )
         return validated(read_settings(self.config_file), self.config_file)
 
@@ -107,9 +111,9 @@ class RunFolder:
         """Read the tokenizer."""
         return Tokenizer.load(self.path)
 
-    def save_model(self, model: SequenceModel, facts: dict[str, Any]) -> None:
-        """Write `model.safetensors`; `facts`, such as step and BLEU, go with it."""
-        save_tensors(self.model_file, unshared(model), facts)
+    def save_model(self, model: SequenceModel, tokenizer: Tokenizer, facts: dict[str, Any]) -> None:
+        """Write `model.safetensors`; `facts`, such as step and BLEU, go with it, and which tokenizer it speaks."""
+        save_tensors(self.model_file, unshared(model), {**facts, "tokenizer": tokenizer.fingerprint})
 
     def load_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
         """Read the model, in evaluation mode, on the CPU.
@@ -123,7 +127,10 @@ class RunFolder:
                 file=self.path,
                 fix="Go on with translucid train --resume --out " + str(self.path) + ".",
             )
-        tensors, _ = load_tensors(self.model_file)
+        tensors, facts = load_tensors(self.model_file)
+        if facts.get("tokenizer", tokenizer.fingerprint) != tokenizer.fingerprint:
+            fix = "Put back the tokenizer that the model was trained with."
+            raise UserError("the tokenizer is not the model's: it was changed or damaged", file=self.path, fix=fix)
         with torch.random.fork_rng(devices=[]):
             model = build_model(configuration, tokenizer)
         load_weights(model, tensors, self.model_file)

@@ -97,7 +97,7 @@ class Trainer:
             if interrupt.asked:
                 self.save()
                 if not self.place.best_step:  # nothing was validated yet, but there shall be something to try
-                    self.run.save_model(self.averaged, {"step": self.place.step})
+                    self._save_best({})
         record.close()
         return self.place
 
@@ -129,9 +129,9 @@ class Trainer:
         norm = nn.utils.clip_grad_norm_(self.parameters, self.options.clip_norm)
         if not math.isfinite(entropy) or not torch.isfinite(norm):
             raise UserError(
-                f"the loss became {entropy / tokens:.3g} at step {self.place.step + 1} (gradient norm {float(norm):.3g})",
-                fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, or set "
-                "training.precision=float32; the last checkpoint is untouched, and --resume goes on from it.",
+                f"the loss is {entropy / tokens:.3g} at step {self.place.step + 1}, gradient norm {float(norm):.3g}",
+                fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, or "
+                "set training.precision=float32; the last checkpoint is untouched, and --resume goes on from it.",
             )
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -145,7 +145,7 @@ class Trainer:
         """averaged = decay * averaged + (1 - decay) * weights, with less memory in the first updates."""
         step = self.place.step
         decay = min(self.options.averaging, (1 + step) / (10 + step)) if self.options.averaging else 0.0
-        torch._foreach_lerp_(list(self.averaged.parameters()), self.parameters, 1 - decay)
+        torch._foreach_lerp_([*self.averaged.parameters()], [*self.parameters], 1 - decay)
 
     def _done(self) -> float:
         """The share of the training that is over, by the limit that comes first."""
@@ -173,9 +173,12 @@ class Trainer:
         self.place.stale = 0 if best else self.place.stale + 1
         if best:
             self.place.best_bleu, self.place.best_step = found.bleu, self.place.step
-            self.run.save_model(self.averaged, {"step": self.place.step, "bleu": found.bleu})
+            self._save_best({"bleu": found.bleu})
         record.write_validation(self.place.step, self.place.seconds, found)
         display.validation(self.place.step, found, best)
+
+    def _save_best(self, facts: dict[str, float]) -> None:
+        self.run.save_model(self.averaged, self.validator.tokenizer, {"step": self.place.step, **facts})
 
     def save(self) -> None:
         """Write all that an exact continuation needs."""

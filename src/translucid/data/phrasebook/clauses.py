@@ -116,7 +116,9 @@ def clause(
         # ¿Está abierta la puerta?, but ¿Está Ana en casa? and ¿Es Ana profesora?
         last = [] if complement.english[0].text == "a" else complement.spanish
         first = [] if last else complement.spanish
-        return _opened(opener, Part(english + complement.english, [*before, finite, *rest, *last, *said.spanish, *first]))
+        return _opened(
+            opener, Part(english + complement.english, [*before, finite, *rest, *last, *said.spanish, *first])
+        )
     if question:
         spanish = [*before, finite, *said.spanish, *rest]
     else:

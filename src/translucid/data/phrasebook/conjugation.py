@@ -72,9 +72,7 @@ def verb(
         before, after = change.split(">")
         at = root.rindex(before)
         stressed = root[:at] + after + root[at + 1 :]
-    now = tuple(
-        (root if person == 3 else stressed) + ending for person, ending in enumerate(PRESENT[kind].split())
-    )
+    now = tuple((root if person == 3 else stressed) + ending for person, ending in enumerate(PRESENT[kind].split()))
     soft = root[:-1] + SOFT.get(root[-1], root[-1]) if kind == "ar" else root
     endings = (IMPERFECT if imperfect else PRETERITE)[kind].split()
     then = tuple((soft if person == 0 and not imperfect else root) + ending for person, ending in enumerate(endings))

@@ -165,7 +165,9 @@ def visit(rng: Random, _: Subject) -> Predicate:
 
 def go(rng: Random, _: Subject) -> Predicate:
     chance = rng.random()
-    goal = when_where.HOME.say() if chance < 0.08 else abroad(rng) if chance < 0.2 else when_where.to(rng, words.GO_PLACES)
+    goal = (
+        when_where.HOME.say() if chance < 0.08 else abroad(rng) if chance < 0.2 else when_where.to(rng, words.GO_PLACES)
+    )
     return Predicate(verbs.GO, join(goal, when_where.together(rng)) if chance > 0.8 else goal)
 
 
@@ -191,7 +193,9 @@ def dance(rng: Random, _: Subject) -> Predicate:
 def sing(rng: Random, _: Subject) -> Predicate:
     if rng.random() < 0.4:
         return Predicate(verbs.SING, pick(rng, (when_where.VERY_WELL, when_where.A_LOT)).say())
-    return _where(rng, Predicate(verbs.SING, thing(rng, words.SONGS, (words.VALUES[2],), owned=False)), words.PLAY_PLACES)
+    return _where(
+        rng, Predicate(verbs.SING, thing(rng, words.SONGS, (words.VALUES[2],), owned=False)), words.PLAY_PLACES
+    )
 
 
 def sleep(rng: Random, _: Subject) -> Predicate:
@@ -200,7 +204,11 @@ def sleep(rng: Random, _: Subject) -> Predicate:
 
 
 def stay(rng: Random, _: Subject) -> Predicate:
-    return _where(rng, Predicate(verbs.STAY, when_where.AT_HOME.say()), (), 0) if rng.random() < 0.7 else _with_company(rng)
+    return (
+        _where(rng, Predicate(verbs.STAY, when_where.AT_HOME.say()), (), 0)
+        if rng.random() < 0.7
+        else _with_company(rng)
+    )
 
 
 def _with_company(rng: Random) -> Predicate:
@@ -346,10 +354,14 @@ def _eating(rng: Random, _: Subject) -> Predicate:
 
 
 def _buying(rng: Random, _: Subject) -> Predicate:
-    return _where(rng, Predicate(verbs.BUY, some_of(rng, BOUGHT, words.VALUES[:2] + words.SIZES[2:3])), words.SHOP_PLACES)
+    return _where(
+        rng, Predicate(verbs.BUY, some_of(rng, BOUGHT, words.VALUES[:2] + words.SIZES[2:3])), words.SHOP_PLACES
+    )
 
 
-BOUGHT = tuple(n for n in words.THINGS if n.singular in ("shirt", "dress", "hat", "bag", "gift", "flower", "shoe", "lamp"))
+BOUGHT = tuple(
+    n for n in words.THINGS if n.singular in ("shirt", "dress", "hat", "bag", "gift", "flower", "shoe", "lamp")
+)
 
 
 def _out(rng: Random, _: Subject) -> Predicate:

@@ -78,7 +78,15 @@ def likes(
     else:
         stimulus, plural = _list(rng, subject, length)
     return felt(
-        subject, verb, stimulus, plural=plural, mode=mode, negative=negative, question=question, adverb=adverb, opener=opener
+        subject,
+        verb,
+        stimulus,
+        plural=plural,
+        mode=mode,
+        negative=negative,
+        question=question,
+        adverb=adverb,
+        opener=opener,
     )
 
 

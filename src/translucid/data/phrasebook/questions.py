@@ -48,7 +48,11 @@ def asked(rng: Random) -> Subject:
 def _one(rng: Random) -> Subject:
     while True:
         subject = named(rng)
-        if len(subject.members) == 1 and subject.person == subject.english_person and subject.members[0].noun.singular != "nobody":
+        if (
+            len(subject.members) == 1
+            and subject.person == subject.english_person
+            and subject.members[0].noun.singular != "nobody"
+        ):
             return subject
 
 
@@ -89,7 +93,9 @@ def wh(rng: Random) -> Part:
     if kind < 0.22:
         return _ask(WHERE_TO, subject, verbs.GO, pick(rng, ("progressive", mode)))
     if kind < 0.38:
-        verb = pick(rng, (verbs.EAT, verbs.BUY, verbs.READ, verbs.WRITE, verbs.STUDY, verbs.COOK, verbs.NEED, verbs.WANT))
+        verb = pick(
+            rng, (verbs.EAT, verbs.BUY, verbs.READ, verbs.WRITE, verbs.STUDY, verbs.COOK, verbs.NEED, verbs.WANT)
+        )
         wish = verb in (verbs.NEED, verbs.WANT)
         return _ask(WHAT, subject, verb, "present" if wish else pick(rng, (mode, "progressive")))
     if kind < 0.48:

@@ -42,7 +42,14 @@ def because(rng: Random, subject: Subject) -> Part:
     if kind < 0.35:
         why, state = circumstance(rng, after)
         # Some reactions, such as going to bed, are over in a moment: no progressive.
-        what = does(rng, subject, "going" if mode == "progressive" else mode, maker=reaction(rng, state), timed=0, negative=False)
+        what = does(
+            rng,
+            subject,
+            "going" if mode == "progressive" else mode,
+            maker=reaction(rng, state),
+            timed=0,
+            negative=False,
+        )
     elif kind < 0.6:
         what = does(rng, subject, "can", maker=leisure, timed=0.2, negative=True)
         if subject is EVERYONE or rng.random() < 0.5:
@@ -79,7 +86,9 @@ def if_then(rng: Random, subject: Subject) -> Part:
 
 def once(rng: Random, subject: Subject) -> Part:
     """Say what one did when: when Ana arrived at the station, she called her brother."""
-    first = does(rng, subject, "past", maker=pick(rng, (deeds.arrive, deeds.arrive, deeds.get_up)), timed=0, negative=False)
+    first = does(
+        rng, subject, "past", maker=pick(rng, (deeds.arrive, deeds.arrive, deeds.get_up)), timed=0, negative=False
+    )
     second = does(rng, subject.again(), "past", maker=choice, timed=0, negative=False)
     return join(comma(join(WHEN.say(), first)), second)
 
@@ -190,8 +199,12 @@ def shopping(rng: Random, subject: Subject, count: int) -> Part:
     heads: set[str] = set()
     while len(items) < count:
         kind = rng.random()
-        item = deeds.food(rng) if kind < 0.5 else deeds.drink(rng) if kind < 0.65 else deeds.thing(
-            rng, words.THINGS, words.THING_ADJECTIVES, owned=False
+        item = (
+            deeds.food(rng)
+            if kind < 0.5
+            else deeds.drink(rng)
+            if kind < 0.65
+            else deeds.thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
         )
         if item.english[-1].text not in heads:
             heads.add(item.english[-1].text)
@@ -218,7 +231,23 @@ def week(rng: Random, subject: Subject, days: int) -> Part:
     return join(*[comma(part) for part in parts[:-1]], parts[-1])
 
 
-COMPOUNDS = (because, because, habit, if_then, once, that, that, before_after, while_, but, but, so, both, both, on_purpose)
+COMPOUNDS = (
+    because,
+    because,
+    habit,
+    if_then,
+    once,
+    that,
+    that,
+    before_after,
+    while_,
+    but,
+    but,
+    so,
+    both,
+    both,
+    on_purpose,
+)
 
 
 def speaker(rng: Random) -> Subject:

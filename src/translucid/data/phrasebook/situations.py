@@ -77,7 +77,18 @@ def circumstance(rng: Random, subject: Subject, mode: str = "present") -> tuple[
     return (rain(mode) if kind[0] == "rain" else it_is(rng, kind, mode)), kind[0]
 
 
-_PERSONAL = ("hungry", "thirsty", "hungry", "thirsty", "sleepy", "tired", "tired", *(s.english for s in STATES), "cold", "hot")
+_PERSONAL = (
+    "hungry",
+    "thirsty",
+    "hungry",
+    "thirsty",
+    "sleepy",
+    "tired",
+    "tired",
+    *(s.english for s in STATES),
+    "cold",
+    "hot",
+)
 
 
 def reaction(rng: Random, state: str) -> Make:
@@ -104,4 +115,15 @@ def duty(rng: Random, subject: Subject) -> Predicate:
     )
 
 
-__all__ = ["IT", "PURPOSES", "REACTIONS", "WAYS", "circumstance", "duty", "in_state", "outing", "reaction", "when_where"]
+__all__ = [
+    "IT",
+    "PURPOSES",
+    "REACTIONS",
+    "WAYS",
+    "circumstance",
+    "duty",
+    "in_state",
+    "outing",
+    "reaction",
+    "when_where",
+]

@@ -83,7 +83,9 @@ def has(rng: Random, subject: Subject) -> Part:
     return clause(subject, predicate, mode, negative=rng.random() < 0.13 and subject not in (EVERYONE, NOBODY))
 
 
-def plans(rng: Random, subject: Subject, *, maker: Make = choice, negative: bool | None = None, kind: float = -1) -> Part:
+def plans(
+    rng: Random, subject: Subject, *, maker: Make = choice, negative: bool | None = None, kind: float = -1
+) -> Part:
     """Say what someone wants, has, needs or would like to do.
 
     Args:

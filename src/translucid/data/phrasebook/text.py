@@ -92,7 +92,7 @@ NOT = {
     "were": "weren't", "will": "won't", "can": "can't",
 }  # fmt: skip
 BE = {("I", "am"): "I'm", ("it", "is"): "it's"} | {
-    (pronoun, verb): f"{pronoun}'{verb[-2 if verb == 'are' else -1:]}"
+    (pronoun, verb): f"{pronoun}'{verb[-2 if verb == 'are' else -1 :]}"
     for verb, pronouns in {"is": "he she", "are": "you we they"}.items()
     for pronoun in pronouns.split()
 }

@@ -28,7 +28,12 @@ GIVE = verb("give/gave", "dar", present="doy das da damos dan", past="di diste d
 
 # Moving, working, resting.
 GO = verb(
-    "go/went", "ir", present="voy vas va vamos van", past="fui fuiste fue fuimos fueron", gerund="yendo", imperative="ve"
+    "go/went",
+    "ir",
+    present="voy vas va vamos van",
+    past="fui fuiste fue fuimos fueron",
+    gerund="yendo",
+    imperative="ve",
 )
 ARRIVE = verb("arrive", "llegar")
 WALK = verb("walk", "caminar")
@@ -38,9 +43,7 @@ SING = verb("sing/sang", "cantar")
 WORK = verb("work", "trabajar")
 COST = verb("cost/cost", "costar", "o>ue")
 LIVE = verb("live", "vivir", imperfect=True)
-SLEEP = verb(
-    "sleep/slept", "dormir", "o>ue", past="dormí dormiste durmió dormimos durmieron", gerund="durmiendo"
-)
+SLEEP = verb("sleep/slept", "dormir", "o>ue", past="dormí dormiste durmió dormimos durmieron", gerund="durmiendo")
 GET_UP = verb("get/got/getting up", "levantarse")
 GO_TO_BED = verb("go/went to bed", "acostarse", "o>ue")
 STAY = verb("stay", "quedarse")

@@ -1,0 +1,80 @@
+"""A floor imports only from floors below it; no file is too long to read in one go."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import translucid
+
+HOUSE = Path(translucid.__file__).parent
+FLOORS = [
+    {"__init__", "errors", "shapes"},
+    {"atomic", "devices"},
+    {"attention"},
+    {"layers"},
+    {"models"},
+    {"data"},
+    {"decoding"},
+    {"evaluation"},
+    {"training"},
+    {"inspection"},
+    {"translator", "demonstration"},
+    {"cli"},
+    {"__main__"},
+]
+FILES = sorted(HOUSE.rglob("*.py"))
+
+
+def floor_of(room: str) -> int:
+    return next(i for i, rooms in enumerate(FLOORS) if room in rooms)
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(HOUSE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(source: str) -> set[str]:
+    """Return the rooms of this package that a source imports, also inside functions."""
+    rooms = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "translucid" and len(parts) > 1 and any(parts[1] in rooms for rooms in FLOORS):
+                rooms.add(parts[1])
+    return rooms
+
+
+def test_every_room_is_on_a_floor():
+    known = set().union(*FLOORS)
+    assert {room_of(file) for file in FILES} == known
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(HOUSE)))
+def test_imports_go_down(file):
+    here = room_of(file)
+    if here == "__init__":  # the front door is opened lazily
+        return
+    above = {
+        room for room in imported_rooms(file.read_text()) if room != here and floor_of(room) >= floor_of(here)
+    }
+    assert not above, f"{here} imports from {above}, which is not below it"
+
+
+def test_an_import_upwards_would_be_seen():
+    assert imported_rooms("def f():\n    from translucid.training.trainer import Trainer") == {"training"}
+    assert imported_rooms("from translucid import decoding, __version__\nimport translucid.cli.main") == {
+        "decoding",
+        "cli",
+    }
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(HOUSE)))
+def test_files_are_short(file):
+    assert len(file.read_text().splitlines()) <= 400

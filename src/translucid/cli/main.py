@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.exceptions import TyperException
 
 from translucid.cli import data, demo, evaluate, look, models, train, translate
 from translucid.errors import UserError
@@ -63,11 +63,11 @@ def run(arguments: list[str]) -> int:
             raise
         console.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         return 2
-    except click.ClickException as error:
-        command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "translucid"
+    except TyperException as error:
+        command = getattr(getattr(error, "ctx", None), "command_path", "translucid")
         console.print(f"[red]error:[/] {escape(error.format_message())} See {command} --help.", soft_wrap=True)
         return 2
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         console.print("interrupted")
         return 130
     except BrokenPipeError:  # whoever read our output has left, as `head` does

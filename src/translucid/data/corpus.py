@@ -62,7 +62,7 @@ def read_lines(file: str | Path) -> Iterator[str]:
                 yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
         fix = "Convert the file, as with iconv -f latin1 -t utf-8."
-        raise UserError(f"not UTF-8 ({error.reason})", file=path, line=number + 1, fix=fix) from error
+        raise UserError(f"not UTF-8 ({error.reason})", file=path, line=number, fix=fix) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"is damaged or not gzip ({error})", file=path, fix="Fetch it again.") from error
     except OSError as error:

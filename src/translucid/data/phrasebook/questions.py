@@ -12,7 +12,7 @@ from .clauses import Predicate, clause, deed
 from .deeds import NOTHING, action, choice, lasting, thing
 from .likes import likes
 from .nominals import HE, SHE, THEY, WE, WHO, YOU, Member, Subject, named, noun_phrase, of_nouns, person_phrase, pick
-from .statements import POINTS, does, has, in_mode, statement
+from .statements import POINTS, can_go_on, does, has, statement
 from .text import English, Expression, Part, Spanish, comma, join, word
 
 WHERE = Expression("where", "dónde")
@@ -75,7 +75,9 @@ def yes_no(rng: Random) -> Part:
         wish = Predicate(verb, deed(choice(rng, subject), subject.person, "to"))
         return clause(subject, wish, "present", question=True)
     mode = pick(rng, ("present", "past", "past", "will", "going", "progressive", "can"))
-    predicate = in_mode(rng, subject, mode, told=True)
+    predicate = action(rng, subject)
+    if mode == "progressive" and not can_go_on(predicate):
+        mode = "present"
     part = clause(subject, predicate, mode, question=True)
     if rng.random() < 0.25 and predicate.verb not in POINTS:
         return join(part, when_where.when(rng, mode))
@@ -99,7 +101,7 @@ def wh(rng: Random) -> Part:
         wish = verb in (verbs.NEED, verbs.WANT)
         return _ask(WHAT, subject, verb, "present" if wish else pick(rng, (mode, "progressive")))
     if kind < 0.48:
-        return clause(subject, in_mode(rng, subject, mode, _undated, told=True), mode, question=True, opener=WHEN.say())
+        return clause(subject, _undated(rng, subject), mode, question=True, opener=WHEN.say())
     if kind < 0.54:
         verb = pick(rng, (verbs.GET_UP, verbs.GO_TO_BED, verbs.ARRIVE, verbs.EAT))
         return _ask(WHAT_TIME, subject, verb, mode)

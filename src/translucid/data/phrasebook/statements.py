@@ -41,13 +41,16 @@ def does(
     if negative is None:
         negative = rng.random() < 0.13 and mode != "progressive"
     negative = negative and subject not in (EVERYONE, NOBODY)
-    time = when_where.when(rng, mode) if rng.random() < timed else None
-    predicate = in_mode(rng, subject, mode, maker, told=time is not None)
-    if time is None or predicate.verb in POINTS:
+    told = rng.random() < timed
+    predicate = in_mode(rng, subject, mode, maker, told=told)
+    if mode == "progressive" and not can_go_on(predicate):
+        mode = "present"
+    if not told or predicate.verb in POINTS:
         often = None
         if mode == "present" and not negative and subject is not NOBODY and rng.random() < 0.18:
             often = pick(rng, when_where.FREQUENCY)
         return clause(subject, predicate, mode, negative=negative, adverb=often)
+    time = when_where.when(rng, mode)
     if rng.random() < 0.25 and mode in FRONTED:
         return clause(subject, predicate, mode, negative=negative, opener=time)
     return join(clause(subject, predicate, mode, negative=negative), time)
@@ -58,12 +61,15 @@ def in_mode(rng: Random, subject: Subject, mode: str, maker: Make = action, *, t
 
     English does not tell `I read` (leo) from `I read` (leí), so it is past only where a time tells.
     """
-    while True:
-        predicate = maker(rng, subject)
-        unclear = predicate.verb is verbs.READ and mode == "past" and not told
-        lasts = predicate.verb not in POINTS and not predicate.clitic
-        if not unclear and (lasts or mode != "progressive"):
-            return predicate
+    predicate = maker(rng, subject)
+    while predicate.verb is verbs.READ and mode == "past" and not told:
+        predicate = action(rng, subject)
+    return predicate
+
+
+def can_go_on(predicate: Predicate) -> bool:
+    """Tell whether a deed can be in progress (and has no object pronoun, which Spanish would put in two ways)."""
+    return predicate.verb not in POINTS and not predicate.clitic
 
 
 def does_and_does(rng: Random, subject: Subject, mode: str = "") -> Part:

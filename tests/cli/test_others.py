@@ -1,0 +1,88 @@
+"""`evaluate`, `look`, `models`, `data`, and the command itself."""
+
+import json
+
+import pytest
+
+
+def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
+    done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--by-length", "--json", "--beam", "1")
+    found = json.loads(done.out)
+    assert {"BLEU", "chrF", "TER", "sentences", "by_length", "beam"} <= found.keys()
+    assert found["sentences"] == 20
+    assert found["BLEU"]["signature"].startswith("nrefs:1|")
+    assert sum(row["sentences"] for row in found["by_length"]) == 20
+
+
+def test_evaluate_for_people_shows_signatures_and_lengths(call, small_run, corpus):
+    done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--by-length", "--samples", "2")
+    assert "tok:13a" in done.out.replace("\n", "")
+    assert "source words" in done.out
+    assert done.out.count("hypothesis") == 2
+
+
+def test_a_second_reference_counts(call, small_run, corpus, tmp_path):
+    def bleu(*options):
+        return json.loads(call("evaluate", small_run, "--test", corpus / "test.tsv", "--json", *options).out)["BLEU"]
+
+    written = tmp_path / "hypotheses.txt"
+    bleu("--hypotheses", written)
+    assert written.read_text().count("\n") == 20
+    assert bleu("--reference", written)["value"] == pytest.approx(100)
+    (tmp_path / "short.txt").write_text("one\n")
+    done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--reference", tmp_path / "short.txt")
+    assert done.code == 2
+    assert "1 references" in done.err
+
+
+def test_look_shows_words_of_both_sides(call, small_run):
+    done = call("look", small_run, "I like soccer")
+    assert done.code == 0
+    assert "soccer" in done.out
+    assert "%" in done.out
+
+
+def test_models_lists_presets_and_keys(call):
+    assert {"tiny", "small", "base"} <= set(call("models").out.split())
+    keys = call("models", "--keys").out
+    for key in ("model.width", "data.tokenizer.vocabulary", "training.max_minutes", "decoding.beam"):
+        assert key in keys
+
+
+def test_stats_warns_of_a_leak(call, corpus):
+    done = call("data", "stats", "--train", corpus / "train.tsv", "--test", corpus / "train.tsv", "--json")
+    found = json.loads(done.out)
+    assert found["train"]["pairs"] == found["overlap"][0]["pairs"] == 300
+    assert "warning" in done.err
+    clean = call("data", "stats", "--train", corpus / "train.tsv", "--test", corpus / "test.tsv")
+    assert "warning" not in clean.err
+    assert "300" in clean.out
+
+
+def test_phrasebook_writes_pairs_with_alignments(call, tmp_path):
+    file = tmp_path / "pairs.jsonl"
+    assert call("data", "phrasebook", file, "--count", "7", "--min-words", "5", "--max-words", "9").code == 0
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(records) == 7
+    assert all(5 <= len(record["source"].split()) <= 9 for record in records)
+    assert all("-" in record["alignment"] for record in records)
+    assert call("data", "phrasebook", file).code == 2
+
+
+def test_an_unknown_command_names_the_nearest(call):
+    done = call("tranlsate", "runs/demo")
+    assert done.code == 2
+    assert "translate" in done.err
+
+
+def test_help_needs_no_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\nfrom translucid.cli.main import run\nassert run(['train', '--help']) == 0\n"
+        "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--resume" in done.stdout

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from .lexicon import Noun
-from .nominals import POSSESSIVES, noun_phrase, person_phrase, pick
+from .nominals import Subject, noun_phrase, person_phrase, pick
 from .text import English, Expression, Part, Spanish, join, word
 
 DAYS = (
@@ -67,11 +67,11 @@ WITH_ME = Expression("with me", "conmigo", "0-0 1-0")
 WITH_YOU = Expression("with you", "contigo", "0-0 1-0")
 
 
-def at(rng: Random, choices: Sequence[Noun]) -> Part:
-    """Say where: at the beach, in my city; `en` in Spanish."""
+def at(rng: Random, choices: Sequence[Noun], spanish: str = "en") -> Part:
+    """Say where: at the beach, en la playa; one walks `por` a place."""
     place = pick(rng, choices)
     source = English(place.place)
-    return join(Part([source], [Spanish("en", source)]), _definite(rng, place))
+    return join(Part([source], [Spanish(spanish, source)]), _definite(rng, place))
 
 
 def to(rng: Random, choices: Sequence[Noun]) -> Part:
@@ -87,12 +87,14 @@ def _definite(rng: Random, place: Noun) -> Part:
     return noun_phrase(place, "the" if chance < 0.9 else "this" if chance < 0.95 else "that")
 
 
-def together(rng: Random, owners: Sequence[str] = POSSESSIVES) -> Part:
-    """Say with whom."""
-    chance = rng.random()
-    if chance < 0.1:
-        return (WITH_ME if "I" not in owners else WITH_YOU).say()
-    return join(word("with", "con"), person_phrase(rng, owners)[0])
+def together(rng: Random, subject: Subject) -> Part:
+    """Say with whom the subject does it."""
+    if rng.random() < 0.1:
+        if subject.person in (2, 4):
+            return pick(rng, (WITH_ME, WITH_YOU)).say()
+        if subject.person < 2:
+            return (WITH_ME if subject.person else WITH_YOU).say()
+    return join(word("with", "con"), person_phrase(rng, subject)[0])
 
 
 def when(rng: Random, mode: str) -> Part:

@@ -119,8 +119,10 @@ def clause(
         return _opened(
             opener, Part(english + complement.english, [*before, finite, *rest, *last, *said.spanish, *first])
         )
-    if question:
-        spanish = [*before, finite, *said.spanish, *rest]
+    if question and opener is not None:
+        spanish = [*before, finite, *rest, *said.spanish]  # ¿Dónde va a comer Ana?
+    elif question:
+        spanish = [*before, finite, *said.spanish, *rest]  # ¿Va Ana a comer pan?
     else:
         spanish = [*said.spanish, *before, finite, *rest]
     return _opened(opener, Part(english + complement.english, spanish + complement.spanish))

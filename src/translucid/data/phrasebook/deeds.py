@@ -73,11 +73,11 @@ def drink(rng: Random) -> Part:
     return noun_phrase(pick(rng, words.DRINKS))
 
 
-def _where(rng: Random, predicate: Predicate, places: Sequence[Noun], often: float = 0.2) -> Predicate:
+def _where(rng: Random, subject: Subject, predicate: Predicate, places: Sequence[Noun], often: float = 0.2) -> Predicate:
     """Add, now and then, with whom and where."""
     complement = predicate.complement
     if rng.random() < often * 0.6:
-        complement = join(complement, when_where.together(rng))
+        complement = join(complement, when_where.together(rng, subject))
     if rng.random() < often:
         complement = join(complement, when_where.at(rng, places))
     return predicate._replace(complement=complement)
@@ -87,7 +87,7 @@ def _where(rng: Random, predicate: Predicate, places: Sequence[Noun], often: flo
 
 
 def eat(rng: Random, _: Subject) -> Predicate:
-    return _where(rng, Predicate(verbs.EAT, food(rng)), words.EAT_PLACES)
+    return _where(rng, subject, Predicate(verbs.EAT, food(rng)), words.EAT_PLACES)
 
 
 def have_drink(rng: Random, _: Subject) -> Predicate:
@@ -95,7 +95,7 @@ def have_drink(rng: Random, _: Subject) -> Predicate:
 
 
 def cook(rng: Random, _: Subject) -> Predicate:
-    return _where(rng, Predicate(verbs.COOK, noun_phrase(pick(rng, COOKED))), words.EAT_PLACES[1:2])
+    return _where(rng, subject, Predicate(verbs.COOK, noun_phrase(pick(rng, COOKED))), words.EAT_PLACES[1:2])
 
 
 COOKED = tuple(noun for noun in words.MASS_FOOD if noun.singular in ("rice", "soup", "fish", "meat", "chicken"))
@@ -103,11 +103,11 @@ COOKED = tuple(noun for noun in words.MASS_FOOD if noun.singular in ("rice", "so
 
 def buy(rng: Random, _: Subject) -> Predicate:
     bought = food(rng) if rng.random() < 0.4 else thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
-    return _where(rng, Predicate(verbs.BUY, bought), words.SHOP_PLACES)
+    return _where(rng, subject, Predicate(verbs.BUY, bought), words.SHOP_PLACES)
 
 
 def read(rng: Random, _: Subject) -> Predicate:
-    return _where(rng, Predicate(verbs.READ, thing(rng, words.READING, PRAISE)), words.READ_PLACES)
+    return _where(rng, subject, Predicate(verbs.READ, thing(rng, words.READING, PRAISE)), words.READ_PLACES)
 
 
 PRAISE = (*words.CONTENT, words.GOOD, words.GREAT)
@@ -123,14 +123,14 @@ def watch(rng: Random, _: Subject) -> Predicate:
 
 def listen(rng: Random, _: Subject) -> Predicate:
     if rng.random() < 0.6:
-        return _where(rng, Predicate(verbs.LISTEN, noun_phrase(words.SUBJECTS[1])), words.EAT_PLACES[1:3])
+        return _where(rng, subject, Predicate(verbs.LISTEN, noun_phrase(words.SUBJECTS[1])), words.EAT_PLACES[1:3])
     return Predicate(verbs.LISTEN, thing(rng, words.SONGS, (words.VALUES[2],), owned=False))
 
 
 def play(rng: Random, _: Subject) -> Predicate:
     game = noun_phrase(pick(rng, words.SPORTS), generic=True)
     game.spanish.insert(0, Spanish("a", *game.english))
-    return _where(rng, Predicate(verbs.PLAY_GAME, game), words.PLAY_PLACES, 0.3)
+    return _where(rng, subject, Predicate(verbs.PLAY_GAME, game), words.PLAY_PLACES, 0.3)
 
 
 def play_music(rng: Random, _: Subject) -> Predicate:
@@ -139,7 +139,7 @@ def play_music(rng: Random, _: Subject) -> Predicate:
 
 def study(rng: Random, _: Subject) -> Predicate:
     studied = pick(rng, words.LANGUAGES if rng.random() < 0.5 else words.SUBJECTS)
-    return _where(rng, Predicate(verbs.STUDY, noun_phrase(studied)), words.STUDY_PLACES)
+    return _where(rng, subject, Predicate(verbs.STUDY, noun_phrase(studied)), words.STUDY_PLACES)
 
 
 def speak(rng: Random, _: Subject) -> Predicate:
@@ -147,7 +147,7 @@ def speak(rng: Random, _: Subject) -> Predicate:
     chance = rng.random()
     if chance < 0.25:
         return Predicate(verbs.SPEAK, join(language, when_where.VERY_WELL.say()))
-    return Predicate(verbs.SPEAK, join(language, when_where.together(rng)) if chance < 0.45 else language)
+    return Predicate(verbs.SPEAK, join(language, when_where.together(rng, subject)) if chance < 0.45 else language)
 
 
 def clean(rng: Random, _: Subject) -> Predicate:
@@ -168,7 +168,7 @@ def go(rng: Random, _: Subject) -> Predicate:
     goal = (
         when_where.HOME.say() if chance < 0.08 else abroad(rng) if chance < 0.2 else when_where.to(rng, words.GO_PLACES)
     )
-    return Predicate(verbs.GO, join(goal, when_where.together(rng)) if chance > 0.8 else goal)
+    return Predicate(verbs.GO, join(goal, when_where.together(rng, subject)) if chance > 0.8 else goal)
 
 
 def abroad(rng: Random) -> Part:
@@ -177,17 +177,17 @@ def abroad(rng: Random) -> Part:
 
 
 def walk(rng: Random, _: Subject) -> Predicate:
-    return _where(rng, Predicate(verbs.WALK, NOTHING), words.WALK_PLACES, 0.7)
+    return _where(rng, subject, Predicate(verbs.WALK, NOTHING), words.WALK_PLACES, 0.7)
 
 
 def swim(rng: Random, _: Subject) -> Predicate:
-    return _where(rng, Predicate(verbs.SWIM, NOTHING), words.GO_PLACES[:1], 0.5)
+    return _where(rng, subject, Predicate(verbs.SWIM, NOTHING), words.GO_PLACES[:1], 0.5)
 
 
 def dance(rng: Random, _: Subject) -> Predicate:
     if rng.random() < 0.4:
         return Predicate(verbs.DANCE, pick(rng, (when_where.VERY_WELL, when_where.A_LOT)).say())
-    return _where(rng, Predicate(verbs.DANCE, NOTHING), words.PLAY_PLACES, 0.5)
+    return _where(rng, subject, Predicate(verbs.DANCE, NOTHING), words.PLAY_PLACES, 0.5)
 
 
 def sing(rng: Random, _: Subject) -> Predicate:
@@ -205,14 +205,14 @@ def sleep(rng: Random, _: Subject) -> Predicate:
 
 def stay(rng: Random, _: Subject) -> Predicate:
     return (
-        _where(rng, Predicate(verbs.STAY, when_where.AT_HOME.say()), (), 0)
+        _where(rng, subject, Predicate(verbs.STAY, when_where.AT_HOME.say()), (), 0)
         if rng.random() < 0.7
         else _with_company(rng)
     )
 
 
 def _with_company(rng: Random) -> Predicate:
-    return Predicate(verbs.STAY, join(when_where.AT_HOME.say(), when_where.together(rng)))
+    return Predicate(verbs.STAY, join(when_where.AT_HOME.say(), when_where.together(rng, subject)))
 
 
 def get_up(rng: Random, _: Subject) -> Predicate:
@@ -236,7 +236,7 @@ def work(rng: Random, subject: Subject) -> Predicate:
     if rng.random() < 0.15:
         return Predicate(verbs.WORK, when_where.A_LOT.say())
     place = when_where.at(rng, words.WORK_PLACES)
-    return Predicate(verbs.WORK, join(place, when_where.together(rng)) if rng.random() > 0.85 else place)
+    return Predicate(verbs.WORK, join(place, when_where.together(rng, subject)) if rng.random() > 0.85 else place)
 
 
 def open_or_close(rng: Random, _: Subject) -> Predicate:
@@ -326,7 +326,7 @@ def live(rng: Random, _: Subject) -> Predicate:
     if chance < 0.5:
         return Predicate(verbs.LIVE, join(word("in", "en"), noun_phrase(pick(rng, words.COUNTRIES))))
     if chance < 0.7:
-        return Predicate(verbs.LIVE, when_where.together(rng))
+        return Predicate(verbs.LIVE, when_where.together(rng, subject))
     size = pick(rng, words.PLACE_ADJECTIVES)
     home = noun_phrase(pick(rng, (*words.TOWNS, words.HOUSE)), "a", size, very=rng.random() < 0.2)
     return Predicate(verbs.LIVE, join(word("in", "en"), home))
@@ -336,7 +336,7 @@ def live(rng: Random, _: Subject) -> Predicate:
 
 
 def _reading(rng: Random, _: Subject) -> Predicate:
-    return _where(rng, Predicate(verbs.READ, some_of(rng, words.READING, PRAISE[:1] + PRAISE[2:3])), words.READ_PLACES)
+    return _where(rng, subject, Predicate(verbs.READ, some_of(rng, words.READING, PRAISE[:1] + PRAISE[2:3])), words.READ_PLACES)
 
 
 def _watching(rng: Random, _: Subject) -> Predicate:
@@ -350,7 +350,7 @@ def _writing(rng: Random, _: Subject) -> Predicate:
 def _eating(rng: Random, _: Subject) -> Predicate:
     mass = rng.random() < 0.6
     eaten = noun_phrase(pick(rng, words.MASS_FOOD)) if mass else some_of(rng, words.COUNT_FOOD)
-    return _where(rng, Predicate(verbs.EAT, eaten), words.EAT_PLACES)
+    return _where(rng, subject, Predicate(verbs.EAT, eaten), words.EAT_PLACES)
 
 
 def _buying(rng: Random, _: Subject) -> Predicate:
@@ -366,7 +366,7 @@ BOUGHT = tuple(
 
 def _out(rng: Random, _: Subject) -> Predicate:
     goal = when_where.to(rng, FUN) if rng.random() < 0.85 else abroad(rng)
-    return Predicate(verbs.GO, join(goal, when_where.together(rng)) if rng.random() < 0.2 else goal)
+    return Predicate(verbs.GO, join(goal, when_where.together(rng, subject)) if rng.random() < 0.2 else goal)
 
 
 FUN = words.places("beach beach park park museum theater market restaurant library city village school store")

@@ -101,8 +101,9 @@ SPORTS = nouns(
 )
 INSTRUMENTS = nouns("piano piano m; guitar guitarra f; violin violín m")
 SUBJECTS = nouns(
-    "history historia f; music música f; art arte m; literature literatura f; science ciencia f; nature naturaleza f"
+    "history historia f; music música f; art arte m; literature literatura f; geography geografía f; nature naturaleza f"
 )
+STUDIED = SUBJECTS[:5]
 LANGUAGES = nouns("Spanish español m; English inglés m; French francés m; Italian italiano m")
 READING = nouns("book libro m; newspaper periódico m; letter carta f; magazine revista f; story cuento m")
 WRITING = nouns("letter carta f; message mensaje m; story cuento m; song canción f; book libro m")

@@ -129,6 +129,13 @@ class Subject(NamedTuple):
     feminine: bool
     members: tuple[Member, ...] = ()
     human: bool = True
+    taken_up: bool = False
+    """Whether it has been named already, so that the pronoun is enough."""
+
+    @property
+    def named(self) -> bool:
+        """Tell whether it is said with nouns, not with a pronoun that Spanish drops."""
+        return bool(self.members) and not self.taken_up
 
     @property
     def form(self) -> int:
@@ -141,7 +148,7 @@ class Subject(NamedTuple):
         Returns:
             its words, and the English words that a clitic standing for it is linked to.
         """
-        if not self.members:
+        if not self.named:
             pronoun = English(self.pronoun)
             return Part([pronoun], []), (pronoun,)
         english: list[English] = []
@@ -153,6 +160,8 @@ class Subject(NamedTuple):
                 english.append(also)
                 spanish.append(Spanish("y", also))
             part = noun_phrase(member.noun, member.determiner, plural=member.plural)
+            if personal and member.noun is _ME:
+                part.spanish[0].text = "mí"
             if personal:
                 spanish.append(Spanish("a", part.english[-1]))
             english += part.english
@@ -162,7 +171,7 @@ class Subject(NamedTuple):
 
     def again(self) -> Subject:
         """Return the pronoun that takes it up later in the sentence."""
-        return self._replace(members=(), english_person=self.person) if self.members else self
+        return self._replace(taken_up=True, english_person=self.person) if self.members else self
 
 
 I = Subject("I", 0, 0, False)  # noqa: E741
@@ -193,19 +202,13 @@ def of_nouns(*members: Member, human: bool = True) -> Subject:
     return Subject(pronoun, person, person, feminine, members, human)
 
 
-def relative(rng: Random, owners: Sequence[str] = POSSESSIVES) -> Member:
-    """Return someone's relative or friend."""
-    noun = pick(rng, FAMILY)
-    return Member(noun, pick(rng, owners))
-
-
 def named(rng: Random) -> Subject:
     """Return someone other than the people present, by name or description."""
     kind = rng.random()
     if kind < 0.4:
         return of_nouns(Member(pick(rng, NAMES)))
     if kind < 0.66:
-        return of_nouns(relative(rng))
+        return of_nouns(Member(pick(rng, FAMILY), pick(rng, POSSESSIVES)))
     if kind < 0.8:
         return of_nouns(Member(pick(rng, PEOPLE), "the", rng.random() < 0.35))
     if kind < 0.86:
@@ -216,7 +219,7 @@ def named(rng: Random) -> Subject:
             return of_nouns(Member(first), Member(second))
         return of_nouns(Member(first))
     if kind < 0.955:
-        return Subject("we", 3, 3, False, (relative(rng, ("my",)), Member(_ME)))
+        return Subject("we", 3, 3, False, (Member(pick(rng, FAMILY), "my"), Member(_ME)))
     return EVERYONE if kind < 0.985 else NOBODY
 
 
@@ -245,17 +248,20 @@ def next_subject(rng: Random, before: Subject) -> Subject:
     return other_than(rng, before)
 
 
-def person_phrase(rng: Random, owners: Sequence[str] = POSSESSIVES) -> tuple[Part, English]:
-    """Return another person as an object or companion, and the head noun."""
+def person_phrase(rng: Random, subject: Subject) -> tuple[Part, English, bool]:
+    """Return someone other than the subject as an object or companion, the head noun, and whether it is plural."""
     kind = rng.random()
+    noun = pick(rng, NAMES if kind < 0.35 else FAMILY if kind < 0.75 else PEOPLE)
+    if any(member.noun.singular == noun.singular for member in subject.members):
+        return person_phrase(rng, subject)
     if kind < 0.35:
-        part = noun_phrase(pick(rng, NAMES))
+        determiner, plural = "", False
     elif kind < 0.75:
-        noun = pick(rng, FAMILY)
-        part = noun_phrase(noun, pick(rng, owners), plural=rng.random() < 0.2 and noun.singular == "friend")
+        determiner, plural = pick(rng, POSSESSIVES), noun.singular == "friend" and rng.random() < 0.5
     else:
-        part = noun_phrase(pick(rng, PEOPLE), "the", plural=rng.random() < 0.3)
-    return part, part.english[-1]
+        determiner, plural = "the", rng.random() < 0.3
+    part = noun_phrase(noun, determiner, plural=plural)
+    return part, part.english[-1], plural
 
 
 def personal_a(part: Part, head: English) -> Part:

@@ -103,7 +103,7 @@ def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
 
     Args:
         part: the sentence.
-        ending: `.`, `!`, `?` or nothing; `?` and `!` also open the Spanish sentence.
+        ending: `.`, `!`, `?` or nothing; `?` and `!` also open the Spanish sentence, unless a later word has ¿ on it.
         contracted: whether English contracts (`don't`, `I'm`).
     """
     english = _write_english(part.english, contracted)
@@ -113,8 +113,8 @@ def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
     for place, token in enumerate(words):
         text = token.text
         after = words[place + 1].text if place + 1 < len(words) else ""
-        if text == "el" and spanish and spanish[-1] in ("a", "de"):
-            spanish[-1] = "al" if spanish[-1] == "a" else "del"
+        if text == "el" and spanish and spanish[-1].lstrip("¿") in ("a", "de"):
+            spanish[-1] += "l"
         elif text == "y" and _sounds_like_i(after):
             spanish.append("e")
         elif text == "o" and after.lower().startswith(("o", "ho", "ó")):
@@ -122,11 +122,13 @@ def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
         else:
             spanish.append(text)
         links.update((source.place, len(spanish) - 1) for source in token.of)
+    if not ending:
+        spanish = [text.lstrip("¿") for text in spanish]
     english[0], spanish[0] = _capital(english[0]), _capital(spanish[0])
     if ending:
         english[-1] += ending
         spanish[-1] += ending
-    if ending in ("?", "!"):
+    if ending == "!" or ending == "?" and not any(text.startswith("¿") for text in spanish):
         spanish[0] = ("¿" if ending == "?" else "¡") + spanish[0]
     return Phrase(" ".join(english), " ".join(spanish), tuple(sorted(links)))
 

@@ -1,0 +1,93 @@
+"""Readers: every format, every way a file can be wrong."""
+
+import gzip
+import json
+
+import pytest
+
+from translucid.data.corpus import Pair, read_lines, read_pairs
+from translucid.errors import UserError
+
+PAIRS = [Pair("Go.", "Ve."), Pair("", "nada"), Pair("a  b", "ü\u2028ñ")]
+
+
+def write(folder, name, text):
+    content = text.encode()
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+
+@pytest.mark.parametrize("gz", ["", ".gz"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_every_format_gives_the_same_pairs(tmp_path, gz, newline, last, mark):
+    def lines(texts):
+        return mark + newline.join(texts) + (newline if last else "")
+
+    write(tmp_path, f"c.tsv{gz}", lines([f"{p.source}\t{p.target}\tmore" for p in PAIRS]))
+    write(tmp_path, f"c.jsonl{gz}", lines([json.dumps({**p._asdict(), "id": 1}) for p in PAIRS]))
+    write(tmp_path, f"c.en{gz}", lines([p.source for p in PAIRS]))
+    write(tmp_path, f"c.es{gz}", lines([p.target for p in PAIRS]))
+    for name in (f"c.tsv{gz}", f"c.jsonl{gz}", f"c.{{en,es}}{gz}"):
+        assert list(read_pairs(tmp_path / name)) == PAIRS, name
+
+
+def test_files_follow_each_other_and_stream(tmp_path):
+    write(tmp_path, "a.tsv", "1\teins\n2\tzwei\n")
+    write(tmp_path, "b.tsv", "bad\n")
+    pairs = read_pairs(tmp_path / "a.tsv", tmp_path / "b.tsv")
+    assert next(pairs) == ("1", "eins")
+    assert next(pairs) == ("2", "zwei")
+    with pytest.raises(UserError, match=r"b\.tsv:1: there is one column only"):
+        next(pairs)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("c.tsv", b"", "is empty"),
+        ("c.tsv", b"a\tb\nc\0\td\n", ":2: holds NUL bytes"),
+        ("c.tsv", b"a\tb\n\xff\xfe\td\n", ":2: not UTF-8"),
+        ("c.tsv", b"a\tb\none column\n", ":2: there is one column"),
+        ("c.jsonl", b"{}\n", ":1: has no source"),
+        ("c.jsonl", b"[1]\n", ":1: has no source"),
+        ("c.jsonl", b"{'source'}\n", ":1: not JSON"),
+        ("c.jsonl", b'{"source": 1, "target": "b"}\n', ":1: source and target must be strings"),
+        ("c.jsonl", b"[" * 100_000 + b"\n", ":1: not JSON"),
+        ("c.tsv.gz", b"not gzip at all", "damaged or not gzip"),
+        ("c.tsv.gz", gzip.compress(b"a\tb\n" * 1000)[:-20], "damaged or not gzip"),
+        ("c.docx", b"x", r"of no kind that can be read.*\.tsv"),
+    ],
+)
+def test_a_bad_file_is_one_clear_line(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=said) as caught:
+        list(read_pairs(tmp_path / name))
+    assert str(caught.value).startswith(str(tmp_path / name))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder(tmp_path):
+    with pytest.raises(UserError, match="No such file"):
+        list(read_pairs(tmp_path / "no.tsv"))
+    (tmp_path / "d.tsv").mkdir()
+    with pytest.raises(UserError, match="Is a directory"):
+        list(read_pairs(tmp_path / "d.tsv"))
+
+
+@pytest.mark.parametrize(("short", "long"), [("en", "es"), ("es", "en")])
+def test_a_moses_pair_of_unequal_length_names_both(tmp_path, short, long):
+    write(tmp_path, f"c.{short}", "1\n2\n")
+    write(tmp_path, f"c.{long}", "1\n2\n3\n4\n")
+    with pytest.raises(UserError, match=rf"c\.{long}:3: has 4 lines but .*c\.{short} has 2"):
+        list(read_pairs(tmp_path / "c.{en,es}"))
+
+
+def test_lines_end_at_a_line_feed_only(tmp_path):
+    write(tmp_path, "t.txt", "a\rb\x0bc\u2029d\x85e\nf\r\n")
+    assert list(read_lines(tmp_path / "t.txt")) == ["a\rb\x0bc\u2029d\x85e", "f"]
+
+
+def test_real_corpora_are_read_whole(real_data):
+    assert sum(1 for _ in read_pairs(real_data / "tatoeba-eng-spa" / "dev.tsv")) == 1720
+    assert sum(1 for _ in read_pairs(real_data / "multi30k-en-de" / "val.lc.norm.tok.{en,de}.gz")) == 1014

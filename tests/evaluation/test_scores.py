@@ -1,0 +1,75 @@
+"""Scores are sacreBLEU's own; ours are the checks around them."""
+
+import pytest
+import sacrebleu
+
+from translucid.errors import UserError
+from translucid.evaluation.by_length import by_length
+from translucid.evaluation.report import evaluate
+from translucid.evaluation.scores import bleu, corpus_scores
+
+FOUND = ["The cat sat on the mat.", "It is raining in London today."]
+WANTED = ["The cat sat on a mat.", "It rains in London today."]
+OTHER = ["The cat sat on the mat.", "Today it is raining in London."]
+
+
+def test_figures_are_those_of_sacrebleu():
+    by_name = {score.name: score for score in corpus_scores(FOUND, [WANTED])}
+    assert by_name["BLEU"].value == pytest.approx(sacrebleu.corpus_bleu(FOUND, [WANTED]).score)
+    assert by_name["chrF"].value == pytest.approx(sacrebleu.corpus_chrf(FOUND, [WANTED]).score)
+    assert by_name["TER"].value == pytest.approx(sacrebleu.corpus_ter(FOUND, [WANTED]).score)
+    assert by_name["BLEU"].signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
+
+
+def test_more_references_find_more():
+    one, two = corpus_scores(FOUND, [WANTED])[0], corpus_scores(FOUND, [WANTED, OTHER])[0]
+    assert two.value > one.value
+    assert "nrefs:2" in two.signature
+
+
+def test_case_and_tokenizer_count_and_stand_in_the_signature():
+    shouted = [text.upper() for text in FOUND]
+    assert corpus_scores(shouted, [FOUND])[0].value < 5
+    for score in corpus_scores(shouted, [FOUND], lowercase=True)[:1]:
+        assert score.value == pytest.approx(100)
+        assert "case:lc" in score.signature
+    assert "tok:none" in corpus_scores(FOUND, [WANTED], tokenize="none")[0].signature
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "references", "options", "said"),
+    [
+        ([], [[]], {}, "no sentences"),
+        (["a", "b"], [["a"]], {}, "2 translations but 1 references in set 1"),
+        (["a"], [["a"], ["a", "b"]], {}, "in set 2"),
+        (["a"], [["a"]], {"tokenize": "13"}, "13a"),
+    ],
+)
+def test_what_can_not_be_scored_is_said(hypotheses, references, options, said):
+    with pytest.raises(UserError, match=said):
+        corpus_scores(hypotheses, references, **options)
+
+
+def test_bleu_alone_is_the_same_bleu():
+    assert bleu(FOUND, [WANTED]) == pytest.approx(corpus_scores(FOUND, [WANTED])[0].value)
+
+
+def test_buckets_take_sentences_by_source_words():
+    sources = ["w " * 3, "w " * 5, "w " * 6, "w " * 100]
+    targets = ["a b c d", "a b c d e", "x y z w", "k l m n"]
+    rows = by_length(sources, ["a b c d", "a b c d e", "x y z", "q"], [targets])
+    assert [(row.words, row.sentences) for row in rows] == [("1-5", 2), ("6-10", 1), ("61+", 1)]
+    assert rows[0].bleu == pytest.approx(100)
+    assert rows[0].length_ratio == 1
+    assert rows[1].length_ratio == pytest.approx(3 / 4)
+    assert rows[2].bleu < 1
+
+
+def test_empty_and_looping_translations_are_counted():
+    sources = ["a b", "c", "", "ja ja ja ja ja", "d e"]
+    found = ["", "no no no no", "", "yes yes yes yes yes", "salad soup salad soup salad soup salad soup"]
+    result = evaluate(sources, found, [["x"] * 5])
+    assert result.empty == 1
+    assert result.looped == 2  # not the one whose source repeats itself as well
+    assert result.to_json()["BLEU"]["value"] == result.scores[0].value
+    assert "by_length" not in result.to_json()

@@ -1,0 +1,107 @@
+"""From pieces to words, from words to alignments, and on to the terminal."""
+
+import io
+
+import pytest
+import torch
+from rich.console import Console
+
+from translucid.inspection.alignment import align, to_pharaoh
+from translucid.inspection.maps import attention_maps, cross_attention_average
+from translucid.inspection.terminal import heatmap, looked_at
+from translucid.inspection.words import WordMap, word_map, word_spans
+from translucid.models.transformer import Transformer, TransformerOptions
+
+SOURCE = ["▁I", "▁drink", "▁wa", "ter", "</s>"]
+TARGET = ["▁beb", "o", "▁agua", "</s>"]
+WEIGHTS = torch.tensor(
+    [
+        [0.5, 0.3, 0.1, 0.0, 0.1],
+        [0.1, 0.7, 0.1, 0.1, 0.0],
+        [0.0, 0.1, 0.3, 0.4, 0.2],
+        [0.0, 0.0, 0.0, 0.1, 0.9],
+    ]
+)
+
+
+def test_pieces_become_words():
+    assert word_spans(SOURCE) == [("I", 0, 1), ("drink", 1, 2), ("water", 2, 4), ("</s>", 4, 5)]
+    assert word_spans(["▁", "¿", "Qué", "▁tal", "?"]) == [("¿Qué", 0, 3), ("tal?", 3, 5)]
+    assert word_spans(["▁", "▁a"]) == [("a", 0, 2)]
+    assert word_spans([]) == []
+
+
+def test_source_pieces_are_summed_and_target_pieces_averaged():
+    words = word_map(SOURCE, TARGET, WEIGHTS)
+    assert words.source == ["I", "drink", "water", "</s>"]
+    assert words.target == ["bebo", "agua", "</s>"]
+    expected = torch.tensor([[0.3, 0.5, 0.15, 0.05], [0.0, 0.1, 0.7, 0.2], [0.0, 0.0, 0.1, 0.9]])
+    torch.testing.assert_close(words.weights, expected)
+    torch.testing.assert_close(words.weights.sum(1), torch.ones(3))
+
+
+def test_sides_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="4 target and 4 source"):
+        word_map(SOURCE[:-1], TARGET, WEIGHTS)
+    with pytest.raises(ValueError, match="weights"):
+        WordMap(["a"], ["b"], torch.zeros(2, 1))
+
+
+def test_each_target_word_is_linked_to_where_it_looked_most_the_end_token_aside():
+    words = word_map(SOURCE, TARGET, WEIGHTS)
+    assert align(words) == [(1, 0), (2, 1)]
+    assert to_pharaoh(align(words)) == "1-0 2-1"
+    to_the_end = WordMap(["a", "b", "</s>"], ["x", "</s>"], torch.tensor([[0.1, 0.2, 0.7], [0, 0, 1.0]]))
+    assert align(to_the_end) == [(1, 0)]
+    assert align(WordMap(["</s>"], ["</s>"], torch.ones(1, 1))) == []
+
+
+@pytest.mark.parametrize("width", [30, 80, 120])
+@pytest.mark.parametrize("draw", [lambda words, width: looked_at(words), heatmap])
+def test_the_terminal_shows_all_words_within_its_width(width, draw):
+    words = word_map(SOURCE, TARGET, WEIGHTS)
+    console = Console(file=io.StringIO(), width=width)
+    console.print(draw(words, width))
+    text = console.file.getvalue()
+    assert all(word in text for word in ("drink", "water", "bebo", "agua"))
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_words_are_text_not_markup():
+    words = WordMap(["[bold]", "</s>"], ["[/red]", "</s>"], torch.eye(2))
+    console = Console(file=io.StringIO(), width=80)
+    console.print(looked_at(words))
+    console.print(heatmap(words, 80))
+    assert console.file.getvalue().count("[/red]") == 2
+    assert console.file.getvalue().count("[bold]") == 2
+
+
+@pytest.fixture
+def model():
+    options = TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=2)
+    return Transformer(20, 20, options).eval()
+
+
+def test_maps_have_a_row_for_each_target_token(model):
+    source, target = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[8, 9, 3]])
+    maps = attention_maps(model, source, target)
+    assert set(maps) == {"encoder.0.self", "decoder.0.self", "decoder.0.cross", "decoder.1.self", "decoder.1.cross"}
+    assert maps["decoder.1.cross"].shape == (1, 2, 3, 4)
+    torch.testing.assert_close(maps["decoder.1.cross"].sum(-1), torch.ones(1, 2, 3))
+
+
+def test_a_row_is_where_the_model_looked_when_it_predicted_the_token(model):
+    source = torch.tensor([[5, 6, 7, 3]])
+    one, other = (attention_maps(model, source, torch.tensor([[8, last, 3]])) for last in (9, 10))
+    rows_one, rows_other = one["decoder.1.cross"][0, :, :, 0], other["decoder.1.cross"][0, :, :, 0]
+    torch.testing.assert_close(rows_one[:, :2], rows_other[:, :2])  # the second token was not yet known
+    assert not torch.allclose(rows_one[:, 2], rows_other[:, 2])
+
+
+def test_the_average_is_over_heads_and_layers(model):
+    maps = attention_maps(model, torch.tensor([[5, 6, 3]]), torch.tensor([[8, 3]]))
+    first, second = maps["decoder.0.cross"][0], maps["decoder.1.cross"][0]
+    torch.testing.assert_close(cross_attention_average(maps), torch.cat([first, second]).mean(0))
+    torch.testing.assert_close(cross_attention_average(maps, 1), second.mean(0))
+    with pytest.raises(KeyError):
+        cross_attention_average(maps, 2)

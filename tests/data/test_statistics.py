@@ -33,7 +33,8 @@ def test_percentiles_are_lengths_that_so_many_do_not_exceed():
 
 def test_overlap_finds_each_side():
     train = read(TRAIN)
-    overlap = Overlap.find("test", [Pair("a b c", "new"), Pair("new", "x"), Pair(" a b c ", "x"), Pair("q", "r")], train)
+    test = [Pair("a b c", "new"), Pair("new", "x"), Pair(" a b c ", "x"), Pair("q", "r")]
+    overlap = Overlap.find("test", test, train)
     assert (overlap.pairs, overlap.sources, overlap.targets) == (1, 2, 2)
     assert overlap.examples == [(1, "a b c"), (3, " a b c ")]
 

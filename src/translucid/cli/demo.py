@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 BOOK = ("I like soccer", "I like soccer and also going to the beach")
 """The book's two sentences; neither is in the training data."""
@@ -46,7 +47,7 @@ def demo(
     console.print(f"\n[bold]BLEU {bleu.value:.1f}[/] on {len(pairs):,} held-out sentences ({bleu.signature})")
     for text in BOOK:
         found = translator.translate(text)
-        console.print(f"\n[bold]{text}[/] → [bold]{found.text}[/]")
+        console.print(f"\n[bold]{text}[/] → [bold]{escape(found.text)}[/]")
         console.print("[dim]for each word written, where the model looked:[/]")
         for words in found.words:
             console.print(looked_at(words))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 
 def look(
@@ -28,7 +29,7 @@ def look(
 
     console = Console(highlight=False)
     found = Translator.load(run, device).translate(text)
-    console.print(f"[bold]{found.text}[/]")
+    console.print(Text(found.text, "bold"))
     for words in found.words:
         console.print()
         console.print(heatmap(words, console.width))

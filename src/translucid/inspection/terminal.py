@@ -46,9 +46,8 @@ def looked_at(words: WordMap, most: int = 2) -> RenderableType:
         first = best[0]
         others = ", ".join(f"{words.source[i]} {row[i]:.0%}" for i in best[1:] if row[i] >= 0.1)
         bar = "▇" * max(1, round(row[first] * BAR))
-        table.add_row(
-            Text(word), "←", f"{words.source[first]} {row[first]:.0%}", Text(bar, "cyan"), Text(others, "dim")
-        )
+        looked = Text(f"{words.source[first]} {row[first]:.0%}")
+        table.add_row(Text(word), "←", looked, Text(bar, "cyan"), Text(others, "dim"))
     return table
 
 

@@ -1,0 +1,137 @@
+"""What else happens, to and with others, and what is so: helping, giving, arriving, having, living."""
+
+from __future__ import annotations
+
+from random import Random
+
+from . import adverbials as when_where
+from . import lexicon as words
+from . import verbs
+from .clauses import INDIRECT, Predicate
+from .conjugation import Verb
+from .deeds import FREE, Make, hour, study
+from .nominals import Subject, noun_phrase, person_phrase, personal_a, pick, weighted
+from .objects import food, thing
+from .text import English, Part, Spanish, join, word
+
+OBJECT_PRONOUNS = (
+    ("me", "me", 0), ("you", "te", 1), ("him", "lo", 2), ("her", "la", 2), ("us", "nos", 3), ("them", "los", 4),
+)  # fmt: skip
+
+
+def work(rng: Random, subject: Subject) -> Predicate:
+    if any(member.noun.singular in ("boy", "girl") for member in subject.members):
+        return study(rng, subject)
+    if rng.random() < 0.15:
+        return Predicate(verbs.WORK, when_where.A_LOT.say())
+    place = when_where.at(rng, words.WORK_PLACES)
+    return Predicate(verbs.WORK, join(place, when_where.together(rng, subject)) if rng.random() > 0.85 else place)
+
+
+def open_or_close(rng: Random, _: Subject) -> Predicate:
+    verb = verbs.OPEN if rng.random() < 0.5 else verbs.CLOSE
+    return Predicate(verb, noun_phrase(pick(rng, words.OPENABLE), "the", plural=rng.random() < 0.2))
+
+
+def arrive(rng: Random, _: Subject) -> Predicate:
+    chance = rng.random()
+    if chance < 0.35:
+        return Predicate(verbs.ARRIVE, hour(rng))
+    goal = join(word("at", "a"), noun_phrase(pick(rng, words.GO_PLACES[7:12]), "the"))
+    return Predicate(verbs.ARRIVE, join(goal, hour(rng)) if chance < 0.7 else goal)
+
+
+def see(rng: Random, subject: Subject) -> Predicate:
+    if rng.random() < 0.5:
+        return _to_person(rng, verbs.SEE, subject)
+    return Predicate(verbs.SEE, thing(rng, words.ANIMALS, (*words.COLORS[1:3], *words.SIZES[:2], words.VALUES[2])))
+
+
+def help_someone(rng: Random, subject: Subject) -> Predicate:
+    return _to_person(rng, verbs.HELP if rng.random() < 0.55 else verbs.CALL, subject)
+
+
+def call(rng: Random, subject: Subject) -> Predicate:
+    return _to_person(rng, verbs.CALL, subject)
+
+
+def love(rng: Random, subject: Subject) -> Predicate:
+    return _to_person(rng, verbs.LOVE_PERSON, subject)
+
+
+def _to_person(rng: Random, verb: Verb, subject: Subject) -> Predicate:
+    """Help, call, see someone: personal a, or an object pronoun (not one for the subject itself)."""
+    if rng.random() < 0.4:
+        english, spanish, person = pick(rng, OBJECT_PRONOUNS)
+        if subject.person != person and {subject.person, person} != {0, 3}:
+            source = English(english)
+            return Predicate(verb, Part([source], []), spanish, (source,))
+    return Predicate(verb, personal_a(*person_phrase(rng, subject)[:2]))
+
+
+def give(rng: Random, subject: Subject) -> Predicate:
+    """Give me a book (me das un libro), give a book to Ana (le das un libro a Ana)."""
+    gift = thing(rng, words.GIFTS, owned=False)
+    if rng.random() < 0.4:
+        person = pick(rng, (0, 1, 3))
+        if person != subject.person and {person, subject.person} != {0, 3}:
+            source = English(("me", "you", "", "us")[person])
+            return Predicate(verbs.GIVE, Part([source, *gift.english], gift.spanish), INDIRECT[person], (source,))
+    receiver, head, plural = person_phrase(rng, subject)
+    to = English("to")
+    complement = Part([*gift.english, to, *receiver.english], [*gift.spanish, Spanish("a", to), *receiver.spanish])
+    return Predicate(verbs.GIVE, complement, "les" if plural else "le", (head,))
+
+
+# What is so.
+
+
+def have(rng: Random, subject: Subject) -> Predicate:
+    chance = rng.random()
+    plural = rng.random() < 0.4
+    quality = None
+    if chance < 0.35:
+        noun = pick(rng, words.ANIMALS)
+        if rng.random() < 0.5:
+            quality = pick(rng, (*words.COLORS[1:3], *words.SIZES[:2]))
+    elif chance < 0.5:
+        noun = pick(rng, words.FAMILY[2:6])
+    else:
+        noun = pick(rng, (*words.THINGS, words.HOUSE, *words.READING[:1]))
+        if rng.random() < 0.5:
+            quality = pick(rng, words.THING_ADJECTIVES)
+    number = pick(rng, words.NUMBERS[:9])[0] if rng.random() < 0.7 else "many"
+    return Predicate(verbs.HAVE, noun_phrase(noun, number if plural else "a", quality, plural=plural))
+
+
+def need(rng: Random, _: Subject) -> Predicate:
+    needed = food(rng) if rng.random() < 0.3 else thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
+    return Predicate(verbs.NEED if rng.random() < 0.5 else verbs.WANT, needed)
+
+
+def live(rng: Random, subject: Subject) -> Predicate:
+    chance = rng.random()
+    if chance < 0.5:
+        return Predicate(verbs.LIVE, join(word("in", "en"), noun_phrase(pick(rng, words.COUNTRIES))))
+    if chance < 0.7:
+        return Predicate(verbs.LIVE, when_where.together(rng, subject))
+    size = pick(rng, words.PLACE_ADJECTIVES)
+    home = noun_phrase(pick(rng, (*words.TOWNS, words.HOUSE)), "a", size, very=rng.random() < 0.2)
+    return Predicate(verbs.LIVE, join(word("in", "en"), home))
+
+
+OTHER: tuple[tuple[float, Make], ...] = (
+    (0.1, open_or_close), (0.16, help_someone), (0.16, give), (0.2, work), (0.1, arrive), (0.1, see), (0.05, sleep),
+    (0.07, get_up), (0.06, go_to_bed),
+)  # fmt: skip
+STATES: tuple[tuple[float, Make], ...] = ((0.38, have), (0.27, need), (0.2, live), (0.15, love))
+
+
+def action(rng: Random, subject: Subject) -> Predicate:
+    """Return anything that happens, in any mode."""
+    return weighted(rng, FREE if rng.random() < 0.72 else OTHER)(rng, subject)
+
+
+def lasting(rng: Random, subject: Subject) -> Predicate:
+    """Return something that is so: having, needing, living, loving. Not for the progressive."""
+    return weighted(rng, STATES)(rng, subject)

@@ -242,30 +242,3 @@ def test_a_missing_tokenizer_is_refused(separate, tmp_path, present):
         (tmp_path / "target.model").unlink()
     with pytest.raises(UserError, match="has no tokenizer"):
         Tokenizer.load(tmp_path)
-
-
-@KINDS
-def test_dropout_is_decided_by_its_seed_alone(kind):
-    tokenizer = learn(kind=kind)
-    texts = ENGLISH * 10
-    first = tokenizer.encode_source(texts, dropout=0.2, seed=5)
-    assert tokenizer.encode_source(texts, dropout=0.2, seed=6) != first
-    tokenizer.encode_target(SPANISH, dropout=0.5, seed=1)
-    assert tokenizer.encode_source(texts, dropout=0.2, seed=5) == first
-    assert tokenizer.encode_target(texts, dropout=0.2, seed=5) != first, "the two sides vary independently"
-
-
-@KINDS
-def test_dropout_changes_the_segmentation_but_not_the_text(kind):
-    tokenizer = learn(kind=kind)
-    best = tokenizer.encode_target(SPANISH * 20)
-    some, more = (tokenizer.encode_target(SPANISH * 20, dropout=d, seed=1) for d in (0.1, 0.5))
-    assert [tokenizer.decode(ids) for ids in more] == SPANISH * 20
-    assert sum(map(len, best)) < sum(map(len, some)) < sum(map(len, more))
-    assert tokenizer.encode_target(SPANISH, dropout=0.0, seed=1) == tokenizer.encode_target(SPANISH)
-
-
-def test_dropout_needs_a_seed_and_a_share(joint):
-    for dropout, seed in ((0.1, None), (1.0, 1), (-0.1, 1)):
-        with pytest.raises(ValueError, match="dropout"):
-            joint.encode_source(ENGLISH, dropout=dropout, seed=seed)

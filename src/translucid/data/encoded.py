@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -39,8 +38,6 @@ class EncodedCorpus:
         tokenizer: Tokenizer,
         *,
         max_tokens: int,
-        dropout: float = 0.0,
-        seed: int | None = None,
         skipped: Skipped | None = None,
     ) -> Self:
         """Encode sentence pairs, and append the end token to both sides.
@@ -49,17 +46,13 @@ class EncodedCorpus:
             pairs: the text.
             tokenizer: for both sides.
             max_tokens: a pair with more tokens on either side, end token included, is skipped.
-            dropout: varies the segmentation, see `Tokenizer.encode_source`.
-            seed: decides the segmentation; needed with dropout.
             skipped: counts the pairs left out, as "too long".
         """
         sources, targets = _Side(), _Side()
-        seeds = random.Random(seed)
         for start in range(0, len(pairs), _CHUNK):
             chunk = pairs[start : start + _CHUNK]
-            chunk_seed = None if seed is None else seeds.getrandbits(32)
-            source = tokenizer.encode_source([pair.source for pair in chunk], dropout=dropout, seed=chunk_seed)
-            target = tokenizer.encode_target([pair.target for pair in chunk], dropout=dropout, seed=chunk_seed)
+            source = tokenizer.encode_source([pair.source for pair in chunk])
+            target = tokenizer.encode_target([pair.target for pair in chunk])
             kept = [max(len(s), len(t)) < max_tokens for s, t in zip(source, target, strict=True)]
             sources.append([ids for ids, keep in zip(source, kept, strict=True) if keep])
             targets.append([ids for ids, keep in zip(target, kept, strict=True) if keep])
@@ -67,6 +60,14 @@ class EncodedCorpus:
                 for _ in range(kept.count(False)):
                     skipped.add("too long")
         return cls(*sources.arrays(), *targets.arrays())
+
+    def select(self, kept: NDArray[np.bool_]) -> Self:
+        """Return the corpus without the pairs where `kept` [pairs] is False."""
+        if kept.all():
+            return self
+        sides = (self.source_ids, self.source_lengths), (self.target_ids, self.target_lengths)
+        arrays = [(ids[np.repeat(kept, n)], np.concatenate([[0], np.cumsum(n[kept])])) for ids, n in sides]
+        return type(self)(*arrays[0], *arrays[1])
 
     def __len__(self) -> int:
         """Return the number of pairs."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-import math
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
 from typing import Literal
 
 import sentencepiece
@@ -32,7 +29,6 @@ SPACE = "▁"
 # Sums of floats depend on the number of threads: a fixed number gives every machine the same unigram model.
 _LEARNING_THREADS = 8
 _QUIET = 3
-_SAMPLING = Lock()
 
 
 class TokenizerOptions(BaseModel):
@@ -129,21 +125,23 @@ class Tokenizer:
         """SHA-256 of the models, by which a network can tell the tokenizer it was trained with."""
         return hashlib.sha256(b"".join(self._models.values())).hexdigest()
 
-    def encode_source(self, texts: list[str], *, dropout: float = 0.0, seed: int | None = None) -> list[list[int]]:
-        """Return the source ids of each text, without the end token.
+    def encode_source(self, texts: list[str]) -> list[list[int]]:
+        """Return the source ids of each text, without the end token; `▁`, SentencePiece's space, is read as `_`."""
+        return _encode(self._source, texts)
 
-        Args:
-            texts: any text; `▁`, SentencePiece's own sign for a space, is read as `_`.
-            dropout: how much to vary the segmentation, from 0 (always the best one) to less than 1. With BPE it is the
-                probability of leaving out a merge (BPE-dropout, arXiv 1910.13267). A unigram model draws from its
-                distribution over segmentations (arXiv 1804.10959), flattened so that about as many pieces come out.
-            seed: decides the segmentations, whatever was drawn before; needed with dropout.
-        """
-        return _encode(self._source, texts, dropout, seed, side=0)
-
-    def encode_target(self, texts: list[str], *, dropout: float = 0.0, seed: int | None = None) -> list[list[int]]:
+    def encode_target(self, texts: list[str]) -> list[list[int]]:
         """Return the target ids of each text, without the end token; see `encode_source`."""
-        return _encode(self._target, texts, dropout, seed, side=1)
+        return _encode(self._target, texts)
+
+    @property
+    def source_segmenter(self) -> Segmenter:
+        """The source model's inner workings."""
+        return Segmenter(self._source)
+
+    @property
+    def target_segmenter(self) -> Segmenter:
+        """The target model's inner workings."""
+        return Segmenter(self._target)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of target ids; padding, start and end tokens are passed over, an unknown piece is `⁇`."""
@@ -232,38 +230,39 @@ def _explained(message: str, vocabulary: int, where: str) -> Exception:
     return UserError(f"a vocabulary of {vocabulary} is {what.format(where, found[1])}", fix=fix)
 
 
-def _encode(
-    processor: sentencepiece.SentencePieceProcessor, texts: list[str], dropout: float, seed: int | None, side: int
-) -> list[list[int]]:
-    texts = [_plain(text) for text in texts]
-    if not dropout:
-        # Threads cost more than they bring for a few texts.
-        best: list[list[int]] = processor.encode(texts, num_threads=-1 if len(texts) > 200 else 1)
-        return best
-    if seed is None or not 0 < dropout < 1:
-        raise ValueError(f"dropout must be at least 0 and less than 1 and needs a seed, not {dropout} and {seed}")
-    # Of a BPE model, SentencePiece takes alpha as the probability of leaving out a merge. For unigram models the factor
-    # is fitted on Tatoeba to the number of pieces that BPE-dropout gives: 1.3 times as many as without at 0.1.
-    alpha = dropout if _is_bpe(processor) else -0.2 * math.log10(dropout)
-    return _sampled(processor, texts, alpha, random.Random(2 * seed + side).getrandbits(31))
+def _encode(processor: sentencepiece.SentencePieceProcessor, texts: list[str]) -> list[list[int]]:
+    # Threads cost more than they bring for a few texts.
+    threads = -1 if len(texts) > 200 else 1
+    ids: list[list[int]] = processor.encode([_plain(text) for text in texts], num_threads=threads)
+    return ids
 
 
-def _sampled(
-    processor: sentencepiece.SentencePieceProcessor, texts: list[str], alpha: float, seed: int
-) -> list[list[int]]:
-    """Sample one segmentation a text.
+class Segmenter:
+    """What subword dropout must know of a SentencePiece model."""
 
-    SentencePiece has one random generator a thread, seeded when the thread first samples: a new thread is the only way
-    to a stream that does not depend on what was drawn before.
-    """
-    with _SAMPLING, ThreadPoolExecutor(max_workers=1) as new_thread:
-        sentencepiece.set_random_generator_seed(seed)
-        sampled = new_thread.submit(
-            processor.encode, texts, enable_sampling=True, alpha=alpha, nbest_size=-1, num_threads=1
-        )
-        return sampled.result()
+    def __init__(self, processor: sentencepiece.SentencePieceProcessor) -> None:
+        """`processor`: of one language."""
+        self._processor = processor
+        # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
+        self.is_bpe = bool(processor.get_score(EOS + 1) == 0)
 
+    def normalise(self, text: str) -> str:
+        """Return the text as SentencePiece cuts it, each word with a `▁` in front."""
+        text = self._processor.normalize(_plain(text))
+        return text
 
-def _is_bpe(processor: sentencepiece.SentencePieceProcessor) -> bool:
-    # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
-    return bool(processor.get_score(EOS + 1) == 0)
+    def ranks(self) -> dict[str, int]:
+        """Return the rank of each piece of a BPE model, 0 for the one merged first."""
+        ids = range(EOS + 1, self._processor.get_piece_size())
+        return {self._processor.id_to_piece(i): round(-self._processor.get_score(i)) for i in ids}
+
+    def number(self, piece: str) -> int:
+        """Return the id of a piece, or that of the unknown one."""
+        number: int = self._processor.piece_to_id(piece)
+        return number
+
+    def likeliest(self, word: str, count: int) -> list[tuple[list[int], float]]:
+        """Return up to `count` segmentations of a word by a unigram model, with their log-probabilities, best first."""
+        found: list[list[int]] = self._processor.nbest_encode(word.removeprefix(SPACE), nbest_size=count)
+        scored = [(ids, sum(map(self._processor.get_score, ids))) for ids in found if ids]
+        return scored or [([self.number(word)], 0.0)]

@@ -11,6 +11,7 @@ from translucid.data.batching import Batch, collate, plan_epoch
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Skipped
+from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
 
 AHEAD = 8
@@ -31,17 +32,15 @@ class Epochs:
         subword_dropout: float = 0.0,
         skipped: Skipped | None = None,
     ) -> None:
-        """Encode the corpus once; with subword dropout that counts lengths, and each epoch is encoded anew."""
-        self.pairs, self.tokenizer, self.max_tokens = pairs, tokenizer, max_tokens
-        self.batch_tokens, self.seed, self.subword_dropout = batch_tokens, seed, subword_dropout
+        """Encode the corpus once; with subword dropout, draw the pools that each epoch takes its segmentations from."""
+        self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
         self.plain = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, skipped=skipped)
         self.batches_each = len(self._plan(self.plain, 0))
         checksum = 0
         for pair in pairs:
             checksum = zlib.crc32(f"{pair.source}\t{pair.target}\n".encode(), checksum)
         self.fingerprint = f"{len(pairs)} pairs, crc32 {checksum:08x}"
-        self._coming: tuple[int, Future[EncodedCorpus]] | None = None
-        self._worker = ThreadPoolExecutor(1)
+        self.varied = VariedCorpus(pairs, tokenizer, subword_dropout, seed) if subword_dropout else None
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
         """Yield the batches of an epoch from batch `first` on, prepared in the background."""
@@ -61,18 +60,5 @@ class Epochs:
         return plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch)
 
     def _corpus(self, epoch: int) -> EncodedCorpus:
-        """The corpus as it is read in this epoch; the next epoch's is made meanwhile."""
-        if not self.subword_dropout:
-            return self.plain
-        if self._coming is None or self._coming[0] != epoch:
-            self._coming = epoch, self._worker.submit(self._encode, epoch)
-        corpus = self._coming[1].result()
-        self._coming = epoch + 1, self._worker.submit(self._encode, epoch + 1)
-        return corpus
-
-    def _encode(self, epoch: int) -> EncodedCorpus:
-        # Pairs that only this segmentation makes too long sit out this epoch.
-        seed = zlib.crc32(f"{self.seed} {epoch}".encode())
-        return EncodedCorpus.encode(
-            self.pairs, self.tokenizer, max_tokens=self.max_tokens, dropout=self.subword_dropout, seed=seed
-        )
+        """Return the corpus as it is read in this epoch; pairs that are too long only now sit it out."""
+        return self.varied.draw([self.seed, epoch], self.max_tokens) if self.varied else self.plain

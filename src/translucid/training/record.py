@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from translucid.training.display import Status
@@ -15,8 +16,29 @@ WINDOW = 50
 """Updates over which loss, accuracy and speed are averaged for display."""
 
 
+class Recent:
+    """The figures of the last updates."""
+
+    def __init__(self, figures: Iterable[tuple[float, int, int, float]] = ()) -> None:
+        """`figures`: what `list` gave before."""
+        self.window = deque((tuple(row) for row in figures), maxlen=WINDOW)
+        self.last = time.monotonic()
+
+    def add(self, entropy: float, correct: int, tokens: int) -> None:
+        """Take the summed cross-entropy, the tokens ranked first and all tokens of an update that has just ended."""
+        now = time.monotonic()
+        self.window.append((entropy, correct, tokens, now - self.last))
+        self.last = now
+
+    def figures(self) -> tuple[float, float, float, float]:
+        """Return loss, perplexity, accuracy and tokens/s over these updates."""
+        entropy, correct, tokens, seconds = (sum(column) for column in zip(*self.window, strict=True))
+        loss = entropy / tokens
+        return loss, math.exp(min(loss, 700)), correct / tokens, tokens / seconds
+
+
 class Record:
-    """Collects figures of updates and writes them down."""
+    """Writes the figures down."""
 
     def __init__(self, run: RunFolder, step: int) -> None:
         """`step`: where the training starts; TensorBoard forgets what an earlier process wrote after it."""
@@ -24,20 +46,6 @@ class Record:
 
         self.run = run
         self.board: Any = SummaryWriter(str(run.path), purge_step=step + 1)
-        self.window: deque[tuple[float, int, int, float]] = deque(maxlen=WINDOW)
-        self.last = time.monotonic()
-
-    def update(self, figures: tuple[float, int, int]) -> None:
-        """Take the summed cross-entropy, the right tokens and all tokens of an update."""
-        now = time.monotonic()
-        self.window.append((*figures, now - self.last))
-        self.last = now
-
-    def recent(self) -> tuple[float, float, float, float]:
-        """Loss, perplexity, accuracy and tokens/s over the last updates."""
-        entropy, correct, tokens, seconds = (sum(column) for column in zip(*self.window, strict=True))
-        loss = entropy / tokens
-        return loss, math.exp(min(loss, 700)), correct / tokens, tokens / seconds
 
     def write_training(self, status: Status) -> None:
         """Write one row about the last updates."""
@@ -54,7 +62,6 @@ class Record:
             self.board.add_scalar(f"validation/{name}", value, step)
         text = "\n\n".join(f"{s.source}  \n{s.reference}  \n**{s.hypothesis}**" for s in found.samples[:5])
         self.board.add_text("validation/samples", text, step)
-        self.last = time.monotonic()
 
     def close(self) -> None:
         """Flush TensorBoard's file."""

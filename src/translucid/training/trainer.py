@@ -20,7 +20,7 @@ from translucid.training.epochs import Epochs
 from translucid.training.interrupt import Interrupt
 from translucid.training.objective import batch_loss
 from translucid.training.options import TrainingOptions
-from translucid.training.record import Record
+from translucid.training.record import Recent, Record
 from translucid.training.run_folder import RunFolder, load_weights, unshared
 from translucid.training.schedule import learning_rate
 from translucid.training.validation import Validator
@@ -63,6 +63,7 @@ class Trainer:
         self.parameters = list(self.model.parameters())
         self.optimizer = _optimizer(options, self.parameters)
         self.place = Place()
+        self.recent = Recent()
         bfloat16 = options.precision == "bfloat16" or (
             options.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
         )
@@ -81,12 +82,12 @@ class Trainer:
         with Interrupt() as interrupt, display:
             while not self._over() and not interrupt.asked:
                 rate = learning_rate(self.options, self.place.step + 1, self._done())
-                record.update(self._update(next(updates), rate))
+                self.recent.add(*self._update(next(updates), rate))
                 self.place.step += 1
                 self.place.seconds = time.monotonic() - started
-                display.status(self._status(record, rate))
+                display.status(self._status(rate))
                 if self.place.step % self.options.log_every == 0:
-                    record.write_training(self._status(record, rate))
+                    record.write_training(self._status(rate))
                 due = self.place.step % self.options.validate_every == 0
                 if due or (self._over() and not interrupt.asked):
                     self._validate(record, display)
@@ -112,10 +113,9 @@ class Trainer:
                 if len(group) == self.options.accumulate:
                     yield group
                     group = []
-            # Batches left over at the end of an epoch make a smaller update of their own.
-            self.place.epoch, self.place.batch = self.place.epoch + 1, 0
-            if group:
+            if group:  # batches left over at the end of an epoch make a smaller update of their own
                 yield group
+            self.place.epoch, self.place.batch = self.place.epoch + 1, 0
 
     def _update(self, batches: list[Batch], rate: float) -> tuple[float, int, int]:
         """Make one update; return the summed cross-entropy, the tokens ranked first, and all tokens."""
@@ -163,9 +163,9 @@ class Trainer:
         stale = self.options.patience is not None and self.place.stale >= self.options.patience
         return self._done() >= 1 or stale
 
-    def _status(self, record: Record, rate: float) -> Status:
+    def _status(self, rate: float) -> Status:
         p = self.place
-        return Status(p.step, p.epoch, self._done(), p.seconds, *record.recent(), rate)
+        return Status(p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate)
 
     def _validate(self, record: Record, display: Display) -> None:
         found = self.validator.measure(self.averaged, self.device)
@@ -176,6 +176,7 @@ class Trainer:
             self._save_best({"bleu": found.bleu})
         record.write_validation(self.place.step, self.place.seconds, found)
         display.validation(self.place.step, found, best)
+        self.recent.last = time.monotonic()  # validating is no part of the next update
 
     def _save_best(self, facts: dict[str, float]) -> None:
         self.run.save_model(self.averaged, self.validator.tokenizer, {"step": self.place.step, **facts})
@@ -189,7 +190,8 @@ class Trainer:
         tensors["random.cpu"] = torch.get_rng_state()
         if self.device.type == "cuda":
             tensors["random.cuda"] = torch.cuda.get_rng_state(self.device)
-        self.run.save_state(tensors, {"place": asdict(self.place), "corpus": self.epochs.fingerprint})
+        facts = {"place": asdict(self.place), "recent": [*self.recent.window], "corpus": self.epochs.fingerprint}
+        self.run.save_state(tensors, facts)
 
     def resume(self) -> bool:
         """Go back to the last checkpoint, if there is one.
@@ -199,6 +201,7 @@ class Trainer:
         """
         state = self.run.load_state()
         if state is None:
+            self.run.forget_metrics_after(0)
             return False
         tensors, facts = state
         if facts["corpus"] != self.epochs.fingerprint:
@@ -217,7 +220,7 @@ class Trainer:
         torch.set_rng_state(tensors["random.cpu"])
         if self.device.type == "cuda" and "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"], self.device)
-        self.place = Place(**facts["place"])
+        self.place, self.recent = Place(**facts["place"]), Recent(facts["recent"])
         self.run.forget_metrics_after(self.place.step)
         return True
 

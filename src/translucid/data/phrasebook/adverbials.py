@@ -39,8 +39,8 @@ TIMES: dict[str, list[Expression]] = {
     + [Expression("in the summer", "en el verano"), Expression("in the winter", "en el invierno")],
     "past": [
         *[YESTERDAY] * 3, Expression("last night", "anoche", "0-0 1-0"), *ON_DAY,
-        Expression("last week", "la semana pasada", "1-0 1-1 0-2"), Expression("last year", "el año pasado", "1-0 1-1 0-2"),
-        Expression("this morning", "esta mañana"),
+        Expression("last week", "la semana pasada", "1-0 1-1 0-2"),
+        Expression("last year", "el año pasado", "1-0 1-1 0-2"), Expression("this morning", "esta mañana"),
     ],
     "will": [
         *[TOMORROW] * 3, TONIGHT, *ON_DAY, Expression("next week", "la próxima semana", "1-0 0-1 1-2"),

@@ -13,9 +13,10 @@ from .deeds import NOTHING, leisure
 from .nominals import EVERYONE, IT, NOBODY, THERE, THERE_ARE, Member, Subject, noun_phrase, of_nouns, pick
 from .text import English, Part, Spanish, join, word
 
+JUDGED = tuple(adjective for adjective in words.CONTENT if adjective.english != "long")
 WEATHER = (("cold", "frío"), ("hot", "calor"), ("sunny", "sol"), ("windy", "viento"))
 NUMBER_NAMES = dict(words.NUMBERS)
-AGED = frozenset("son daughter boy girl brother sister".split())
+AGED = frozenset(["son", "daughter", "boy", "girl", "brother", "sister"])
 
 
 def is_(
@@ -40,7 +41,7 @@ def is_(
         modes = ("present", "present", "present", "past", "will")
     elif kind < 0.52:
         verb, complement = verbs.SER, quality(rng, words.PERSON_ADJECTIVES, subject.form)
-    elif kind < 0.62 and subject.person < 3 and subject is not NOBODY:
+    elif kind < 0.62 and subject.person < 3 and _is_grown(subject):
         verb, complement = verbs.SER, _job(rng, subject)
     elif kind < 0.66 and _has_age(subject):
         verb, complement, negative = verbs.TENER, _age(rng), False
@@ -64,7 +65,8 @@ def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, ver
     """Return an agreeing adjective, intensified now and then."""
     chosen = pick(rng, qualities)
     said = word(chosen.english, chosen.spanish[form])
-    return join(word("very", "muy"), said) if rng.random() < very else said
+    graded = chosen.english not in ("alone", "ready")
+    return join(word("very", "muy"), said) if graded and rng.random() < very else said
 
 
 def _job(rng: Random, subject: Subject) -> Part:
@@ -72,6 +74,10 @@ def _job(rng: Random, subject: Subject) -> Part:
     english, man, woman = pick(rng, words.JOBS)
     article, job = English("a"), English(english)
     return Part([article, job], [Spanish(woman if subject.feminine else man, article, job)])
+
+
+def _is_grown(subject: Subject) -> bool:
+    return subject is not NOBODY and all(member.noun.singular not in ("boy", "girl") for member in subject.members)
 
 
 def _has_age(subject: Subject) -> bool:
@@ -95,6 +101,7 @@ def thing_is(rng: Random, *, question: bool = False) -> Part:
         verb, noun, qualities = verbs.SER, pick(rng, words.THINGS), words.THING_ADJECTIVES
     elif kind < 0.4:
         verb, noun, qualities = verbs.SER, pick(rng, words.BUILDINGS), words.PLACE_ADJECTIVES
+        determiner = pick(rng, ("the", "the", "this"))
     elif kind < 0.6:
         verb, noun, qualities = verbs.SER, pick(rng, words.READING + words.SHOWS), words.CONTENT
         modes = ("present", "past")
@@ -110,7 +117,8 @@ def thing_is(rng: Random, *, question: bool = False) -> Part:
     if plural and determiner == "this":
         determiner = "these"
     subject = of_nouns(Member(noun, determiner, plural), human=False)
-    complement = quality(rng, qualities, subject.form) if qualities else on_something(rng)
+    very = 0 if qualities is words.GOOD_FOOD else 0.2
+    complement = quality(rng, qualities, subject.form, very=very) if qualities else on_something(rng)
     mode = "present" if question else pick(rng, modes)
     negative = not question and rng.random() < 0.12
     return clause(subject, Predicate(verb, complement), mode, negative=negative, question=question)
@@ -124,7 +132,9 @@ def on_something(rng: Random) -> Part:
 def there_is(rng: Random, *, question: bool = False) -> Part:
     """Say what there is: there are two dogs in the garden, hay dos perros en el jardín."""
     plural = rng.random() < 0.55
-    number = pick(rng, words.NUMBERS[:9])[0] if rng.random() < 0.65 else pick(rng, ("many", "some"))
+    number = (
+        pick(rng, words.NUMBERS[:9])[0] if rng.random() < 0.65 else "many" if question else pick(rng, ("many", "some"))
+    )
     determiner = number if plural else "a"
     if rng.random() < 0.5:
         what = noun_phrase(pick(rng, words.SMALL_THINGS + words.COUNT_FOOD), determiner, plural=plural)
@@ -161,7 +171,7 @@ def it_is(rng: Random, kind: tuple[str, str], mode: str) -> Part:
 
 def important(rng: Random) -> Part:
     """Judge a deed: it is important to study, es importante estudiar."""
-    complement = join(quality(rng, words.CONTENT, 0, very=0.25), deed(leisure(rng, IT), 2, "to"))
+    complement = join(quality(rng, JUDGED, 0, very=0.25), deed(leisure(rng, IT), 2, "to"))
     return clause(IT, Predicate(verbs.SER, complement), "present", negative=rng.random() < 0.12)
 
 

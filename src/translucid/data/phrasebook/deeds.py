@@ -21,7 +21,9 @@ NOTHING = Part([], [])
 Make = Callable[[Random, Subject], Predicate]
 
 
-def _where(rng: Random, subject: Subject, predicate: Predicate, places: Sequence[Noun], often: float = 0.2) -> Predicate:
+def _where(
+    rng: Random, subject: Subject, predicate: Predicate, places: Sequence[Noun], often: float = 0.2
+) -> Predicate:
     """Add, now and then, with whom and where."""
     complement = predicate.complement
     if rng.random() < often * 0.6:
@@ -83,7 +85,7 @@ def play_music(rng: Random, _: Subject) -> Predicate:
 
 
 def study(rng: Random, subject: Subject) -> Predicate:
-    studied = pick(rng, words.LANGUAGES if rng.random() < 0.5 else words.SUBJECTS)
+    studied = pick(rng, words.LANGUAGES if rng.random() < 0.5 else words.STUDIED)
     return _where(rng, subject, Predicate(verbs.STUDY, noun_phrase(studied)), words.STUDY_PLACES)
 
 
@@ -106,6 +108,14 @@ def visit(rng: Random, subject: Subject) -> Predicate:
     if chance < 0.6:
         return Predicate(verbs.VISIT, personal_a(*person_phrase(rng, subject)[:2]))
     return Predicate(verbs.VISIT, noun_phrase(pick(rng, words.SIGHTS), pick(rng, ("the", "the", "this"))))
+
+
+def visit_museum(rng: Random, _: Subject) -> Predicate:
+    place = pick(rng, MUSEUMS)
+    return Predicate(verbs.VISIT, noun_phrase(place, pick(rng, ("the", "the", "this"))))
+
+
+MUSEUMS = words.places("museum church city")
 
 
 def go(rng: Random, subject: Subject) -> Predicate:
@@ -135,48 +145,25 @@ def dance(rng: Random, subject: Subject) -> Predicate:
     return _where(rng, subject, Predicate(verbs.DANCE, NOTHING), words.PLAY_PLACES, 0.5)
 
 
-def sing(rng: Random, _: Subject) -> Predicate:
+def sing(rng: Random, subject: Subject) -> Predicate:
     if rng.random() < 0.4:
         return Predicate(verbs.SING, pick(rng, (when_where.VERY_WELL, when_where.A_LOT)).say())
     return _where(
-        rng, Predicate(verbs.SING, thing(rng, words.SONGS, (words.VALUES[2],), owned=False)), words.PLAY_PLACES
+        rng, subject, Predicate(verbs.SING, thing(rng, words.SONGS, (words.VALUES[2],), owned=False)), words.PLAY_PLACES
     )
-
-
-def sleep(rng: Random, _: Subject) -> Predicate:
-    how = pick(rng, (when_where.A_LOT, when_where.VERY_WELL, when_where.AT_HOME))
-    return Predicate(verbs.SLEEP, how.say())
 
 
 def stay(rng: Random, subject: Subject) -> Predicate:
-    return (
-        _where(rng, subject, Predicate(verbs.STAY, when_where.AT_HOME.say()), (), 0)
-        if rng.random() < 0.7
-        else _with_company(rng)
-    )
-
-
-def _with_company(rng: Random) -> Predicate:
-    return Predicate(verbs.STAY, join(when_where.AT_HOME.say(), when_where.together(rng, subject)))
-
-
-def get_up(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.GET_UP, hour(rng))
-
-
-def go_to_bed(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.GO_TO_BED, hour(rng))
-
-
-def hour(rng: Random) -> Part:
-    return pick(rng, (when_where.EARLY, when_where.LATE, pick(rng, when_where.AT_HOUR))).say()
+    home = when_where.AT_HOME.say()
+    return Predicate(verbs.STAY, home if rng.random() < 0.75 else join(home, when_where.together(rng, subject)))
 
 
 # Deeds in general, as one likes them: reading books, going to the beach.
 
 
 def _reading(rng: Random, subject: Subject) -> Predicate:
-    return _where(rng, subject, Predicate(verbs.READ, some_of(rng, words.READING, PRAISE[:1] + PRAISE[2:3])), words.READ_PLACES)
+    books = some_of(rng, words.READING, (PRAISE[0], PRAISE[2]))
+    return _where(rng, subject, Predicate(verbs.READ, books), words.READ_PLACES)
 
 
 def _watching(rng: Random, _: Subject) -> Predicate:
@@ -193,9 +180,9 @@ def _eating(rng: Random, subject: Subject) -> Predicate:
     return _where(rng, subject, Predicate(verbs.EAT, eaten), words.EAT_PLACES)
 
 
-def _buying(rng: Random, _: Subject) -> Predicate:
+def _buying(rng: Random, subject: Subject) -> Predicate:
     return _where(
-        rng, Predicate(verbs.BUY, some_of(rng, BOUGHT, words.VALUES[:2] + words.SIZES[2:3])), words.SHOP_PLACES
+        rng, subject, Predicate(verbs.BUY, some_of(rng, BOUGHT, words.VALUES[:2] + words.SIZES[2:3])), words.SHOP_PLACES
     )
 
 
@@ -212,14 +199,14 @@ def _out(rng: Random, subject: Subject) -> Predicate:
 FUN = words.places("beach beach park park museum theater market restaurant library city village school store")
 
 FREE: tuple[tuple[float, Make], ...] = (
-    (0.09, eat), (0.05, have_drink), (0.04, cook), (0.07, buy), (0.08, read), (0.05, write), (0.06, watch), (0.05, listen),
-    (0.09, play), (0.04, play_music), (0.06, study), (0.04, speak), (0.03, clean), (0.05, visit), (0.1, go), (0.03, walk),
-    (0.02, swim), (0.02, dance), (0.02, sing), (0.01, stay),
+    (0.09, eat), (0.05, have_drink), (0.04, cook), (0.07, buy), (0.08, read), (0.05, write), (0.06, watch),
+    (0.05, listen), (0.09, play), (0.04, play_music), (0.06, study), (0.04, speak), (0.03, clean), (0.05, visit),
+    (0.1, go), (0.03, walk), (0.02, swim), (0.02, dance), (0.02, sing), (0.01, stay),
 )  # fmt: skip
 LEISURE: tuple[tuple[float, Make], ...] = (
-    (0.12, _reading), (0.08, _watching), (0.06, _writing), (0.08, _eating), (0.06, _buying), (0.22, _out), (0.12, play),
-    (0.05, play_music), (0.05, listen), (0.03, cook), (0.03, speak), (0.03, study), (0.02, swim), (0.03, walk), (0.01, dance),
-    (0.01, sing),
+    (0.12, _reading), (0.08, _watching), (0.05, _writing), (0.07, _eating), (0.05, _buying), (0.27, _out), (0.1, play),
+    (0.05, play_music), (0.05, listen), (0.03, cook), (0.03, speak), (0.03, study), (0.02, swim), (0.03, walk),
+    (0.01, dance), (0.01, sing),
 )  # fmt: skip
 
 

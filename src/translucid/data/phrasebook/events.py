@@ -9,7 +9,7 @@ from . import lexicon as words
 from . import verbs
 from .clauses import INDIRECT, Predicate
 from .conjugation import Verb
-from .deeds import FREE, Make, hour, study
+from .deeds import FREE, Make, study
 from .nominals import Subject, noun_phrase, person_phrase, personal_a, pick, weighted
 from .objects import food, thing
 from .text import English, Part, Spanish, join, word
@@ -118,6 +118,23 @@ def live(rng: Random, subject: Subject) -> Predicate:
     size = pick(rng, words.PLACE_ADJECTIVES)
     home = noun_phrase(pick(rng, (*words.TOWNS, words.HOUSE)), "a", size, very=rng.random() < 0.2)
     return Predicate(verbs.LIVE, join(word("in", "en"), home))
+
+
+def sleep(rng: Random, _: Subject) -> Predicate:
+    how = pick(rng, (when_where.A_LOT, when_where.VERY_WELL, when_where.AT_HOME))
+    return Predicate(verbs.SLEEP, how.say())
+
+
+def get_up(rng: Random, _: Subject) -> Predicate:
+    return Predicate(verbs.GET_UP, hour(rng))
+
+
+def go_to_bed(rng: Random, _: Subject) -> Predicate:
+    return Predicate(verbs.GO_TO_BED, hour(rng))
+
+
+def hour(rng: Random) -> Part:
+    return pick(rng, (when_where.EARLY, when_where.LATE, pick(rng, when_where.AT_HOUR))).say()
 
 
 OTHER: tuple[tuple[float, Make], ...] = (

@@ -20,7 +20,7 @@ Split: TypeAlias = Literal["train", "valid", "test"]
 
 SPLITS = ("train", "valid", "test")
 SHORTEST, LONGEST = 2, 60
-HELD_OUT = 4
+HELD_OUT = 10
 """Percent of the sentences in each of valid and test."""
 BOOK = frozenset({"me gusta el fútbol", "me gusta el fútbol y también ir a la playa"})
 """The demo translates these: they and all that translates alike are test sentences."""
@@ -80,7 +80,7 @@ def _generate(count: int, split: Split, rng: Random, min_words: int, max_words: 
     while len(seen) < count:
         if vain > PATIENCE:
             raise UserError(
-                f"the phrasebook found only {len(seen)} of {count} {split} sentences of {min_words} to {max_words} words",
+                f"only {len(seen)} of {count} {split} sentences of {min_words} to {max_words} words in the phrasebook",
                 fix="Ask for fewer, or for a wider range of lengths.",
             )
         vain += 1
@@ -102,13 +102,12 @@ def draw(rng: Random, min_words: int, max_words: int) -> Phrase | None:
     elif min_words < 14 and (kind < 0.9 or max_words < 14):
         part, ending = compound(rng, speaker(rng)), "."
     else:
-        low, high = max(min_words, 8), min(max_words, 60)
-        part, ending = long(rng, low + int((high - low) * rng.random() ** (2 if low < 20 else 1))), "."
+        part, ending = long(rng, max(min_words, 8), max_words), "."
     if not min_words <= len(part.english) <= max_words + 4:
         return None
     if rng.random() < 0.16:
         ending = ""
-    elif ending == "." and rng.random() < 0.03:
+    elif ending == "." and len(part.english) < 9 and rng.random() < 0.03:
         ending = "!"
     phrase = write(part, ending, contracted=rng.random() < 0.7)
     sizes = phrase.source.count(" ") + 1, phrase.target.count(" ") + 1

@@ -99,9 +99,10 @@ SERVED = tuple(noun for noun in MASS_FOOD + DRINKS if noun.singular not in ("bre
 SPORTS = nouns(
     "soccer fútbol m; tennis tenis m; basketball baloncesto m; baseball béisbol m; volleyball voleibol m; golf golf m"
 )
+SPORT = Noun("sport", "sports", "deporte", "deportes", False)
 INSTRUMENTS = nouns("piano piano m; guitar guitarra f; violin violín m")
 SUBJECTS = nouns(
-    "history historia f; music música f; art arte m; literature literatura f; geography geografía f; nature naturaleza f"
+    "history historia f; music música f; art arte m; literature literatura f; geography geografía f;nature naturaleza f"
 )
 STUDIED = SUBJECTS[:5]
 LANGUAGES = nouns("Spanish español m; English inglés m; French francés m; Italian italiano m")
@@ -174,12 +175,13 @@ CHARACTER = adjectives(
 )
 YOUNG = Adjective("young", ("joven", "joven", "jóvenes", "jóvenes"))
 STATES = adjectives(
-    "tired cansado; happy contento; sad triste; sick enfermo; busy ocupado; angry enfadado; alone solo; nervous nervioso;"
-    "ready listo"
+    "tired cansado; happy contento; sad triste; sick enfermo; busy ocupado; angry enfadado; alone solo;"
+    "nervous nervioso; ready listo"
 )
 CONDITIONS = adjectives("open abierto; closed cerrado; clean limpio; dirty sucio; broken roto; empty vacío; full lleno")
 NEEDS = (
-    ("hungry", "hambre"), ("thirsty", "sed"), ("sleepy", "sueño"), ("cold", "frío"), ("hot", "calor"), ("afraid", "miedo"),
+    ("hungry", "hambre"), ("thirsty", "sed"), ("sleepy", "sueño"), ("cold", "frío"), ("hot", "calor"),
+    ("afraid", "miedo"),
 )  # fmt: skip
 JOBS = (
     ("teacher", "profesor", "profesora"),

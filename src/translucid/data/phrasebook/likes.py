@@ -8,14 +8,13 @@ from random import Random
 from . import adverbials as when_where
 from . import lexicon as words
 from . import verbs
-from .clauses import INDIRECT, clause, deed, felt
+from .clauses import INDIRECT, Predicate, clause, deed, felt
 from .conjugation import Verb
-from .deeds import Predicate, buy, leisure, read, watch
+from .deeds import buy, leisure, read, watch
 from .lexicon import Noun
 from .nominals import EVERYONE, NOBODY, Subject, enumeration, noun_phrase, other_than, pick, weighted
 from .text import English, Expression, Part, Spanish, join, word
 
-SPORT = Noun("sport", "sports", "deporte", "deportes", False)
 AND_ALSO = Expression("and also", "y también")
 
 
@@ -25,7 +24,7 @@ def _kinds(nouns: Sequence[Noun], *, plural: bool) -> tuple[tuple[Noun, bool], .
 
 LIKED = (
     # Things one likes in general, and whether one says so in the plural: music, dogs.
-    _kinds(words.SPORTS, plural=False) + ((SPORT, True),),
+    _kinds(words.SPORTS, plural=False) + ((words.SPORT, True),),
     _kinds(words.SPORTS, plural=False),
     _kinds(words.SUBJECTS, plural=False),
     _kinds(words.MASS_FOOD + words.DRINKS, plural=False) + _kinds(words.COUNT_FOOD[:3], plural=True),
@@ -40,6 +39,7 @@ def likes(
     subject: Subject,
     *,
     length: int = 1,
+    past: bool = False,
     negative: bool | None = None,
     question: bool = False,
     opener: Part | None = None,
@@ -50,6 +50,7 @@ def likes(
         rng: the source of chance.
         subject: who likes.
         length: the number of things in the list, at least 1.
+        past: whether it may be told of the past.
         negative: whether it is denied; None leaves it to chance.
         question: whether it is asked.
         opener: words in front.
@@ -69,12 +70,17 @@ def likes(
         nouns = [noun_phrase(noun, generic=True) for noun in _distinct(rng, words.SUBJECTS, min(length, 2))]
         stimulus, plural, adverb = enumeration(nouns), len(nouns) > 1, None
     elif length == 1 and kind < 0.14 and not negative:
-        stimulus, plural, mode = _this(rng, subject, verb, question=question)
+        stimulus, plural = _this(rng, subject)
+        mode = "past" if past and verb is verbs.LIKE and not question and rng.random() < 0.6 else "present"
     elif negative:
         stimulus, plural = _neither(rng, subject, length)
     elif length == 1:
-        things, plural = (_deeds(rng, subject, 1), False) if kind < 0.4 else general(rng, 1)
-        stimulus = things[0]
+        if kind < 0.4:
+            form = "to" if rng.random() < 0.25 else "ing"
+            stimulus, plural = _deeds(rng, subject, 1, form)[0], False
+        else:
+            things, plural = general(rng, 1)
+            stimulus = things[0]
     else:
         stimulus, plural = _list(rng, subject, length)
     return felt(
@@ -113,9 +119,9 @@ def _list(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
     """
     kind = rng.random()
     also = rng.random() < 0.65
-    if kind < 0.2:
+    if kind < 0.2 and length < 8:
         return _closed(_deeds(rng, subject, length), also=also), False
-    deeds = max(1, int(length * rng.random() * 0.7)) if kind < 0.75 else 0
+    deeds = min(8, max(1, int(length * rng.random() * 0.7))) if kind < 0.75 else 0
     things, plural = general(rng, length - deeds)
     several = len(things) - (also and not deeds) > 1
     return _closed([*things, *_deeds(rng, subject, deeds)], also=also), plural or several
@@ -140,14 +146,13 @@ def _neither(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
     return enumeration(things, ("or", "ni")), plural
 
 
-def _deeds(rng: Random, subject: Subject, count: int) -> list[Part]:
-    form = "to" if count == 1 and rng.random() < 0.2 else "ing"
+def _deeds(rng: Random, subject: Subject, count: int, form: str = "ing") -> list[Part]:
     parts: list[Part] = []
-    seen: set[str] = set()
+    seen: set[Verb] = set()
     while len(parts) < count:
         predicate = leisure(rng, subject)
-        if predicate.verb.base not in seen or count > 6:
-            seen.add(predicate.verb.base)
+        if predicate.verb not in seen:
+            seen.add(predicate.verb)
             parts.append(deed(predicate, subject.person, form))
     return parts
 
@@ -157,8 +162,8 @@ def _distinct(rng: Random, choices: Sequence[Noun], count: int) -> list[Noun]:
     return [left.pop(int(rng.random() * len(left))) for _ in range(count)]
 
 
-def _this(rng: Random, subject: Subject, verb: Verb, *, question: bool) -> tuple[Part, bool, str]:
-    """Return a certain thing, whether it is plural, and in which mode it is liked: she liked your dress."""
+def _this(rng: Random, subject: Subject) -> tuple[Part, bool]:
+    """Return a certain thing and whether it is plural: this movie, your shoes."""
     kind = rng.random()
     plural = kind < 0.75 and rng.random() < 0.3
     determiner = pick(rng, ("these", "those", "your", "his") if plural else ("this", "that", "your", "her"))
@@ -173,7 +178,7 @@ def _this(rng: Random, subject: Subject, verb: Verb, *, question: bool) -> tuple
         stimulus = noun_phrase(pick(rng, words.SIGHTS), pick(rng, ("this", "that")))
     else:
         stimulus, plural = _that_someone(rng, subject), False
-    return stimulus, plural, "present" if question or verb is verbs.LOVE else pick(rng, ("present", "past", "past"))
+    return stimulus, plural
 
 
 def _that_someone(rng: Random, subject: Subject) -> Part:

@@ -5,15 +5,35 @@ from __future__ import annotations
 from random import Random
 
 from . import adverbials as when_where
+from . import deeds, events, verbs
 from . import lexicon as words
-from . import deeds, verbs
-from .being import NUMBER_NAMES, is_, there_is, thing_is
+from .being import is_, there_is, thing_is
 from .clauses import Predicate, clause, deed
-from .deeds import NOTHING, action, choice, lasting, thing
+from .conjugation import Verb
+from .deeds import NOTHING, choice
+from .events import action, lasting
 from .likes import likes
-from .nominals import HE, SHE, THEY, WE, WHO, YOU, Member, Subject, named, noun_phrase, of_nouns, person_phrase, pick
-from .statements import POINTS, can_go_on, does, has, statement
-from .text import English, Expression, Part, Spanish, comma, join, word
+from .nominals import (
+    EVERYONE,
+    HE,
+    NOBODY,
+    SHE,
+    THEY,
+    WE,
+    WHO,
+    YOU,
+    I,
+    Member,
+    Subject,
+    named,
+    noun_phrase,
+    of_nouns,
+    person_phrase,
+    pick,
+)
+from .objects import thing
+from .statements import POINTS, can_go_on, does, has, obliged, plans
+from .text import English, Expression, Part, Spanish, comma, join
 
 WHERE = Expression("where", "dónde")
 WHERE_TO = Expression("where", "adónde")
@@ -32,6 +52,8 @@ GREETINGS = (
     Expression("hello", "hola"),
     Expression("goodbye", "adiós"),
 )
+MEETING = (GREETINGS[0], GREETINGS[1], GREETINGS[4], GREETINGS[4])
+ASKED_FOR = (choice, choice, events.open_or_close, events.open_or_close, events.help_someone)
 PLEASE = Expression("please", "por favor", "0-0 0-1")
 YES = Expression("yes", "sí")
 NO = Expression("no", "no")
@@ -42,17 +64,13 @@ def asked(rng: Random) -> Subject:
     chance = rng.random()
     if chance < 0.5:
         return YOU
-    return pick(rng, (HE, SHE, THEY, WE)) if chance < 0.72 else _one(rng)
+    return pick(rng, (HE, HE, SHE, SHE, THEY, THEY, WE)) if chance < 0.72 else _one(rng)
 
 
 def _one(rng: Random) -> Subject:
     while True:
         subject = named(rng)
-        if (
-            len(subject.members) == 1
-            and subject.person == subject.english_person
-            and subject.members[0].noun.singular != "nobody"
-        ):
+        if len(subject.members) == 1 and subject not in (EVERYONE, NOBODY):
             return subject
 
 
@@ -71,9 +89,10 @@ def yes_no(rng: Random) -> Part:
     if kind < 0.73:
         return clause(subject, lasting(rng, subject), "present", question=True)
     if kind < 0.83:
-        verb = verbs.WANT if rng.random() < 0.7 else verbs.PREFER
-        wish = Predicate(verb, deed(choice(rng, subject), subject.person, "to"))
-        return clause(subject, wish, "present", question=True)
+        verb = pick(rng, (verbs.WANT, verbs.WANT, verbs.PREFER, verbs.HAVE_TO))
+        doing = choice(rng, subject)
+        wish = obliged(doing, subject) if verb is verbs.HAVE_TO else deed(doing, subject.person, "to")
+        return clause(subject, Predicate(verb, wish), "present", question=True)
     mode = pick(rng, ("present", "past", "past", "will", "going", "progressive", "can"))
     predicate = action(rng, subject)
     if mode == "progressive" and not can_go_on(predicate):
@@ -123,12 +142,12 @@ def wh(rng: Random) -> Part:
     return _ask(WHERE, subject, verbs.ESTAR, "present")
 
 
-def _ask(opener: Expression, subject: Subject, verb: verbs.Verb, mode: str) -> Part:
+def _ask(opener: Expression, subject: Subject, verb: Verb, mode: str) -> Part:
     return clause(subject, Predicate(verb, NOTHING), mode, question=True, opener=opener.say())
 
 
 def _undated(rng: Random, subject: Subject) -> Predicate:
-    return pick(rng, (choice, choice, deeds.work, deeds.help_someone))(rng, subject)
+    return pick(rng, (choice, choice, events.work, events.help_someone))(rng, subject)
 
 
 def _who(rng: Random) -> Part:
@@ -172,7 +191,7 @@ def about_thing(rng: Random) -> Part:
 def request(rng: Random) -> Part:
     """Ask someone to do something: open the door, please."""
     while True:
-        predicate = pick(rng, (choice, choice, deeds.open_or_close, deeds.open_or_close, deeds.help_someone))(rng, YOU)
+        predicate = pick(rng, ASKED_FOR)(rng, YOU)
         if not predicate.verb.reflexive and not predicate.clitic:
             break
     verb = predicate.verb
@@ -208,18 +227,24 @@ def greeting(rng: Random) -> tuple[Part, str]:
     part = pick(rng, GREETINGS).say()
     chance = rng.random()
     if chance < 0.25:
-        part = join(comma(part), _called(rng))
+        part = join(comma(part), noun_phrase(pick(rng, words.NAMES)))
     if chance < 0.35:
         return part, "."
     if chance < 0.6:
-        return join(comma(pick(rng, (GREETINGS[0], GREETINGS[1], GREETINGS[4])).say()), wh(rng)), "?"
-    if chance < 0.75:
-        return join(comma(pick(rng, (GREETINGS[0], GREETINGS[4])).say()), yes_no(rng)), "?"
-    return join(comma(GREETINGS[int(rng.random() * 4)].say()), statement(rng, YOU)), "."
+        return join(comma(_met(rng)), _opened(wh(rng))), "?"
+    if chance < 0.78:
+        return join(comma(_met(rng)), _opened(yes_no(rng))), "?"
+    return join(comma(_met(rng)), plans(rng, I, negative=False, kind=pick(rng, (0.1, 0.6)))), "."
 
 
-def _called(rng: Random) -> Part:
-    return noun_phrase(pick(rng, words.NAMES)) if rng.random() < 0.8 else noun_phrase(pick(rng, words.FAMILY[:2]), "my")
+def _met(rng: Random) -> Part:
+    return pick(rng, MEETING).say()
+
+
+def _opened(question: Part) -> Part:
+    """Open a question that does not begin the sentence: Hola, ¿dónde estás?"""
+    question.spanish[0].text = "¿" + question.spanish[0].text
+    return question
 
 
 def fragment(rng: Random) -> Part:
@@ -233,10 +258,7 @@ def fragment(rng: Random) -> Part:
     if kind < 0.72:
         return thing(rng, words.READING + words.SHOWS, deeds.PRAISE, many=0.35)
     if kind < 0.78:
-        return person_phrase(rng)[0]
+        return person_phrase(rng, YOU)[0]
     if kind < 0.86:
         return when_where.at(rng, words.PLACES)
-    return when_where.to(rng, words.GO_PLACES) if kind < 0.93 else when_where.together(rng)
-
-
-__all__ = ["NUMBER_NAMES", "answer", "fragment", "greeting", "request", "wh", "yes_no"]
+    return when_where.to(rng, words.GO_PLACES) if kind < 0.93 else when_where.together(rng, YOU)

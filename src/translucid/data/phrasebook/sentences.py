@@ -5,15 +5,17 @@ from __future__ import annotations
 from random import Random
 
 from . import adverbials as when_where
-from . import deeds, verbs
+from . import deeds, events, verbs
 from . import lexicon as words
 from .being import is_, thing_is
-from .clauses import Predicate, clause, deed
+from .clauses import Predicate, clause, deed, felt
+from .conjugation import Verb
 from .deeds import choice, leisure
 from .likes import likes
 from .nominals import EVERYONE, NOBODY, Subject, enumeration, next_subject, other_than, pick, someone
-from .situations import WAYS, circumstance, duty, in_state, outing, reaction
-from .statements import does, does_and_does, has, in_mode, plans, statement
+from .objects import drink, food, thing
+from .situations import WAYS, circumstance, duty, in_state, outing, purpose, reaction, relish
+from .statements import does, has, in_mode, plans, statement
 from .text import Expression, Part, comma, join
 
 BECAUSE = Expression("because", "porque")
@@ -30,6 +32,8 @@ AT_HOME = (
     deeds.cook, deeds.read, deeds.watch, deeds.listen, deeds.clean, deeds.study, deeds.play_music, deeds.write,
     deeds.have_drink,
 )  # fmt: skip
+ON_ARRIVAL = (deeds.have_drink, events.call, events.help_someone, events.see, events.give)
+ON_RISING = (deeds.have_drink, deeds.eat, deeds.cook, deeds.clean, deeds.walk, deeds.study, events.open_or_close)
 WANT, HAVE_TO = 0.6, 0.3
 """Kinds of `plans`."""
 
@@ -55,14 +59,15 @@ def because(rng: Random, subject: Subject) -> Part:
         if subject is EVERYONE or rng.random() < 0.5:
             why = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
         else:
-            why = in_state(rng, after, pick(rng, WAYS))
+            why = in_state(after, pick(rng, WAYS))
     elif kind < 0.8:
-        goal, _ = outing(rng, subject)
-        what = clause(subject, goal, mode)
-        _, why = goal, plans(rng, after, negative=False, kind=pick(rng, (HAVE_TO, WANT)))
+        going, doing = outing(rng)
+        what = clause(subject, going, mode)
+        why = plans(rng, after, maker=doing, negative=False, kind=pick(rng, (HAVE_TO, WANT)))
     else:
-        what = does(rng, subject, pick(rng, ("present", "will", "going")), maker=leisure, timed=0.1, negative=False)
-        why = likes(rng, after, length=pick(rng, (1, 1, 2)), negative=False)
+        maker, liked, plural = relish(rng, subject)
+        what = does(rng, subject, pick(rng, ("present", "will", "going")), maker=maker, timed=0, negative=False)
+        why = felt(after, pick(rng, (verbs.LIKE, verbs.LOVE)), liked, plural=plural)
     return join(what, BECAUSE.say(), why)
 
 
@@ -70,8 +75,9 @@ def habit(rng: Random, subject: Subject) -> Part:
     """Say what one does when: when I am thirsty, I drink water."""
     link = WHEN if rng.random() < 0.6 else IF
     condition, state = circumstance(rng, subject)
-    result = does(rng, subject.again(), "present", maker=reaction(rng, state), timed=0, negative=False)
-    if subject.members or rng.random() < 0.5:
+    often = pick(rng, (when_where.ALWAYS, when_where.OFTEN)) if rng.random() < 0.3 else None
+    result = clause(subject.again(), reaction(rng, state)(rng, subject), adverb=often)
+    if subject.named or rng.random() < 0.5:
         return join(comma(join(link.say(), condition)), result)
     return join(result, link.say(), condition)
 
@@ -86,16 +92,15 @@ def if_then(rng: Random, subject: Subject) -> Part:
 
 def once(rng: Random, subject: Subject) -> Part:
     """Say what one did when: when Ana arrived at the station, she called her brother."""
-    first = does(
-        rng, subject, "past", maker=pick(rng, (deeds.arrive, deeds.arrive, deeds.get_up)), timed=0, negative=False
-    )
-    second = does(rng, subject.again(), "past", maker=choice, timed=0, negative=False)
+    start, sequels = pick(rng, ((events.arrive, ON_ARRIVAL), (events.arrive, ON_ARRIVAL), (events.get_up, ON_RISING)))
+    first = clause(subject, start(rng, subject), "past")
+    second = clause(subject.again(), pick(rng, sequels)(rng, subject), "past")
     return join(comma(join(WHEN.say(), first)), second)
 
 
 def that(rng: Random, subject: Subject) -> Part:
     """Report: I think that, she says that, I know that."""
-    verb = pick(rng, (verbs.THINK, verbs.KNOW, verbs.SAY))
+    verb = pick(rng, (verbs.THINK, verbs.KNOW, verbs.SAY if subject.person > 0 else verbs.THINK))
     inner = subject.again() if verb is verbs.SAY and rng.random() < 0.4 else other_than(rng, subject)
     kind = rng.random()
     if kind < 0.25:
@@ -111,7 +116,7 @@ def that(rng: Random, subject: Subject) -> Part:
 def before_after(rng: Random, subject: Subject) -> Part:
     """Say what comes first: I drink milk before going to bed."""
     before = rng.random() < 0.5
-    maker = pick(rng, (deeds.go_to_bed, deeds.eat, deeds.cook) if before else (deeds.get_up, deeds.eat, deeds.work))
+    maker = pick(rng, (events.go_to_bed, deeds.eat, deeds.cook) if before else (events.get_up, deeds.eat, events.work))
     link = (BEFORE if before else AFTER).say()
     other = (maker if rng.random() < 0.5 else leisure)(rng, subject)
     mode = pick(rng, ("present", "past", "will"))
@@ -146,7 +151,7 @@ def but(rng: Random, subject: Subject) -> Part:
         if chance < 0.5:
             second = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
         else:
-            second = in_state(rng, after, pick(rng, WAYS))
+            second = in_state(after, pick(rng, WAYS))
     elif kind < 0.6:
         first = likes(rng, subject, length=pick(rng, (1, 1, 2)), negative=False)
         second = likes(rng, after, length=pick(rng, (1, 1, 2)), negative=True)
@@ -154,7 +159,7 @@ def but(rng: Random, subject: Subject) -> Part:
         first = likes(rng, subject, length=pick(rng, (1, 1, 2)), negative=False)
         second = likes(rng, other_than(rng, subject))
     else:
-        first = in_state(rng, subject, pick(rng, (*WAYS, "sleepy", "hungry")))
+        first = in_state(subject, pick(rng, (*WAYS, "sleepy", "hungry")))
         second = plans(rng, after, maker=duty, negative=False, kind=HAVE_TO)
     return join(comma(first), BUT.say(), second)
 
@@ -164,9 +169,9 @@ def so(rng: Random, subject: Subject) -> Part:
     first, state = circumstance(rng, subject)
     maker = reaction(rng, state)
     if rng.random() < 0.5:
-        second = plans(rng, subject.again(), maker=maker, negative=False, kind=pick(rng, (0.1, WANT)))
+        second = plans(rng, subject.again(), maker=maker, negative=False, kind=pick(rng, (0.1, WANT)), timed=0)
     else:
-        second = does(rng, subject.again(), pick(rng, ("will", "going")), maker=maker, timed=0.1, negative=False)
+        second = does(rng, subject.again(), pick(rng, ("will", "going")), maker=maker, timed=0, negative=False)
     return join(comma(first), SO.say(), second)
 
 
@@ -182,15 +187,15 @@ def both(rng: Random, subject: Subject) -> Part:
         first, second = has(rng, subject), has(rng, other)
     else:
         mode = pick(rng, ("present", "past", "will", "going"))
-        first, second = does(rng, subject, mode, timed=0.1), does(rng, other, mode, timed=0.1)
+        first, second = (does(rng, who, mode, timed=0.1, negative=False) for who in (subject, other))
     return join(first, AND.say(), second)
 
 
 def on_purpose(rng: Random, subject: Subject) -> Part:
     """Say what for: I go to the library to read a book."""
-    going, purpose = outing(rng, subject)
+    going, doing = outing(rng)
     part = clause(subject, going, pick(rng, ("present", "past", "will", "going", "progressive")))
-    return join(part, purpose)
+    return join(part, purpose(doing(rng, subject), subject))
 
 
 def shopping(rng: Random, subject: Subject, count: int) -> Part:
@@ -200,11 +205,11 @@ def shopping(rng: Random, subject: Subject, count: int) -> Part:
     while len(items) < count:
         kind = rng.random()
         item = (
-            deeds.food(rng)
+            food(rng)
             if kind < 0.5
-            else deeds.drink(rng)
+            else drink(rng)
             if kind < 0.65
-            else deeds.thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
+            else thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
         )
         if item.english[-1].text not in heads:
             heads.add(item.english[-1].text)
@@ -218,7 +223,7 @@ def week(rng: Random, subject: Subject, days: int) -> Part:
     mode = pick(rng, ("past", "will", "going", "present"))
     names = when_where.ON_DAYS if mode == "present" else when_where.ON_DAY
     first = int(rng.random() * (8 - days))
-    done: set[verbs.Verb] = set()
+    done: set[Verb] = set()
     parts: list[Part] = []
     while len(parts) < days:
         doing = choice(rng, subject)
@@ -261,23 +266,39 @@ def compound(rng: Random, subject: Subject) -> Part:
     return pick(rng, COMPOUNDS)(rng, subject)
 
 
-def long(rng: Random, aim: int) -> Part:
-    """Return a statement about `aim` English words long."""
+def long(rng: Random, low: int, high: int) -> Part:
+    """Return a statement of about `low` to `high` words: a list, a week, or clauses joined by and."""
     subject = speaker(rng)
+    aim = low + int((high - low) * rng.random() ** (2 if low < 20 else 1))  # few are very long
     kind = rng.random()
     if kind < 0.2 and aim < 36:
         return likes(rng, subject, length=max(2, aim // 3), negative=False)
     if kind < 0.28 and aim < 40:
         return shopping(rng, subject, max(2, (aim - 2) // 3))
-    if kind < 0.42 and 12 < aim < 60:
+    if kind < 0.42 and aim > 12:
         return week(rng, subject, min(7, max(2, aim // 7)))
     part = compound(rng, subject)
-    while len(part.english) < aim - 5:
+    while _size(part) < aim - LAST:
         subject = next_subject(rng, subject)
-        left = aim - len(part.english)
-        more = compound(rng, subject) if left > 12 else statement(rng, subject) if left > 7 else likes(rng, subject)
-        part = join(comma(part), AND.say(), more)
-    return part
+        part = join(comma(part), AND.say(), compound(rng, subject))
+    need = aim - _size(part) - 1
+    if need < 3:
+        return part
+    comma(part)
+    for _ in range(ENDINGS):
+        last = next_subject(rng, subject)
+        more = compound(rng, last) if need > 8 else statement(rng, last) if need > 5 else likes(rng, last)
+        whole = join(part, AND.say(), more)
+        if low <= len(whole.english) and low <= len(whole.spanish) and _size(whole) <= high + 1:
+            break
+    return whole
 
 
-__all__ = ["compound", "does_and_does", "long", "speaker"]
+LAST = 14
+"""Words left for the last clause of a long sentence..."""
+ENDINGS = 12
+"""...which is tried so many times, to hit the length."""
+
+
+def _size(part: Part) -> int:
+    return max(len(part.english), len(part.spanish))

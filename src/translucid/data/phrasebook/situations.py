@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from . import adverbials as when_where
-from . import deeds
-from . import verbs
+from . import deeds, events, verbs
 from .being import WEATHER, it_is, rain
 from .clauses import Predicate, clause, deed
+from .conjugation import Verb
 from .deeds import Make
-from .lexicon import NEEDS, STATES, Adjective, Noun, places
-from .nominals import IT, Subject, noun_phrase, pick
+from .lexicon import NEEDS, READING, SHOWS, SPORT, STATES, SUBJECTS, Adjective, Noun, places
+from .nominals import Subject, noun_phrase, pick
 from .text import English, Part, Spanish, join, word
 
 _STATE = {state.english: state for state in STATES}
@@ -21,14 +20,14 @@ _WEATHER = dict(WEATHER)
 REACTIONS: dict[str, tuple[Make, ...]] = {
     "hungry": (deeds.eat, deeds.eat, deeds.cook, deeds.eat),
     "thirsty": (deeds.have_drink,),
-    "sleepy": (deeds.sleep, deeds.go_to_bed, deeds.have_drink),
-    "afraid": (deeds.call, deeds.stay),
-    "tired": (deeds.sleep, deeds.stay, deeds.go_to_bed, deeds.have_drink),
+    "sleepy": (events.sleep, events.go_to_bed, deeds.have_drink),
+    "afraid": (events.call, deeds.stay),
+    "tired": (events.sleep, deeds.stay, events.go_to_bed, deeds.have_drink),
     "happy": (deeds.sing, deeds.dance, deeds.play_music, deeds.walk, deeds.play),
-    "sad": (deeds.listen, deeds.call, deeds.eat, deeds.walk, deeds.write),
-    "sick": (deeds.stay, deeds.sleep, deeds.have_drink, deeds.call),
-    "alone": (deeds.read, deeds.watch, deeds.call, deeds.listen, deeds.cook),
-    "nervous": (deeds.walk, deeds.listen, deeds.call, deeds.have_drink, deeds.clean),
+    "sad": (deeds.listen, events.call, deeds.eat, deeds.walk, deeds.write),
+    "sick": (deeds.stay, events.sleep, deeds.have_drink, events.call),
+    "alone": (deeds.read, deeds.watch, events.call, deeds.listen, deeds.cook),
+    "nervous": (deeds.walk, deeds.listen, events.call, deeds.have_drink, deeds.clean),
     "busy": (deeds.stay, deeds.have_drink),
     "angry": (deeds.walk, deeds.swim, deeds.clean, deeds.listen),
     "ready": (deeds.go, deeds.visit),
@@ -52,15 +51,24 @@ PURPOSES: tuple[tuple[Noun, Make], ...] = tuple(
     )
 )  # fmt: skip
 """What people go to a place for."""
+DUTIES = (deeds.study, events.work, deeds.clean, deeds.cook, events.help_someone, events.get_up, deeds.buy)
+MUSIC, BOOKS, MOVIES, STORIES = (SUBJECTS[1], False), (READING[0], True), (SHOWS[0], True), (READING[4], True)
+RELISHED: tuple[tuple[Make, tuple[Noun, bool]], ...] = (
+    (deeds.play, (SPORT, True)), (deeds.play, (SPORT, True)), (deeds.read, BOOKS), (deeds.read, (SUBJECTS[3], False)),
+    (deeds.watch, MOVIES), (deeds.listen, MUSIC), (deeds.play_music, MUSIC), (deeds.sing, MUSIC), (deeds.dance, MUSIC),
+    (deeds.write, (SUBJECTS[3], False)), (deeds.visit_museum, (SUBJECTS[2], False)),
+    (deeds.visit_museum, (SUBJECTS[0], False)), (deeds.walk, (SUBJECTS[5], False)), (deeds.read, STORIES),
+)  # fmt: skip
+"""What people do because they like something."""
 
 
-def in_state(rng: Random, subject: Subject, state: str, mode: str = "present") -> Part:
+def in_state(subject: Subject, state: str, mode: str = "present") -> Part:
     """Say that someone is hungry, tired and so on."""
     verb, complement = being(subject, state)
     return clause(subject, Predicate(verb, complement), mode)
 
 
-def being(subject: Subject, state: str) -> tuple[verbs.Verb, Part]:
+def being(subject: Subject, state: str) -> tuple[Verb, Part]:
     """Return the Spanish verb and the complement of a state: tener hambre, estar cansado."""
     if state in _NEED:
         return verbs.TENER, word(state, _NEED[state])
@@ -72,7 +80,7 @@ def circumstance(rng: Random, subject: Subject, mode: str = "present") -> tuple[
     """Say how someone is or how the weather is; return it with its name in `REACTIONS`."""
     if rng.random() < 0.7:
         state = pick(rng, _PERSONAL)
-        return in_state(rng, subject, state, mode), state
+        return in_state(subject, state, mode), state
     kind = pick(rng, (*WEATHER, ("rain", "")))
     return (rain(mode) if kind[0] == "rain" else it_is(rng, kind, mode)), kind[0]
 
@@ -96,34 +104,32 @@ def reaction(rng: Random, state: str) -> Make:
     return pick(rng, REACTIONS[state])
 
 
-def outing(rng: Random, subject: Subject) -> tuple[Predicate, Part]:
-    """Return going somewhere, and what for: go to the library, to read / para leer."""
+def outing(rng: Random) -> tuple[Predicate, Make]:
+    """Return going somewhere, and the deed one goes there for."""
     place, maker = pick(rng, PURPOSES)
-    goal = join(word("to", "a"), noun_phrase(place, "the"))
-    doing = maker(rng, subject)
-    while any(spanish.text == "en" for spanish in doing.complement.spanish):  # no second place
-        doing = maker(rng, subject)
+
+    def there(rng: Random, subject: Subject) -> Predicate:
+        while True:
+            doing = maker(rng, subject)
+            if all(spanish.text not in ("en", "por") for spanish in doing.complement.spanish):  # no second place
+                return doing
+
+    return Predicate(verbs.GO, join(word("to", "a"), noun_phrase(place, "the"))), there
+
+
+def purpose(predicate: Predicate, subject: Subject) -> Part:
+    """Say what for: to read a book, para leer un libro."""
     to = English("to")
-    purpose = deed(doing, subject.person, "base")
-    return Predicate(verbs.GO, goal), Part([to, *purpose.english], [Spanish("para", to), *purpose.spanish])
+    doing = deed(predicate, subject.person, "base")
+    return Part([to, *doing.english], [Spanish("para", to), *doing.spanish])
+
+
+def relish(rng: Random, subject: Subject) -> tuple[Make, Part, bool]:
+    """Return a deed, what one must like to do it, and whether that is plural: playing tennis and sports."""
+    maker, (noun, plural) = pick(rng, RELISHED)
+    return maker, noun_phrase(noun, generic=True, plural=plural), plural
 
 
 def duty(rng: Random, subject: Subject) -> Predicate:
     """Return something one has to do."""
-    return pick(rng, (deeds.study, deeds.work, deeds.clean, deeds.cook, deeds.help_someone, deeds.get_up, deeds.buy))(
-        rng, subject
-    )
-
-
-__all__ = [
-    "IT",
-    "PURPOSES",
-    "REACTIONS",
-    "WAYS",
-    "circumstance",
-    "duty",
-    "in_state",
-    "outing",
-    "reaction",
-    "when_where",
-]
+    return pick(rng, DUTIES)(rng, subject)

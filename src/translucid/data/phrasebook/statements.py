@@ -8,7 +8,8 @@ from . import adverbials as when_where
 from . import verbs
 from .being import is_
 from .clauses import Predicate, clause, continued, deed, felt
-from .deeds import Make, action, choice, lasting
+from .deeds import Make, choice
+from .events import action, lasting
 from .likes import hurts, likes
 from .nominals import EVERYONE, NOBODY, Subject, pick, weighted
 from .text import English, Part, Spanish, join, word
@@ -34,7 +35,7 @@ def does(
         subject: who.
         mode: as in `clause`; left to chance if empty.
         maker: what kind of deed.
-        timed: how often it is said when.
+        timed: how often it is said when; with 0, nor is it said how often.
         negative: whether it is denied; None leaves it to chance.
     """
     mode = mode or weighted(rng, MODES)
@@ -47,7 +48,7 @@ def does(
         mode = "present"
     if not told or predicate.verb in POINTS:
         often = None
-        if mode == "present" and not negative and subject is not NOBODY and rng.random() < 0.18:
+        if timed and mode == "present" and not negative and subject is not NOBODY and rng.random() < 0.18:
             often = pick(rng, when_where.FREQUENCY)
         return clause(subject, predicate, mode, negative=negative, adverb=often)
     time = when_where.when(rng, mode)
@@ -77,7 +78,7 @@ def does_and_does(rng: Random, subject: Subject, mode: str = "") -> Part:
     mode = mode or pick(rng, ("present", "past", "past", "will", "going"))
     first = in_mode(rng, subject, mode)
     second = in_mode(rng, subject, mode)
-    while second.verb is first.verb:
+    while second.verb.base == first.verb.base:
         second = in_mode(rng, subject, mode)
     return join(clause(subject, first, mode), word("and", "y"), continued(subject, second, mode))
 
@@ -90,7 +91,13 @@ def has(rng: Random, subject: Subject) -> Part:
 
 
 def plans(
-    rng: Random, subject: Subject, *, maker: Make = choice, negative: bool | None = None, kind: float = -1
+    rng: Random,
+    subject: Subject,
+    *,
+    maker: Make = choice,
+    negative: bool | None = None,
+    kind: float = -1,
+    timed: float = 0.2,
 ) -> Part:
     """Say what someone wants, has, needs or would like to do.
 
@@ -99,23 +106,25 @@ def plans(
         subject: who.
         maker: what kind of deed.
         negative: whether it is denied; None leaves it to chance.
-        kind: which verb: below 0.18 would like, below 0.5 have to, then want, need, prefer; by chance if negative.
+        kind: which verb: below 0.18 would like, below 0.5 have to, then want, need, prefer; by chance if negative,
+            and only then perhaps of the past.
+        timed: how often it is said when.
     """
     predicate = maker(rng, subject)
     negative = (rng.random() < 0.15 if negative is None else negative) and subject not in (EVERYONE, NOBODY)
+    modes: tuple[str, ...] = ("present",) if kind >= 0 else ("present", "present", "present", "past")
     kind = rng.random() if kind < 0 else kind
     if kind < 0.18:
         return felt(subject, verbs.LIKE, deed(predicate, subject.person, "to"), plural=False, mode="would")
-    modes = ("present", "present", "present", "past")
     if kind < 0.5:
         verb, complement = verbs.HAVE_TO, obliged(predicate, subject)
     else:
         verb = verbs.WANT if kind < 0.8 else verbs.NEED if kind < 0.9 else verbs.PREFER
         complement = deed(predicate, subject.person, "to")
-        modes = modes[:3] if verb is verbs.PREFER else modes
+        modes = modes[:1] if verb is verbs.PREFER else modes
     mode = pick(rng, modes)
     part = clause(subject, Predicate(verb, complement), mode, negative=negative)
-    if rng.random() < 0.2 and mode == "present":
+    if rng.random() < timed and mode == "present":
         return join(part, pick(rng, when_where.TIMES["will"][:4]).say())
     return part
 
@@ -133,13 +142,13 @@ def statement(rng: Random, subject: Subject) -> Part:
     if kind < 0.36:
         return does(rng, subject)
     if kind < 0.62:
-        return likes(rng, subject, length=pick(rng, (1, 1, 1, 1, 2, 2, 2, 3)))
+        return likes(rng, subject, length=pick(rng, (1, 1, 1, 1, 2, 2, 2, 3)), past=True)
     if kind < 0.74:
         return is_(rng, subject)
     if kind < 0.84:
         return plans(rng, subject)
     if kind < 0.93:
         return has(rng, subject)
-    if kind < 0.97 or subject.members or subject.person > 2:
+    if kind < 0.97 or subject.named or subject.person > 2:
         return does_and_does(rng, subject)
     return hurts(rng, subject)

@@ -128,7 +128,7 @@ def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
     if ending:
         english[-1] += ending
         spanish[-1] += ending
-    if ending == "!" or ending == "?" and not any(text.startswith("¿") for text in spanish):
+    if ending == "!" or (ending == "?" and not any(text.startswith("¿") for text in spanish)):
         spanish[0] = ("¿" if ending == "?" else "¡") + spanish[0]
     return Phrase(" ".join(english), " ".join(spanish), tuple(sorted(links)))
 

@@ -49,9 +49,9 @@ GO_TO_BED = verb("go/went to bed", "acostarse", "o>ue")
 STAY = verb("stay", "quedarse")
 
 # Having, wanting, thinking.
-_TENER = {"present": "tengo tienes tiene tenemos tienen", "stem": "tendr"}
-HAVE = verb("have/had", "tener", imperfect=True, **_TENER)
-HAVE_TO = verb("have/had", "tener", past="tuve tuviste tuvo tuvimos tuvieron", **_TENER)
+_TENGO = "tengo tienes tiene tenemos tienen"
+HAVE = verb("have/had", "tener", imperfect=True, present=_TENGO, stem="tendr")
+HAVE_TO = verb("have/had", "tener", past="tuve tuviste tuvo tuvimos tuvieron", present=_TENGO, stem="tendr")
 NEED = verb("need", "necesitar", imperfect=True)
 WANT = verb("want", "querer", "e>ie", imperfect=True, stem="querr")
 PREFER = verb("prefer/preferred/preferring", "preferir", "e>ie", imperfect=True)
@@ -66,7 +66,7 @@ SAY = verb(
 # What English says with `be`. Past states are Spanish imperfects; `ser` judges events (`fue`).
 SER = verb("be/was", "ser", present="soy eres es somos son", past="fui fuiste fue fuimos fueron")
 ESTAR = verb("be/was", "estar", present="estoy estás está estamos están", imperfect=True)
-TENER = verb("be/was", "tener", imperfect=True, **_TENER)
+TENER = verb("be/was", "tener", imperfect=True, present=_TENGO, stem="tendr")
 HACER = verb("be/was", "hacer", present="hago haces hace hacemos hacen", stem="har", imperfect=True)
 HABER = verb("be/was", "haber", present="hay hay hay hay hay", past="había había había había había", stem="habr")
 RAIN = verb("rain", "llover", "o>ue")

@@ -1,0 +1,96 @@
+"""Segmentations that vary, and by nothing but the seed."""
+
+import hashlib
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from translucid.data.corpus import Pair
+from translucid.data.encoded import EncodedCorpus
+from translucid.data.subword_dropout import VariedCorpus, bpe_dropout, words_of
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+
+PAIRS = [
+    Pair("the lowest tower of the town", "la torre más baja de la ciudad"),
+    Pair("", "nada"),
+    Pair("lower and lower,  slower and slower", "más y más bajo, más y más lento"),
+] * 8
+RANK = {"lo": 0, "low": 1, "er": 2, "▁low": 3}
+
+
+def learn(kind="bpe"):
+    return Tokenizer.learn(PAIRS, TokenizerOptions(kind=kind, vocabulary=36 if kind == "unigram" else 60), seed=1)
+
+
+def test_merges_go_by_rank():
+    assert bpe_dropout("▁lower", RANK, 0.0, random.Random(1)) == ["▁low", "er"]
+    assert bpe_dropout("▁xyz", RANK, 0.0, random.Random(1)) == ["▁", "x", "y", "z"]
+
+
+def test_each_merge_is_left_out_with_its_probability():
+    generator = random.Random(1)
+    drawn = [bpe_dropout("lo", RANK, 0.3, generator) for _ in range(4000)]
+    assert sum(len(pieces) == 2 for pieces in drawn) / 4000 == pytest.approx(0.3, abs=0.03)
+
+
+def test_without_dropout_it_is_the_segmentation_of_sentencepiece(real_data):
+    from itertools import islice
+
+    from translucid.data.corpus import read_pairs
+
+    pairs = list(islice(read_pairs(real_data / "tatoeba-eng-spa" / "train.tsv"), 2000))
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=2000), seed=1)
+    segmenter = tokenizer.source_segmenter
+    rank = segmenter.ranks()
+    for pair in pairs:
+        words = words_of(segmenter.normalise(pair.source))
+        ids = [segmenter.number(piece) for word in words for piece in bpe_dropout(word, rank, 0.0, random.Random(1))]
+        assert ids == tokenizer.encode_source([pair.source])[0]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_the_text_stays_and_the_pieces_become_more_and_smaller(kind):
+    tokenizer = learn(kind)
+    plain = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=999)
+    sizes = [len(plain.target_ids)]
+    for dropout in (0.1, 0.5):
+        drawn = VariedCorpus(PAIRS, tokenizer, dropout, 1).draw([1, 0], 999)
+        assert len(drawn) == len(PAIRS)
+        for i in range(len(PAIRS)):
+            assert drawn.target(i)[-1] == drawn.source(i)[-1] == 3
+            assert tokenizer.decode(drawn.target(i)) == tokenizer.decode(plain.target(i))
+        sizes.append(len(drawn.target_ids))
+    assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_epochs_differ_and_the_seed_decides():
+    def ids(seed, epoch):
+        drawn = VariedCorpus(PAIRS, learn(), 0.3, seed).draw([seed, epoch], 999)
+        return np.concatenate([drawn.source_ids, drawn.target_ids]).tolist()
+
+    assert ids(1, 0) == ids(1, 0)
+    assert len({tuple(ids(seed, epoch)) for seed, epoch in ((1, 0), (1, 1), (2, 0))}) == 3
+
+
+def test_another_process_draws_the_same(tmp_path):
+    learn().save(tmp_path)
+    code = (
+        "import sys, hashlib\nfrom pathlib import Path\n"
+        "from translucid.data.subword_dropout import VariedCorpus\n"
+        "from translucid.data.tokenizer import Tokenizer\nfrom translucid.data.corpus import Pair\n"
+        f"pairs = [Pair(*pair) for pair in {[tuple(pair) for pair in PAIRS]!r}]\n"
+        "drawn = VariedCorpus(pairs, Tokenizer.load(Path(sys.argv[1])), 0.3, 1).draw([1, 5], 999)\n"
+        "print(hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    drawn = VariedCorpus(PAIRS, learn(), 0.3, 1).draw([1, 5], 999)
+    assert done.stdout.strip() == hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest()
+
+
+def test_pairs_that_come_out_too_long_sit_it_out():
+    drawn = VariedCorpus(PAIRS, learn(), 0.3, 1).draw([1, 0], 12)
+    assert 0 < len(drawn) < len(PAIRS)
+    assert drawn.target_lengths.max() <= 12

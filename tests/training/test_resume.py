@@ -1,0 +1,129 @@
+"""An interrupted training ends with the same weights, bit for bit, as one that was not."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+import torch
+
+from translucid.errors import UserError
+from translucid.training.experiment import Corpora
+from translucid.training.run_folder import RunFolder
+from translucid.training.tensor_file import load_tensors
+
+TIMES = {"seconds", "tokens_per_second", "done"}
+
+
+def assert_same_run(one, other):
+    """Compare checkpoints, best models and metrics; only times may differ."""
+    for name in ("model.safetensors", "state/checkpoint.safetensors"):
+        (tensors, facts), (others, other_facts) = load_tensors(one / name), load_tensors(other / name)
+        assert tensors.keys() == others.keys()
+        for key in tensors:
+            assert torch.equal(tensors[key], others[key]), f"{name}: {key}"
+        for record in (facts, other_facts):
+            record.get("place", {}).pop("seconds", None)
+            record["recent"] = [row[:3] for row in record.get("recent", [])]
+        assert facts == other_facts
+    rows, other_rows = (
+        [{key: value for key, value in row.items() if key not in TIMES} for row in RunFolder(run).metrics()]
+        for run in (one, other)
+    )
+    assert rows == other_rows
+
+
+@pytest.fixture
+def whole(train, tmp_path):
+    train(tmp_path / "whole")
+    return tmp_path / "whole"
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(train, whole, tmp_path):
+    train(tmp_path / "again")
+    assert_same_run(tmp_path / "again", whole)
+    train(tmp_path / "other", "training.seed=2")
+    with pytest.raises(AssertionError):
+        assert_same_run(tmp_path / "other", whole)
+
+
+@pytest.mark.parametrize("stops", [[1], [7, 8], [10, 13, 29]])
+def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkeypatch):
+    from translucid.training.trainer import Trainer
+
+    update = Trainer._update
+
+    def interrupted(self, batches, rate):
+        figures = update(self, batches, rate)
+        if self.place.step + 1 in stops:
+            os.kill(os.getpid(), signal.SIGINT)
+        return figures
+
+    monkeypatch.setattr(Trainer, "_update", interrupted)
+    for _ in stops:
+        train(tmp_path / "stopped", resume=True)
+    monkeypatch.setattr(Trainer, "_update", update)
+    assert RunFolder(tmp_path / "stopped").load_state()[1]["place"]["step"] == stops[-1]
+    train(tmp_path / "stopped", resume=True)
+    assert_same_run(tmp_path / "stopped", whole)
+
+
+def test_a_longer_limit_goes_on_where_a_shorter_one_ended(train, whole, tmp_path):
+    train(tmp_path / "short", "training.max_steps=14")
+    train(tmp_path / "short", resume=True)
+    assert_same_run(tmp_path / "short", whole)
+
+
+def test_killed_again_and_again(whole, tmp_path):
+    """SIGKILL at odd moments, also while files are being written."""
+    script = textwrap.dedent(
+        f"""
+        import sys
+        sys.path.insert(0, {str(os.path.dirname(__file__))!r})
+        import torch
+        torch.set_num_threads({torch.get_num_threads()})
+        from pathlib import Path
+        from rich.console import Console
+        import conftest
+        from translucid.training.configuration import resolve
+        from translucid.training.experiment import run_experiment
+        settings = [*conftest.SETTINGS, "training.save_minutes=1e-9"]  # a checkpoint at every update
+        print("ready", flush=True)
+        run_experiment(
+            resolve(assignments=settings), Path(sys.argv[1]), corpora=conftest.corpora.__wrapped__(), resume=True,
+            device="cpu", console=Console(quiet=True),
+        )
+        """
+    )
+    folder, kills = tmp_path / "killed", 0
+    for delay in (0.25, 0.35, 0.45, 0.3, 0.4, 0.5, None):
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        if delay is not None:
+            time.sleep(delay)
+            process.kill()
+        _, problems = process.communicate()
+        kills += process.returncode == -signal.SIGKILL
+        assert process.returncode in (0, -signal.SIGKILL), problems
+    assert kills >= 1
+    assert_same_run(folder, whole)
+
+
+def test_other_data_is_refused(train, whole, corpora):
+    changed = Corpora(corpora.train[:-1], corpora.valid, corpora.skipped)
+    with pytest.raises(UserError, match="training files have changed"):
+        train(whole, data=changed, resume=True)
+
+
+def test_a_damaged_checkpoint_is_refused_clearly(train, whole):
+    file = whole / "state" / "checkpoint.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-100] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(UserError, match="checksum"):
+        train(whole, resume=True)

@@ -1,0 +1,141 @@
+"""The loop: limits, averages, accumulated batches, and what it says of a loss that is no number."""
+
+import pytest
+import torch
+
+from translucid.errors import UserError
+from translucid.training.run_folder import RunFolder
+from translucid.training.tensor_file import load_tensors
+from translucid.training.trainer import Trainer
+
+
+def weights(folder, prefix="model."):
+    tensors, _ = load_tensors(folder / "state" / "checkpoint.safetensors")
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def test_metrics_have_rows_of_both_kinds(train, tmp_path):
+    end = train(tmp_path / "run")
+    rows = RunFolder(tmp_path / "run").metrics()
+    assert [row["step"] for row in rows if row["kind"] == "training"] == [3, 6, 9, 12, 15, 18, 21, 24, 27, 30]
+    assert [row["step"] for row in rows if row["kind"] == "validation"] == [7, 14, 21, 28, 30]
+    assert end.step == 30
+    assert end.epoch >= 1
+    assert rows[-1]["loss"] < rows[1]["loss"] + 1
+
+
+def test_limits_end_the_training(train, tmp_path):
+    epochs = train(tmp_path / "epochs", "training.max_steps=null", "training.max_epochs=2")
+    assert (epochs.epoch, epochs.batch) == (1, epochs.step)  # the second pass is over; two batches an update
+    minutes = train(tmp_path / "minutes", "training.max_steps=null", "training.max_minutes=0.02")
+    assert minutes.seconds >= 1.2
+    # A rate of next to nothing: BLEU stays where it was, and patience ends.
+    stale = train(tmp_path / "stale", "training.learning_rate=1e-12", "training.patience=2", "training.max_steps=90")
+    assert stale.step == 7 * 3
+
+
+def test_what_is_kept_is_the_average_at_the_best_validation(train, tmp_path):
+    end = train(tmp_path / "run", "training.max_steps=7", "training.averaging=0.9")
+    assert end.best_step == 7
+    kept, facts = load_tensors(tmp_path / "run" / "model.safetensors")
+    assert facts["step"] == 7
+    average, last = weights(tmp_path / "run", "averaged."), weights(tmp_path / "run")
+    assert all(torch.equal(kept[name], average[name]) for name in kept)
+    assert not torch.equal(kept["output.weight" if "output.weight" in kept else "output.bias"], last["output.bias"])
+
+
+def test_without_averaging_the_average_is_the_last_weights(train, tmp_path):
+    train(tmp_path / "run", "training.max_steps=3", "training.averaging=0")
+    average, last = weights(tmp_path / "run", "averaged."), weights(tmp_path / "run")
+    for name in last:
+        torch.testing.assert_close(average[name], last[name], rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "training.optimizer=nadam",
+        "training.learning_rate=0.01",
+        "training.warmup=2",
+        "training.cooldown=0.9",
+        "training.label_smoothing=0",
+        "training.clip_norm=0.01",
+        "training.batch_tokens=100",
+        "training.accumulate=1",
+        "training.precision=bfloat16",
+        "data.subword_dropout=0",
+        "data.max_tokens=12",
+        "model.dropout=0",
+    ],
+)
+def test_every_option_changes_the_weights(train, tmp_path, setting):
+    train(tmp_path / "one", "training.max_steps=4")
+    train(tmp_path / "other", "training.max_steps=4", setting)
+    one, other = weights(tmp_path / "one"), weights(tmp_path / "other")
+    assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch):
+    """Two batches in one update give the gradient of both together."""
+    from translucid.data.batching import collate
+    from translucid.training.objective import batch_loss
+
+    seen = {}
+
+    def spy(self, batches, rate):
+        seen["trainer"], seen["batches"] = self, batches
+        self.model.eval()  # no dropout, so that the two sums can be compared
+        return update(self, batches, rate)
+
+    update = Trainer._update
+    monkeypatch.setattr(Trainer, "_update", spy)
+    monkeypatch.setattr(torch.optim.Adam, "zero_grad", lambda self, set_to_none=True: None)
+    train(tmp_path / "run", "training.max_steps=1", "training.clip_norm=1e9", "data.subword_dropout=0")
+    trainer, batches = seen["trainer"], seen["batches"]
+    assert len(batches) == 2
+    accumulated = [parameter.grad.clone() for parameter in trainer.parameters]
+    assert collate  # the batches came from it
+    with torch.no_grad():  # back to the first weights: the update has moved them
+        from translucid.training.configuration import resolve
+        from translucid.training.run_folder import build_model
+
+        torch.manual_seed(1)
+        fresh = build_model(RunFolder(tmp_path / "run").configuration(), trainer.validator.tokenizer).eval()
+    total = sum(batch.target_tokens for batch in batches)
+    loss = sum(batch_loss(fresh, batch, 0.1).smoothed for batch in batches) / total
+    loss.backward()
+    assert resolve
+    for parameter, gradient in zip(fresh.parameters(), accumulated, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_a_loss_that_is_no_number_ends_with_advice_and_harms_nothing(train, tmp_path, monkeypatch):
+    train(tmp_path / "run", "training.max_steps=7")
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*.safetensors")}
+    start = Trainer.resume
+
+    def poisoned(self):
+        found = start(self)
+        with torch.no_grad():
+            self.parameters[0].fill_(torch.nan)
+        return found
+
+    monkeypatch.setattr(Trainer, "resume", poisoned)
+    with pytest.raises(UserError, match=r"the loss is nan at step 8.*learning_rate.*--resume"):
+        train(tmp_path / "run", resume=True)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.safetensors")} == before
+
+
+def test_interrupted_before_the_first_validation_there_is_something_to_try(train, tmp_path, monkeypatch):
+    import os
+    import signal
+
+    update = Trainer._update
+
+    def interrupted(self, batches, rate):
+        os.kill(os.getpid(), signal.SIGINT)
+        return update(self, batches, rate)
+
+    monkeypatch.setattr(Trainer, "_update", interrupted)
+    assert train(tmp_path / "run").step == 1
+    assert (tmp_path / "run" / "model.safetensors").exists()

@@ -18,6 +18,12 @@ def real_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    """Small models are no faster with more, and tests share their machine."""
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(autouse=True)
 def _same_numbers_each_time():
     torch.manual_seed(1)

@@ -61,9 +61,7 @@ def test_imports_go_down(file):
     here = room_of(file)
     if here == "__init__":  # the front door is opened lazily
         return
-    above = {
-        room for room in imported_rooms(file.read_text()) if room != here and floor_of(room) >= floor_of(here)
-    }
+    above = {room for room in imported_rooms(file.read_text()) if room != here and floor_of(room) >= floor_of(here)}
     assert not above, f"{here} imports from {above}, which is not below it"
 
 

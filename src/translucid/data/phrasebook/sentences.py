@@ -288,15 +288,15 @@ def long(rng: Random, low: int, high: int) -> Part:
     for _ in range(ENDINGS):
         last = next_subject(rng, subject)
         more = compound(rng, last) if need > 8 else statement(rng, last) if need > 5 else likes(rng, last)
-        whole = join(part, AND.say(), more)
-        if low <= len(whole.english) and low <= len(whole.spanish) and _size(whole) <= high + 1:
+        lengths = len(part.english) + 1 + len(more.english), len(part.spanish) + 1 + len(more.spanish)
+        if low <= min(lengths) and max(lengths) <= high + 1:  # one more, as contractions may save it
             break
-    return whole
+    return join(part, AND.say(), more)
 
 
 LAST = 14
 """Words left for the last clause of a long sentence..."""
-ENDINGS = 12
+ENDINGS = 40
 """...which is tried so many times, to hit the length."""
 
 

@@ -1,0 +1,125 @@
+"""The equation of attention, plain and fused, against float64 NumPy and by pencil."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from translucid.attention import attend, attend_fused, causal_mask, masked_softmax, padding_mask, target_mask
+
+
+def numpy_attention(query, key, value, mask):
+    """softmax(Q K^T / sqrt(d)) V in float64, row by row; a row that may look nowhere is zero."""
+    query, key, value = (x.double().numpy() for x in (query, key, value))
+    scores = query @ np.swapaxes(key, -1, -2) / math.sqrt(query.shape[-1])
+    mask = np.broadcast_to(mask.numpy(), scores.shape)
+    powers = np.where(mask, np.exp(scores - scores.max(-1, keepdims=True)), 0)
+    sums = powers.sum(-1, keepdims=True)
+    weights = np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0)
+    return weights @ value, weights
+
+
+def drawn(*shapes, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(3)
+    return [torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes]
+
+
+def test_by_pencil():
+    query = torch.tensor([[0.0, 0.0], [2 * math.sqrt(2) * math.log(3), 0.0]])
+    key = torch.tensor([[0.5, 9.0], [0.0, -9.0]])
+    value = torch.tensor([[4.0], [8.0]])
+    context, weights = attend(query, key, value)
+    torch.testing.assert_close(weights, torch.tensor([[0.5, 0.5], [0.75, 0.25]]))
+    torch.testing.assert_close(context, torch.tensor([[6.0], [5.0]]))
+
+
+SHAPES = [
+    ((3, 5), (4, 5), (4, 5)),  # no batch, odd width
+    ((2, 3, 7), (2, 4, 7), (2, 4, 2)),  # values of another width
+    ((2, 3, 6, 8), (2, 3, 5, 8), (2, 3, 5, 8)),
+    ((2, 2, 3, 1, 4), (2, 2, 3, 6, 4), (2, 2, 3, 6, 3)),  # an extra batch dimension, one query
+]
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_both_paths_against_numpy(shapes):
+    query, key, value = drawn(*shapes)
+    mask = torch.rand(*query.shape[:-1], key.shape[-2]) < 0.6
+    mask[..., 0, :] = False  # a row that may look nowhere
+    expected, expected_weights = numpy_attention(query, key, value, mask)
+    context, weights = attend(query, key, value, mask)
+    np.testing.assert_allclose(weights, expected_weights, atol=1e-6)
+    np.testing.assert_allclose(context, expected, atol=1e-5)
+    np.testing.assert_allclose(attend_fused(query, key, value, mask), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_stays_near(dtype):
+    query, key, value = drawn((2, 4, 6, 8), (2, 4, 5, 8), (2, 4, 5, 8))
+    mask = torch.ones(2, 1, 1, 5, dtype=torch.bool)
+    mask[0, ..., 3:], mask[1] = False, False
+    expected, _ = numpy_attention(query, key, value, mask)
+    half = [x.to(dtype) for x in (query, key, value)]
+    for context in (attend(*half, mask)[0], attend_fused(*half, mask)):
+        assert context.dtype == dtype
+        np.testing.assert_allclose(context.float(), expected, atol=0.05)
+
+
+def test_masked_weights_are_exactly_zero_and_rows_sum_to_one():
+    weights = masked_softmax(*drawn((4, 6)), torch.tensor([1, 0, 1, 1, 0, 0], dtype=torch.bool))
+    assert torch.equal(weights[:, [1, 4, 5]], torch.zeros(4, 3))
+    torch.testing.assert_close(weights.sum(1), torch.ones(4))
+
+
+@pytest.mark.parametrize("path", [lambda *x: attend(*x)[0], attend_fused])
+def test_a_row_that_may_look_nowhere_is_zero_and_passes_no_gradient(path):
+    query, key, value = (x.requires_grad_() for x in drawn((1, 2, 4), (1, 3, 4), (1, 3, 4)))
+    mask = torch.tensor([[[False, False, False], [True, False, True]]])
+    context = path(query, key, value, mask)
+    assert torch.equal(context[0, 0], torch.zeros(4))
+    context.sum().backward()
+    assert torch.equal(query.grad[0, 0], torch.zeros(4))
+    assert torch.equal(value.grad[0, 1], torch.zeros(4))
+    assert all(torch.isfinite(x.grad).all() for x in (query, key, value))
+
+
+def test_both_paths_have_the_same_gradients_and_those_of_finite_differences():
+    inputs = [x.requires_grad_() for x in drawn((2, 3, 4), (2, 5, 4), (2, 5, 3), dtype=torch.float64)]
+    mask = torch.rand(2, 3, 5) < 0.7
+    assert torch.autograd.gradcheck(lambda *x: attend(*x, mask)[0], inputs)
+    plain = torch.autograd.grad(attend(*inputs, mask)[0].sin().sum(), inputs)
+    fused = torch.autograd.grad(attend_fused(*inputs, mask).sin().sum(), inputs)
+    for one, other in zip(plain, fused, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_values_default_to_keys():
+    query, key = drawn((3, 4), (5, 4))
+    torch.testing.assert_close(attend(query, key)[0], attend(query, key, key)[0])
+
+
+def test_a_learned_scale_replaces_the_fixed_one():
+    query, key = drawn((3, 4), (5, 4))
+    scale = torch.tensor(0.5, requires_grad=True)
+    torch.testing.assert_close(attend(query, key, scale=scale)[1], attend(query, key)[1])  # 1 / sqrt(4)
+    attend(query, key, scale=scale)[0].sum().backward()
+    assert scale.grad != 0
+
+
+def test_causal_is_the_causal_mask():
+    query, key, value = drawn((2, 2, 6, 4), (2, 2, 6, 4), (2, 2, 6, 4))
+    expected, _ = attend(query, key, value, causal_mask(6))
+    torch.testing.assert_close(attend_fused(query, key, value, causal=True), expected)
+    with pytest.raises(ValueError, match="causal"):
+        attend_fused(query, key, value, causal_mask(6), causal=True)
+
+
+def test_masks():
+    ids = torch.tensor([[5, 6, 0], [7, 0, 1]])
+    assert padding_mask(ids, 0).tolist() == [[[[True, True, False]]], [[[True, False, True]]]]
+    assert padding_mask(ids, {0, 1}).tolist() == [[[[True, True, False]]], [[[True, False, False]]]]
+    assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    both = target_mask(ids, 0)
+    assert both.shape == (2, 1, 3, 3)
+    assert both[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, False]]

@@ -1,0 +1,115 @@
+"""What every model promises, whatever it is made of."""
+
+import itertools
+
+import pytest
+import torch
+
+from translucid.models.transformer import Transformer, TransformerOptions
+
+V = 23
+
+
+def transformer(**options):
+    small = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 3, "max_length": 64}
+    return Transformer(V, V, TransformerOptions(**{**small, **options}))
+
+
+MODELS = {
+    f"transformer {norm} {positions}": lambda norm=norm, positions=positions: transformer(
+        norm=norm, positions=positions
+    )
+    for norm, positions in itertools.product(("pre", "post"), ("sinusoidal", "learned", "none"))
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return MODELS[request.param]().eval()
+
+
+@pytest.fixture
+def source():
+    return torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0], [11, 3, 0, 0, 0]])
+
+
+@pytest.fixture
+def targets():
+    return torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10], [2, 11, 12, 13]])
+
+
+def test_step_by_step_gives_the_logits_of_all_at_once(model, source, targets):
+    memory = model.encode(source)
+    expected = model.decode(memory, targets)
+    assert expected.shape == (3, 4, V)
+    state = model.start(memory)
+    for t in range(4):
+        logits, state = model.step(targets[:, t], state)
+        torch.testing.assert_close(logits, expected[:, t], rtol=0, atol=1e-5)
+
+
+def test_a_state_is_a_value(model, source, targets):
+    _, state = model.step(targets[:, 0], model.start(model.encode(source)))
+    once, _ = model.step(targets[:, 1], state)
+    model.step(targets[:, 2], state)
+    again, _ = model.step(targets[:, 1], state)
+    assert torch.equal(once, again)
+
+
+def test_rows_can_be_repeated_reordered_and_dropped(model, source, targets):
+    rows = torch.tensor([2, 0, 0])
+    _, state = model.step(targets[:, 0], model.start(model.encode(source)))
+    whole, _ = model.step(targets[:, 1], state)
+    some, _ = model.step(targets[rows, 1], state.select(rows))
+    torch.testing.assert_close(some, whole[rows], rtol=0, atol=1e-5)
+    memory = model.encode(source)
+    torch.testing.assert_close(
+        model.decode(memory.select(rows), targets[rows]), model.decode(memory, targets)[rows], rtol=0, atol=1e-5
+    )
+
+
+def test_padding_changes_nothing(model, source, targets):
+    together = model(source, targets)
+    for row in range(3):
+        alone = source[row : row + 1, source[row] != 0]
+        torch.testing.assert_close(model(alone, targets[row : row + 1])[0], together[row], rtol=0, atol=1e-5)
+
+
+def test_the_past_does_not_see_the_future(model, source, targets):
+    changed = targets.clone()
+    changed[:, 2:] = 20
+    before, after = model(source, targets), model(source, changed)
+    torch.testing.assert_close(before[:, :2], after[:, :2], rtol=0, atol=1e-6)
+    assert not torch.allclose(before[:, 2:], after[:, 2:])
+
+
+def test_maps_are_weights_and_asking_for_them_changes_nothing(model, source, targets):
+    maps = {}
+    memory = model.encode(source, maps)
+    logits = model.decode(memory, targets, maps)
+    torch.testing.assert_close(logits, model(source, targets), rtol=0, atol=1e-5)
+    for name, weights in maps.items():
+        side, layer, kind = name.split(".")
+        rows = 5 if side == "encoder" else 4
+        assert weights.shape[0] == 3
+        assert weights.shape[2:] == (rows, 5 if kind == "cross" or side == "encoder" else 4), name
+        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+        if rows == 5 or kind == "cross":
+            assert torch.equal(weights[1, ..., 3:], torch.zeros_like(weights[1, ..., 3:])), "padding is looked at"
+        else:
+            assert torch.equal(weights.triu(1), torch.zeros_like(weights)), "the future is looked at"
+    assert sum(name.endswith(".cross") for name in maps) == 3
+
+
+def test_gradients_are_finite_and_reach_every_weight(model, source, targets):
+    model.train()
+    model(source, targets).logsumexp(-1).sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+
+
+def test_dropout_only_while_training(model, source, targets):
+    assert torch.equal(model(source, targets), model(source, targets))
+    model.train()
+    assert not torch.equal(model(source, targets), model(source, targets))

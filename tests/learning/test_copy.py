@@ -1,0 +1,51 @@
+"""Does it learn? To copy and to reverse, in seconds."""
+
+import pytest
+import torch
+
+from translucid.decoding import DecodingOptions, decode_sentences
+from translucid.models.transformer import Transformer, TransformerOptions
+from translucid.training.objective import batch_loss
+from translucid.data.batching import Batch
+
+
+def sentences(count, generator):
+    lengths = torch.randint(2, 8, (count,), generator=generator).tolist()
+    return [torch.randint(4, 14, (n,), generator=generator).tolist() for n in lengths]
+
+
+def batch_of(texts, turned):
+    longest = max(map(len, texts)) + 1
+
+    def padded(rows):
+        return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+
+    targets = [text[::-1] if turned else text for text in texts]
+    return Batch(
+        padded([[*text, 3] for text in texts]),
+        padded([[2, *text] for text in targets]),
+        padded([[*text, 3] for text in targets]),
+        len(texts),
+        sum(len(text) + 1 for text in texts),
+    )
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["copy", "reverse"])
+def test_it_learns(turned):
+    torch.manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
+    options = TransformerOptions(width=64, heads=4, feed_forward=128, encoder_layers=1, decoder_layers=1, dropout=0.0)
+    model = Transformer(14, 14, options)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
+    for step in range(350):
+        optimizer.param_groups[0]["lr"] = 4e-3 * min((step + 1) / 50, (350 - step) / 200, 1)
+        batch = batch_of(sentences(96, generator), turned)
+        loss = batch_loss(model, batch)
+        optimizer.zero_grad()
+        (loss.smoothed / loss.tokens).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    texts = sentences(200, generator)
+    found = decode_sentences(model, [[*text, 3] for text in texts], DecodingOptions(beam=1))
+    right = sum(best[0].tokens == (text[::-1] if turned else text) for text, best in zip(texts, found, strict=True))
+    assert right >= 0.95 * len(texts)

@@ -89,7 +89,7 @@ def test_maps_are_weights_and_asking_for_them_changes_nothing(model, source, tar
     logits = model.decode(memory, targets, maps)
     torch.testing.assert_close(logits, model(source, targets), rtol=0, atol=1e-5)
     for name, weights in maps.items():
-        side, layer, kind = name.split(".")
+        side, _, kind = name.split(".")
         rows = 5 if side == "encoder" else 4
         assert weights.shape[0] == 3
         assert weights.shape[2:] == (rows, 5 if kind == "cross" or side == "encoder" else 4), name

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from translucid.data.batching import Batch
 from translucid.decoding import DecodingOptions, decode_sentences
 from translucid.models.transformer import Transformer, TransformerOptions
 from translucid.training.objective import batch_loss
-from translucid.data.batching import Batch
 
 
 def sentences(count, generator):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -82,7 +83,7 @@ def test_killed_again_and_again(whole, tmp_path):
     script = textwrap.dedent(
         f"""
         import sys
-        sys.path.insert(0, {str(os.path.dirname(__file__))!r})
+        sys.path.insert(0, {str(str(Path(__file__).parent))!r})
         import torch
         torch.set_num_threads({torch.get_num_threads()})
         from pathlib import Path

@@ -1,9 +1,9 @@
 """Other segmentations of the same words each epoch, so that the model learns how words are built.
 
 BPE-dropout (Provilkov et al. 2020, arXiv 1910.13267) and, for unigram models, subword regularisation (Kudo 2018,
-arXiv 1804.10959). SentencePiece can do both, but draws from a generator that no seed makes the same in two processes, so
-an interrupted training could not be continued exactly. Here Python's own generator draws a pool of segmentations for
-each distinct word once; an epoch then picks one for each word that stands in the text, all at once.
+arXiv 1804.10959). SentencePiece can do both, but draws from a generator that no seed makes the same in two processes,
+so an interrupted training could not be continued exactly. Here Python's own generator draws a pool of segmentations
+for each distinct word once; an epoch then picks one for each word that stands in the text, all at once.
 """
 
 from __future__ import annotations

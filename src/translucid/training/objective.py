@@ -48,7 +48,7 @@ def plain_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: f
     right = -log_p.gather(1, labels[:, None]).sum()
     smoothed = (1 - smoothing) * right - smoothing * log_p.mean(-1).sum()
     correct = (logits.argmax(-1) == labels).sum()
-    return Loss(smoothed, float(right), int(correct), len(labels))
+    return Loss(smoothed, right.item(), int(correct), len(labels))
 
 
 def chunked_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:

@@ -1,0 +1,57 @@
+"""Settings: who wins, and what is said of a wrong one."""
+
+import pytest
+import yaml
+
+from translucid.errors import UserError
+from translucid.training.configuration import resolve, resumed, validated
+from translucid.training.presets import PRESETS
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_resolve_and_survive_yaml(preset):
+    configuration = resolve(preset=preset)
+    assert validated(yaml.safe_load(configuration.to_yaml())) == configuration
+
+
+def test_later_wins(tmp_path):
+    file = tmp_path / "c.yaml"
+    file.write_text("preset: tiny\nmodel: {width: 64}\ntraining: {seed: 5}\n")
+    configuration = resolve(file, None, ["training.seed=6", "data.source_language=en"], {"data.train": ["x.tsv"]})
+    assert configuration.model.width == 64
+    assert configuration.model.feed_forward == PRESETS["tiny"].settings["model"]["feed_forward"]
+    assert configuration.training.seed == 6
+    assert configuration.data.train == ["x.tsv"]
+    assert resolve(file, "base").model.width == 64
+    assert resolve(file, "base").model.encoder_layers == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("modle: {width: 3}", r"c\.yaml: there is no key 'modle'. Did you mean 'model'"),
+        ("model: {widht: 3}", r"no key 'model\.widht'. Did you mean 'model\.width'"),
+        ("data: {tokenizer: {vocab: 3}}", r"Did you mean 'data\.tokenizer\.vocabulary'|Known"),
+        ("training: {seed: many}", r"training\.seed: .*'many'"),
+        ("training: {warmup: 0}", r"training\.warmup: .*greater than or equal to 1"),
+        ("preset: tinny", "Did you mean 'tiny'"),
+        ("a: b: c", r"c\.yaml:1: not valid YAML"),
+        ("just text", "holds no settings"),
+        ("", "holds no settings"),
+        ("data: {tokenizer: {joint: false}}", "model.share_embeddings needs one joint vocabulary"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError, match=said) as caught:
+        resolve(file)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_resumed_run_may_go_on_longer_but_not_become_another():
+    configuration = resolve(preset="tiny")
+    assert resumed(configuration, ["training.max_steps=9"], {}).training.max_steps == 9
+    for change in ("model.width=64", "data.tokenizer.vocabulary=99", "training.seed=2", "training.batch_tokens=1"):
+        with pytest.raises(UserError, match="can't change in a resumed run"):
+            resumed(configuration, [change], {})

@@ -1,6 +1,7 @@
 """The corpus as its users see it: distinct pairs of a split and a length, the same every time."""
 
 from itertools import islice
+from random import Random
 
 import pytest
 
@@ -105,9 +106,7 @@ def test_a_range_with_too_few_sentences_says_how_many_there_are(monkeypatch):
 
 
 def test_far_more_than_a_hundred_thousand_sentences_can_be_drawn():
-    """By capture and recapture: n draws of N equally likely sentences repeat n^2 / 2N times; if some are likelier, more."""
-    from random import Random
-
+    """By capture and recapture: n draws of N equally likely sentences repeat n^2 / 2N times; more, if some are likelier."""
     rng = Random("reach")
     drawn = [phrase.source for phrase in (draw(rng, 5, 60) for _ in range(12_000)) if phrase]
     repeats = len(drawn) - len(set(drawn))

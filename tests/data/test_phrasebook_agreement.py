@@ -2,141 +2,29 @@
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from translucid.data.phrasebook import Phrase, generate
 
-MASCULINE = set(
-    [
-        "hombre",
-        "niño",
-        "médico",
-        "profesor",
-        "vecino",
-        "amigo",
-        "padre",
-        "hermano",
-        "hijo",
-        "abuelo",
-        "perro",
-        "gato",
-        "caballo",
-        "pájaro",
-        "pan",
-        "arroz",
-        "pescado",
-        "queso",
-        "pollo",
-        "chocolate",
-        "huevo",
-        "bocadillo",
-        "pastel",
-        "café",
-        "té",
-        "zumo",
-        "fútbol",
-        "tenis",
-        "baloncesto",
-        "béisbol",
-        "voleibol",
-        "golf",
-        "piano",
-        "violín",
-        "arte",
-        "libro",
-        "periódico",
-        "cuento",
-        "mensaje",
-        "partido",
-        "programa",
-        "coche",
-        "teléfono",
-        "ordenador",
-        "vestido",
-        "sombrero",
-        "abrigo",
-        "regalo",
-        "paraguas",
-        "reloj",
-        "lápiz",
-        "mapa",
-        "zapato",
-        "billete",
-        "parque",
-        "mercado",
-        "museo",
-        "hospital",
-        "restaurante",
-        "teatro",
-        "aeropuerto",
-        "banco",
-        "pueblo",
-        "jardín",
-        "hotel",
-        "trabajo",
-        "estómago",
-        "brazo",
-        "deporte",
-    ]
-)
-FEMININE = set(
-    [
-        "mujer",
-        "niña",
-        "madre",
-        "hermana",
-        "hija",
-        "abuela",
-        "sopa",
-        "carne",
-        "ensalada",
-        "fruta",
-        "manzana",
-        "naranja",
-        "leche",
-        "guitarra",
-        "historia",
-        "música",
-        "literatura",
-        "geografía",
-        "naturaleza",
-        "carta",
-        "revista",
-        "película",
-        "canción",
-        "bicicleta",
-        "camisa",
-        "mesa",
-        "silla",
-        "bolsa",
-        "caja",
-        "flor",
-        "lámpara",
-        "llave",
-        "foto",
-        "puerta",
-        "ventana",
-        "casa",
-        "cocina",
-        "oficina",
-        "playa",
-        "escuela",
-        "tienda",
-        "biblioteca",
-        "estación",
-        "ciudad",
-        "universidad",
-        "iglesia",
-        "cabeza",
-        "espalda",
-        "garganta",
-        "pierna",
-    ]
-)
+MASCULINE = """
+    hombre niño médico profesor vecino amigo padre hermano hijo abuelo perro gato caballo pájaro pan arroz pescado
+    queso pollo chocolate huevo bocadillo pastel café té zumo fútbol tenis baloncesto béisbol voleibol golf piano
+    violín arte libro periódico cuento mensaje partido programa coche teléfono ordenador vestido sombrero abrigo
+    regalo paraguas reloj lápiz mapa zapato billete parque mercado museo hospital restaurante teatro aeropuerto
+    banco pueblo jardín hotel trabajo estómago brazo deporte
+"""
+FEMININE = """
+    mujer niña madre hermana hija abuela sopa carne ensalada fruta manzana naranja leche guitarra historia música
+    literatura geografía naturaleza carta revista película canción bicicleta camisa mesa silla bolsa caja flor
+    lámpara llave foto puerta ventana casa cocina oficina playa escuela tienda biblioteca estación ciudad
+    universidad iglesia cabeza espalda garganta pierna
+"""
 DETERMINERS = {
     "m": "el un este ese nuestro", "f": "la una esta esa nuestra",
-    "ms": "los unos estos esos nuestros muchos algunos cuántos", "fs": "las unas estas esas nuestras muchas algunas cuántas",
+    "ms": "los unos estos esos nuestros muchos algunos cuántos",
+    "fs": "las unas estas esas nuestras muchas algunas cuántas",
 }  # fmt: skip
 KIND = {word: kind for kind, listed in DETERMINERS.items() for word in listed.split()}
 COLOURS = {"roj", "blanc", "negr", "amarill", "pequeñ", "nuev", "viej", "car", "barat", "bonit"}
@@ -147,7 +35,7 @@ def nouns() -> dict[str, str]:
     """Return the gender and number of every noun form: m, f, ms, fs."""
     known = {}
     for gender, listed in (("m", MASCULINE), ("f", FEMININE)):
-        for noun in listed:
+        for noun in listed.split():
             known[noun] = gender
             plain = re.sub("[óíé](?=n$)", lambda m: {"ó": "o", "í": "i", "é": "e"}[m[0]], noun)
             plural = noun + "s" if noun[-1] in "aeoé" else "lápices" if noun == "lápiz" else plain + "es"
@@ -185,7 +73,7 @@ def test_adjectives_agree_with_the_noun_before_them(phrases):
     endings = {"o": "m", "a": "f", "os": "ms", "as": "fs"}
     for phrase in phrases:
         spanish = phrase.target.split()
-        for noun, adjective in zip(spanish, spanish[1:], strict=False):
+        for noun, adjective in pairwise(spanish):
             match = re.fullmatch(r"(\w+?)(os|as|o|a)", adjective.strip(MARKS))
             if noun.lower() in known and noun.lower() != "paraguas" and match and match[1] in COLOURS:
                 seen += 1
@@ -208,23 +96,19 @@ def test_gustar_agrees_with_what_is_liked(phrases):
     assert min(seen.values()) > 400
 
 
+ENDINGS = {"we": ".*(mos|nos)", "they": ".*n|les|se", "you": ".*(s|ste)|te|ve|da|contigo"}
+
+
 def test_pronouns_fix_the_person_of_the_verb_they_link_to(phrases):
     seen = Counter()
     for phrase in phrases:
         english, spanish = bare(phrase.source), bare(phrase.target)
-        for pronoun, ending in (
-            ("we", r".*(mos|nos)"),
-            ("they", r".*n|les|se"),
-            ("you", r".*(s|ste)|te|ve|da|contigo"),
-        ):
-            for place, word in enumerate(english):
-                if word != pronoun or (
-                    pronoun == "you" and (place == 0 or english[place - 1] not in ("do", "when", "if"))
-                ):
-                    continue
+        for place, word in enumerate(english):
+            object_perhaps = word == "you" and (place == 0 or english[place - 1] not in ("do", "when", "if"))
+            if word in ENDINGS and not object_perhaps:
                 linked = [spanish[t] for s, t in phrase.alignment if s == place]
-                seen[pronoun] += 1
-                assert linked and all(re.fullmatch(ending, verb) for verb in linked), (phrase, linked)
+                seen[word] += 1
+                assert linked and all(re.fullmatch(ENDINGS[word], verb) for verb in linked), (phrase, linked)
     assert min(seen.values()) > 100
 
 
@@ -251,7 +135,7 @@ def test_marks_open_and_close(phrases):
 def test_nobody_eats_with_himself(phrases):
     for phrase in phrases:
         assert not re.search(r"\b[Ii] (can |will )?(\w+ ){1,4}with me\b", phrase.source), phrase.source
-        assert not re.search(r"\b(\w+) and \1\b", phrase.source), phrase.source
+        assert not re.search(r"(?<!with )\b(\w+) and \1\b", phrase.source), phrase.source
 
 
 def test_alignments_lie_within_the_sentence_and_are_sorted(phrases):
@@ -261,8 +145,7 @@ def test_alignments_lie_within_the_sentence_and_are_sorted(phrases):
         assert all(0 <= s < source and 0 <= t < target for s, t in phrase.alignment)
 
 
-def test_every_word_is_linked_but_the_subject_of_what_has_none(phrases):
-    """The only words without a link would be those the two languages share nothing of; the grammar has none."""
+def test_every_word_is_linked(phrases):
     for phrase in phrases:
         linked_source, linked_target = ({pair[side] for pair in phrase.alignment} for side in (0, 1))
         assert linked_target == set(range(len(phrase.target.split()))), phrase
@@ -271,8 +154,8 @@ def test_every_word_is_linked_but_the_subject_of_what_has_none(phrases):
 
 def test_nouns_link_to_their_own_translation(phrases):
     pairs = {
-        "soccer": "fútbol", "beach": "playa", "dog": "perro", "dogs": "perros", "letters": "cartas", "movie": "película",
-        "umbrella": "paraguas", "kitchen": "cocina", "parents": "padres", "yesterday": "ayer", "because": "porque",
+        "soccer": "fútbol", "beach": "playa", "dog": "perro", "dogs": "perros", "letters": "cartas",
+        "movie": "película", "umbrella": "paraguas", "kitchen": "cocina", "parents": "padres", "yesterday": "ayer", "because": "porque",
     }  # fmt: skip
     seen = Counter()
     for phrase in phrases:

@@ -20,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True, help="Look at corpora, and write the built-in one.", rich_markup_mode="markdown"
 )
 
-Files = Annotated[list[str] | None, typer.Option(metavar="FILES")]
+Files = Annotated[list[str] | None, typer.Option(metavar="FILES", help="Sentence pairs.")]
 
 
 @app.command()

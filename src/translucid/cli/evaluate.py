@@ -59,7 +59,7 @@ def evaluate(
     references = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
     translator = Translator.load(run, device)
     settings = translator.configuration.decoding
-    options = checked(type(settings), {**settings.model_dump(), **({"beam": beam} if beam else {})})
+    options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
     log = Console(stderr=True, highlight=False)
     started = time.perf_counter()
     with counting(log, "translating", len(pairs)) as advance:

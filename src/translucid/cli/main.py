@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ from translucid.errors import UserError
 
 SEVERAL = ("--train", "--valid", "--test", "--reference", "--set")
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+"""A full disk, a full quota, a read-only disk, somebody else's folder."""
 
 app = typer.Typer(
     name="translucid",
@@ -76,10 +80,11 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            console.print(f"[red]error:[/] {escape(str(error))}. Make room, or write elsewhere.", soft_wrap=True)
+            return 2
         problem = escape(f"{type(error).__name__}: {error}".split("\n")[0])
-        console.print(
-            f"[red]internal error:[/] {problem}. Please report it, with the output of --debug.", soft_wrap=True
-        )
+        console.print(f"[red]internal error:[/] {problem}. Please report it, with what --debug says.", soft_wrap=True)
         return 1
 
 

@@ -124,6 +124,7 @@ def run_experiment(
             sentences=options.validate_sentences,
         )
     if resuming:
+        run.tidy()
         run.save_configuration(configuration)
     else:
         run.begin(configuration, tokenizer, overwrite=overwrite)

@@ -73,10 +73,17 @@ class RunFolder:
         if self.exists and not overwrite:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
-        if not self.exists and any(item.name not in (*_OURS, "state") for item in self.path.iterdir()):
+        foreign = (item.name for item in self.path.iterdir() if not item.name.startswith("."))
+        if not self.exists and not set(foreign) <= {*_OURS, "state"}:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
+    def tidy(self) -> None:
+        """Remove the halves of files that a killed process was writing."""
+        for half in (*self.path.glob(".*.tmp"), *self.path.glob("state/.*.tmp")):
+            half.unlink(missing_ok=True)
+
     def _clear(self) -> None:
+        self.tidy()
         for name in _OURS:
             (self.path / name).unlink(missing_ok=True)
         for events in self.path.glob("events.out.tfevents.*"):

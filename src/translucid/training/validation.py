@@ -11,7 +11,7 @@ import torch
 from translucid.data.batching import collate, plan_epoch
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer import EOS, Tokenizer
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.options import DecodingOptions
 from translucid.evaluation.scores import bleu
@@ -52,7 +52,7 @@ class Validator:
         self.tokenizer = tokenizer
         self.batch_tokens = batch_tokens
         ids = tokenizer.encode_source([pair.source for pair in self.translated])
-        self.sources = [[*sentence[: max_tokens - 1], 3] for sentence in ids]
+        self.sources = [[*sentence[: max_tokens - 1], EOS] for sentence in ids]
 
     @torch.inference_mode()
     def measure(self, model: SequenceModel, device: torch.device) -> Validation:

@@ -237,7 +237,7 @@ def other_than(rng: Random, subject: Subject) -> Subject:
         return pick(rng, [pronoun for pronoun in (I, YOU, WE) if pronoun.person != subject.person])
     while True:
         other = named(rng)
-        if other.person == other.english_person and other.members != subject.members:
+        if other.person == other.english_person and other is not NOBODY and other.members != subject.members:
             return other
 
 

@@ -1,0 +1,96 @@
+"""How fast one training step is, and what each of our own paths brings: target tokens a second, as ratios in one run.
+
+    python benchmarks/training_speed.py [--seconds 10]
+
+Every variant takes turns with the others on the same made-up batch, so that a machine whose speed drifts still gives
+honest ratios. Variants: `ours`; `torch dropout` (PyTorch's on the CPU instead of random bytes); `all logits` (the
+plain loss instead of the chunked one); `weights kept` (the exact attention with its weights instead of the fused one).
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import torch
+
+from translucid.data.batching import Batch
+from translucid.devices import tune_cpu
+from translucid.layers.dropout import Dropout
+from translucid.models.transformer import Transformer
+from translucid.training import objective
+from translucid.training.configuration import resolve
+from translucid.training.presets import PRESETS
+
+SIZES = {"tiny": (256, 16), "small": (200, 10)}
+"""Preset: sentences and tokens of a batch, about those of Multi30k and Tatoeba."""
+
+
+def step_of(preset: str) -> tuple[Callable[[], None], int]:
+    """Return one training step of a preset, and its target tokens."""
+    configuration = resolve(preset=preset)
+    sentences, length = SIZES[preset]
+    vocabulary = configuration.data.tokenizer.vocabulary
+    torch.manual_seed(1)
+    model = Transformer(vocabulary, vocabulary, configuration.model).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+    ids = torch.randint(4, vocabulary, (3, sentences, length))
+    batch = Batch(*ids, sentences, sentences * length)
+
+    def step() -> None:
+        loss = objective.batch_loss(model, batch, 0.1)
+        (loss.smoothed / loss.tokens).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step, sentences * length
+
+
+@contextmanager
+def variant(name: str):
+    """Swap one path for the plainer one."""
+    if name == "torch dropout":
+        with patch.object(Dropout, "forward", lambda self, x: torch.nn.functional.dropout(x, self.p, self.training)):
+            yield
+    elif name == "all logits":
+        with patch.object(objective, "chunked_loss", objective.plain_loss):
+            yield
+    elif name == "weights kept":
+        features, encode = Transformer.features, Transformer.encode
+        with (
+            patch.object(Transformer, "features", lambda self, memory, targets: features(self, memory, targets, {})),
+            patch.object(Transformer, "encode", lambda self, source: encode(self, source, {})),
+        ):
+            yield
+    else:
+        yield
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=10, help="for each variant of each preset")
+    seconds = parser.parse_args().seconds
+    tune_cpu()
+    names = ("ours", "torch dropout", "all logits", "weights kept")
+    print("| preset | " + " | ".join(f"{name}, tokens/s" for name in names) + " |")
+    print("| --- |" + " --- |" * len(names))
+    for preset in SIZES:
+        assert preset in PRESETS
+        step, tokens = step_of(preset)
+        step()
+        spent, steps = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
+        while min(spent.values()) < seconds:
+            for name in names:
+                with variant(name):
+                    started = time.perf_counter()
+                    step()
+                    spent[name] += time.perf_counter() - started
+                    steps[name] += 1
+        rates = {name: steps[name] * tokens / spent[name] for name in names}
+        cells = [f"{rate:,.0f} ({rate / rates['ours']:.2f} ×)" for rate in rates.values()]
+        print(f"| {preset} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()

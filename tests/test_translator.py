@@ -79,8 +79,12 @@ def test_sentences_are_translated_one_by_one_when_asked(translator):
 
 def test_attention_and_alignment_come_with_the_translation(translator):
     found = translator.translate("She likes soccer", DecodingOptions(beam=2, nbest=2))
-    (maps,) = found.attention
-    assert maps["decoder.1.cross"].shape[:2] == (1, 2)
+    assert found.attention["decoder.1.cross"].shape[:2] == (1, 2)
+    assert translator.translate("").attention == {}
+    in_pieces = translator.translate("She likes soccer. " * 20)
+    assert len(in_pieces.attention_by_piece) > 1
+    with pytest.raises(ValueError, match="pieces"):
+        assert in_pieces.attention
     (words,) = found.words
     assert words.source == ["She", "likes", "soccer", "</s>"]
     assert words.target[:-1] == found.text.split()

@@ -52,23 +52,31 @@ class Translation:
     warnings: list[str] = field(default_factory=list)
     """What the reader should know, such as that the text was too long for one piece."""
     _parts: list[tuple[Piece, Hypothesis]] = field(default_factory=list, repr=False, compare=False)
-    _look: Callable[[Piece, Hypothesis], Maps] | None = field(default=None, repr=False, compare=False)
-    _words: Callable[[Piece, Hypothesis, Maps], WordMap] | None = field(default=None, repr=False, compare=False)
+    _translator: Translator | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def attention(self) -> Maps:
+        """Attention weights by name, [1, H, T, S] each.
+
+        Raises:
+            ValueError: the text was translated in several pieces; see `attention_by_piece`.
+        """
+        if len(self.attention_by_piece) > 1:
+            raise ValueError(f"translated in {len(self._parts)} pieces: see attention_by_piece")
+        return self.attention_by_piece[0] if self._parts else {}
 
     @cached_property
-    def attention(self) -> list[Maps]:
-        """Attention weights by name, [1, H, T, S] each, for each piece; made on demand by one forced pass."""
-        assert self._look is not None
-        return [self._look(piece, hypothesis) for piece, hypothesis in self._parts]
+    def attention_by_piece(self) -> list[Maps]:
+        """Attention weights of each piece, made on demand by one forced pass."""
+        assert self._translator is not None
+        return [self._translator.look(*part) for part in self._parts]
 
     @cached_property
     def words(self) -> list[WordMap]:
         """Cross-attention averaged over heads and layers and merged from pieces of words to words, for each piece."""
-        assert self._words is not None
-        return [
-            self._words(piece, hypothesis, maps)
-            for (piece, hypothesis), maps in zip(self._parts, self.attention, strict=True)
-        ]
+        assert self._translator is not None
+        maps = self.attention_by_piece
+        return [self._translator.words(*part, looked) for part, looked in zip(self._parts, maps, strict=True)]
 
     @cached_property
     def alignment(self) -> list[tuple[int, int]]:
@@ -198,20 +206,21 @@ class Translator:
             outputs[0] if len(outputs) == 1 else [joined] if outputs else [""],
             warnings,
             [(piece, nbest[0]) for piece, nbest in zip(pieces, found, strict=True)],
-            self._look,
-            self._word_map,
+            self,
         )
 
     def _text(self, hypothesis: Hypothesis) -> str:
         # A line is a line, whatever a model makes of it.
         return self.tokenizer.decode(hypothesis.tokens).replace("\n", " ")
 
-    def _look(self, piece: Piece, hypothesis: Hypothesis) -> Maps:
+    def look(self, piece: Piece, hypothesis: Hypothesis) -> Maps:
+        """Return where the model looked, [1, H, T, S] by name, when it wrote a hypothesis for a piece."""
         source = torch.tensor([piece.ids], device=self.device)
         target = torch.tensor([[*hypothesis.tokens, self.model.eos]], device=self.device)
         return attention_maps(self.model, source, target)
 
-    def _word_map(self, piece: Piece, hypothesis: Hypothesis, maps: Maps) -> WordMap:
+    def words(self, piece: Piece, hypothesis: Hypothesis, maps: Maps) -> WordMap:
+        """Merge these maps to one between words."""
         source = self.tokenizer.source_pieces(piece.ids)
         target = self.tokenizer.target_pieces([*hypothesis.tokens, self.model.eos])
         return word_map(source, target, cross_attention_average(maps))

@@ -75,6 +75,12 @@ def test_an_unknown_command_names_the_nearest(call):
     assert "translate" in done.err
 
 
+def test_version(call):
+    from translucid import __version__
+
+    assert call("--version") == (0, f"translucid {__version__}\n", "")
+
+
 def test_help_needs_no_torch():
     import subprocess
     import sys

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from typer.exceptions import TyperException
 
+from translucid import __version__
 from translucid.cli import data, demo, evaluate, look, models, train, translate
 from translucid.errors import UserError
 
@@ -35,8 +36,17 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"translucid {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _main(debug: bool = typer.Option(False, "--debug", help="Show tracebacks.")) -> None:
+def _main(
+    debug: bool = typer.Option(False, "--debug", help="Show tracebacks."),
+    version: bool = typer.Option(False, "--version", help="Show the version.", callback=_version, is_eager=True),
+) -> None:
     pass
 
 

@@ -128,3 +128,23 @@ def test_a_damaged_checkpoint_is_refused_clearly(train, whole):
     file.write_bytes(content)
     with pytest.raises(UserError, match="checksum"):
         train(whole, resume=True)
+
+
+def test_a_cool_down_over_epochs_goes_on_exactly(train, tmp_path, monkeypatch):
+    from translucid.training.trainer import Trainer
+
+    limits = ["training.max_steps=null", "training.max_epochs=3", "training.cooldown=0.9"]
+    train(tmp_path / "whole", *limits)
+    update = Trainer._update
+
+    def interrupted(self, batches, rate):
+        figures = update(self, batches, rate)
+        if self.place.step + 1 == 9:
+            os.kill(os.getpid(), signal.SIGINT)
+        return figures
+
+    monkeypatch.setattr(Trainer, "_update", interrupted)
+    train(tmp_path / "stopped", *limits)
+    monkeypatch.setattr(Trainer, "_update", update)
+    train(tmp_path / "stopped", *limits, resume=True)
+    assert_same_run(tmp_path / "stopped", tmp_path / "whole")

@@ -141,3 +141,9 @@ def test_interrupted_before_the_first_validation_there_is_something_to_try(train
     monkeypatch.setattr(Trainer, "_update", interrupted)
     assert train(tmp_path / "run").step == 1
     assert (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_a_corpus_of_nothing_but_long_pairs_is_refused(train, tmp_path):
+    with pytest.raises(UserError, match=r"every training pair has more than 2 tokens.*data\.max_tokens"):
+        train(tmp_path / "run", "data.max_tokens=2")
+    assert not (tmp_path / "run").exists()

@@ -132,7 +132,7 @@ def run_experiment(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     console.print(
         f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
-        f"{epochs.batches_each:,} batches an epoch, on {place}"
+        f"{epochs.size(0):,} batches an epoch, on {place}"
     )
     trainer = Trainer(model, epochs, validator, run, options, place)
     if resuming:

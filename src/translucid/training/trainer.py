@@ -154,7 +154,7 @@ class Trainer:
         if o.max_steps:
             shares.append(place.step / o.max_steps)
         if o.max_epochs:
-            shares.append((place.epoch + place.batch / max(self.epochs.batches_each, 1)) / o.max_epochs)
+            shares.append((place.epoch + place.batch / self.epochs.size(place.epoch)) / o.max_epochs)
         if o.max_minutes:
             shares.append(place.seconds / 60 / o.max_minutes)
         return min(max(shares), 1.0)

@@ -132,6 +132,7 @@ def test_marks_open_and_close(phrases):
             assert phrase.source.endswith(mark) == phrase.target.endswith(mark) == (mark in phrase.source)
         assert phrase.target.lstrip("¿¡")[0].isupper() and phrase.source[0].isupper()
         assert (phrase.source[-1] == ".") == (phrase.target[-1] == ".")
+        assert not phrase.target.startswith(("¿Hola,", "¿Buenos días,", "¿Buenas tardes,")), phrase.target
 
 
 def test_nobody_meets_himself(phrases):

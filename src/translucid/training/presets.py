@@ -35,7 +35,7 @@ PRESETS: dict[str, Preset] = {
                 "averaging": 0.99,
                 "validate_every": 400,
                 "patience": None,
-                "max_steps": 1200,
+                "max_steps": 1100,
             },
         },
     ),

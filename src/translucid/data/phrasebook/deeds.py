@@ -41,6 +41,10 @@ def have_drink(rng: Random, _: Subject) -> Predicate:
     return Predicate(verbs.DRINK, drink(rng))
 
 
+def have_hot_drink(rng: Random, _: Subject) -> Predicate:
+    return Predicate(verbs.DRINK, noun_phrase(pick(rng, words.DRINKS[1:3])))
+
+
 def cook(rng: Random, subject: Subject) -> Predicate:
     return _where(rng, subject, Predicate(verbs.COOK, noun_phrase(pick(rng, COOKED))), words.EAT_PLACES[1:2])
 

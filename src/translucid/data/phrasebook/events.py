@@ -129,6 +129,10 @@ def get_up(rng: Random, _: Subject) -> Predicate:
     return Predicate(verbs.GET_UP, hour(rng))
 
 
+def get_up_early(rng: Random, _: Subject) -> Predicate:
+    return Predicate(verbs.GET_UP, when_where.EARLY.say())
+
+
 def go_to_bed(rng: Random, _: Subject) -> Predicate:
     return Predicate(verbs.GO_TO_BED, hour(rng))
 

@@ -20,18 +20,18 @@ _WEATHER = dict(WEATHER)
 REACTIONS: dict[str, tuple[Make, ...]] = {
     "hungry": (deeds.eat, deeds.eat, deeds.cook, deeds.eat),
     "thirsty": (deeds.have_drink,),
-    "sleepy": (events.sleep, events.go_to_bed, deeds.have_drink),
+    "sleepy": (events.sleep, events.go_to_bed, deeds.have_hot_drink),
     "afraid": (events.call, deeds.stay),
-    "tired": (events.sleep, deeds.stay, events.go_to_bed, deeds.have_drink),
+    "tired": (events.sleep, deeds.stay, events.go_to_bed, deeds.have_hot_drink),
     "happy": (deeds.sing, deeds.dance, deeds.play_music, deeds.walk, deeds.play),
     "sad": (deeds.listen, events.call, deeds.eat, deeds.walk, deeds.write),
-    "sick": (deeds.stay, events.sleep, deeds.have_drink, events.call),
+    "sick": (deeds.stay, events.sleep, deeds.have_hot_drink, events.call),
     "alone": (deeds.read, deeds.watch, events.call, deeds.listen, deeds.cook),
-    "nervous": (deeds.walk, deeds.listen, events.call, deeds.have_drink, deeds.clean),
-    "busy": (deeds.stay, deeds.have_drink),
+    "nervous": (deeds.walk, deeds.listen, events.call, deeds.have_hot_drink, deeds.clean),
+    "busy": (deeds.stay, deeds.have_hot_drink),
     "angry": (deeds.walk, deeds.swim, deeds.clean, deeds.listen),
     "ready": (deeds.go, deeds.visit),
-    "cold": (deeds.have_drink, deeds.stay, deeds.cook, deeds.read, deeds.watch),
+    "cold": (deeds.have_hot_drink, deeds.stay, deeds.cook, deeds.read, deeds.watch),
     "hot": (deeds.swim, deeds.have_drink, deeds.swim),
     "sunny": (deeds.walk, deeds.swim, deeds.play, deeds.play),
     "windy": (deeds.stay, deeds.read, deeds.study),
@@ -51,7 +51,7 @@ PURPOSES: tuple[tuple[Noun, Make], ...] = tuple(
     )
 )  # fmt: skip
 """What people go to a place for."""
-DUTIES = (deeds.study, events.work, deeds.clean, deeds.cook, events.help_someone, events.get_up, deeds.buy)
+DUTIES = (deeds.study, events.work, deeds.clean, deeds.cook, events.help_someone, events.get_up_early, deeds.buy)
 MUSIC, BOOKS, MOVIES, STORIES = (SUBJECTS[1], False), (READING[0], True), (SHOWS[0], True), (READING[4], True)
 RELISHED: tuple[tuple[Make, tuple[Noun, bool]], ...] = (
     (deeds.play, (SPORT, True)), (deeds.play, (SPORT, True)), (deeds.read, BOOKS), (deeds.read, (SUBJECTS[3], False)),

@@ -122,6 +122,7 @@ def plans(
         verb = verbs.WANT if kind < 0.8 else verbs.NEED if kind < 0.9 else verbs.PREFER
         complement = deed(predicate, subject.person, "to")
         modes = modes[:1] if verb is verbs.PREFER else modes
+    negative = negative and verb is not verbs.PREFER
     mode = pick(rng, modes)
     part = clause(subject, Predicate(verb, complement), mode, negative=negative)
     if rng.random() < timed and mode == "present":

@@ -51,7 +51,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another(train, whole,
         assert_same_run(tmp_path / "other", whole)
 
 
-@pytest.mark.parametrize("stops", [[1], [7, 8], [10, 13, 29]])
+@pytest.mark.parametrize("stops", [[1], [7, 8], [10, 13, 29], [30]])
 def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkeypatch):
     from translucid.training.trainer import Trainer
 

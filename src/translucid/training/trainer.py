@@ -89,7 +89,7 @@ class Trainer:
                 if self.place.step % self.options.log_every == 0:
                     record.write_training(self._status(rate))
                 due = self.place.step % self.options.validate_every == 0
-                if due or (self._over() and not interrupt.asked):
+                if due or self._over():
                     self._validate(record, display)
                     self.place.seconds = time.monotonic() - started
                 if due or self._over() or time.monotonic() - saved > 60 * self.options.save_minutes:

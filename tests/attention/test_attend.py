@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.attention import attend, attend_fused, causal_mask, masked_softmax, padding_mask, target_mask
+from translucid.attention import Dot, attend, attend_fused, causal_mask, masked_softmax, padding_mask, target_mask
 
 
 def numpy_attention(query, key, value, mask):
@@ -101,10 +101,10 @@ def test_values_default_to_keys():
 
 def test_a_learned_scale_replaces_the_fixed_one():
     query, key = drawn((3, 4), (5, 4))
-    scale = torch.tensor(0.5, requires_grad=True)
-    torch.testing.assert_close(attend(query, key, scale=scale)[1], attend(query, key)[1])  # 1 / sqrt(4)
-    attend(query, key, scale=scale)[0].sum().backward()
-    assert scale.grad != 0
+    score = Dot(scaled=True, first=0.5)  # 1 / sqrt(4)
+    torch.testing.assert_close(attend(query, key, score=score)[1], attend(query, key)[1])
+    attend(query, key, score=score)[0].sum().backward()
+    assert score.scale.grad != 0
 
 
 def test_causal_is_the_causal_mask():

@@ -5,27 +5,47 @@ import itertools
 import pytest
 import torch
 
-from translucid.models.transformer import Transformer, TransformerOptions
+from translucid.models.attention_only import AttentionOnlyOptions
+from translucid.models.build import build_model
+from translucid.models.recurrent import RecurrentOptions
+from translucid.models.transformer import TransformerOptions
 
 V = 23
 
 
-def transformer(**options):
-    small = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 3, "max_length": 64}
-    return Transformer(V, V, TransformerOptions(**{**small, **options}))
-
-
-MODELS = {
-    f"transformer {norm} {positions}": lambda norm=norm, positions=positions: transformer(
-        norm=norm, positions=positions
-    )
+TRANSFORMER = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 3, "max_length": 64}
+OPTIONS = {
+    f"transformer {norm} {positions}": TransformerOptions(**TRANSFORMER, norm=norm, positions=positions)
     for norm, positions in itertools.product(("pre", "post"), ("sinusoidal", "learned", "none"))
 }
+OPTIONS |= {
+    f"recurrent {attention} {more}": RecurrentOptions(width=16, attention=attention, **more)
+    for attention, more in [
+        ("none", {}),
+        ("none", {"layers": 3, "cell": "gru", "bidirectional": False}),
+        ("bahdanau", {"cell": "gru"}),
+        ("bahdanau", {"layers": 2}),
+        ("luong-dot", {}),
+        ("luong-scaled-dot", {"layers": 2, "bidirectional": False}),
+        ("luong-general", {"cell": "gru"}),
+        ("luong-concat", {}),
+        ("luong-general", {"window": 2}),
+        ("luong-general", {"input_feeding": True, "layers": 2}),
+        ("luong-dot", {"input_feeding": True, "window": 1, "cell": "gru"}),
+    ]
+}
+OPTIONS["attention-only"] = AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=3)
 
 
-@pytest.fixture(params=MODELS)
-def model(request):
-    return MODELS[request.param]().eval()
+@pytest.fixture(params=OPTIONS)
+def options(request):
+    return OPTIONS[request.param]
+
+
+@pytest.fixture
+def model(options):
+    torch.manual_seed(5)
+    return build_model(options, V, V).eval()
 
 
 @pytest.fixture
@@ -68,6 +88,14 @@ def test_rows_can_be_repeated_reordered_and_dropped(model, source, targets):
     )
 
 
+def test_a_sentence_is_read_the_same_alone_and_in_a_batch(model, source):
+    together = model.encode(source)
+    for row in range(3):
+        alone = model.encode(source[row : row + 1, source[row] != 0])
+        length = alone.states.size(1)
+        torch.testing.assert_close(together.states[row, :length], alone.states[0], rtol=0, atol=1e-6)
+
+
 def test_padding_changes_nothing(model, source, targets):
     together = model(source, targets)
     for row in range(3):
@@ -88,17 +116,23 @@ def test_maps_are_weights_and_asking_for_them_changes_nothing(model, source, tar
     memory = model.encode(source, maps)
     logits = model.decode(memory, targets, maps)
     torch.testing.assert_close(logits, model(source, targets), rtol=0, atol=1e-5)
+    windowed = bool(getattr(model.options, "window", None))
     for name, weights in maps.items():
         side, _, kind = name.split(".")
         rows = 5 if side == "encoder" else 4
         assert weights.shape[0] == 3
         assert weights.shape[2:] == (rows, 5 if kind == "cross" or side == "encoder" else 4), name
-        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+        if windowed:
+            assert ((weights.sum(-1) > 0) & (weights.sum(-1) < 1 + 1e-6)).all()
+        else:
+            torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
         if rows == 5 or kind == "cross":
             assert torch.equal(weights[1, ..., 3:], torch.zeros_like(weights[1, ..., 3:])), "padding is looked at"
         else:
             assert torch.equal(weights.triu(1), torch.zeros_like(weights)), "the future is looked at"
-    assert sum(name.endswith(".cross") for name in maps) == 3
+    layers = 1 if model.options.kind == "recurrent" else 3
+    expected = 0 if getattr(model.options, "attention", "") == "none" else layers
+    assert sum(name.endswith(".cross") for name in maps) == expected
 
 
 def test_gradients_are_finite_and_reach_every_weight(model, source, targets):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from translucid.layers.dropout import Dropout
-from translucid.layers.embedding import Embedding, token_embedding
+from translucid.layers.embedding import Embedding, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions, sinusoidal_positions
 from translucid.layers.residual import Residual
@@ -78,16 +78,16 @@ def test_the_gradient_passes_where_the_value_did():
 
 
 def test_embeddings_are_scaled_and_positions_added():
-    tokens = token_embedding(10, 16)
+    tokens = token_embeddings(10, 10, 16, shared=True)[0]
     embedding = Embedding(tokens, SinusoidalPositions(16), 0.0)
     ids = torch.tensor([[1, 2, 3]])
     expected = 4 * tokens.weight[ids] + sinusoidal_positions(5, 16)[2:]
     torch.testing.assert_close(embedding(ids, first=2), expected)
-    assert (4 * token_embedding(5000, 16).weight.detach()).var() == pytest.approx(1, abs=0.05)
+    assert (4 * token_embeddings(5000, 5000, 16, shared=True)[0].weight.detach()).var() == pytest.approx(1, abs=0.05)
 
 
 def test_dropout_is_on_the_sum_of_embedding_and_position():
-    embedding = Embedding(token_embedding(10, 64), SinusoidalPositions(64), 0.5)
+    embedding = Embedding(token_embeddings(10, 10, 64, shared=True)[0], SinusoidalPositions(64), 0.5)
     assert (embedding(torch.tensor([[1, 2, 3]])) == 0).any()
 
 

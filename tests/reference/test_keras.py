@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.attention import MultiHeadAttention, attend, causal_mask
+from translucid.attention import Dot, MultiHeadAttention, attend, causal_mask
 
 QUERY, MEMORY = torch.randn(2, 4, 12), torch.randn(2, 5, 12)
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]).bool()
@@ -21,12 +21,10 @@ def test_dot_product_attention(use_scale):
     layer = keras.layers.Attention(use_scale=use_scale)
     inputs = [numpy(QUERY), numpy(MEMORY)]
     layer.build([x.shape for x in inputs])
-    scale = 1.0
     if use_scale:
-        scale = 0.3
-        layer.set_weights([np.array(scale, "float32")])
+        layer.set_weights([np.array(0.3, "float32")])
     expected, weights = layer(inputs, mask=[None, numpy(MASK)], return_attention_scores=True)
-    context, ours = attend(QUERY, MEMORY, mask=MASK[:, None], scale=scale)
+    context, ours = attend(QUERY, MEMORY, mask=MASK[:, None], score=Dot(scaled=use_scale, first=0.3))
     np.testing.assert_allclose(numpy(context), numpy(expected), atol=1e-5)
     np.testing.assert_allclose(numpy(ours), numpy(weights), atol=1e-5)
 

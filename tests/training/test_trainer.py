@@ -98,15 +98,14 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
     accumulated = [parameter.grad.clone() for parameter in trainer.parameters]
     assert collate  # the batches came from it
     with torch.no_grad():  # back to the first weights: the update has moved them
-        from translucid.training.configuration import resolve
-        from translucid.training.run_folder import build_model
+        from translucid.models.build import build_model
 
         torch.manual_seed(1)
-        fresh = build_model(RunFolder(tmp_path / "run").configuration(), trainer.validator.tokenizer).eval()
+        vocabulary = trainer.validator.tokenizer.target_size
+        fresh = build_model(RunFolder(tmp_path / "run").configuration().model, vocabulary, vocabulary).eval()
     total = sum(batch.target_tokens for batch in batches)
     loss = sum(batch_loss(fresh, batch, 0.1).smoothed for batch in batches) / total
     loss.backward()
-    assert resolve
     for parameter, gradient in zip(fresh.parameters(), accumulated, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-4, atol=1e-6)
 

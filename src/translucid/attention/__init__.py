@@ -1,11 +1,18 @@
 """The mathematics of attention: masks, scores, weights, context, heads."""
 
 from translucid.attention.attend import attend, attend_fused, masked_softmax, scaled_dot_product
+from translucid.attention.local import PredictiveWindow
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
 from translucid.attention.multi_head import MultiHeadAttention
+from translucid.attention.scores import Concat, Dot, General, Score
 
 __all__ = [
+    "Concat",
+    "Dot",
+    "General",
     "MultiHeadAttention",
+    "PredictiveWindow",
+    "Score",
     "attend",
     "attend_fused",
     "causal_mask",

@@ -5,6 +5,7 @@ context in one kernel and keeps no weights; it is what runs whenever nobody asks
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -38,21 +39,29 @@ def attend(
     key: Tensor,
     value: Tensor | None = None,
     mask: Tensor | None = None,
-    scale: float | Tensor | None = None,
+    score: Callable[[Tensor, Tensor], Tensor] = scaled_dot_product,
+    focus: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V, the plain path (arXiv 1706.03762, equation 1).
+    """Attention(Q, K, V) = softmax(score(Q, K)) V, the plain path; one function for every model of this package.
+
+    With the scaled dot product it is equation 1 of Vaswani et al. 2017 (arXiv 1706.03762); with the scores of
+    `translucid.attention.scores` it is Bahdanau's and Luong's attention.
 
     Args:
         query: [.., n_q, d_k].
         key: [.., n_k, d_k].
         value: [.., n_k, d_v]; the keys themselves if not given.
         mask: boolean, broadcastable to [.., n_q, n_k], True = may look.
-        scale: what the scores are multiplied by; 1 / sqrt(d_k) if not given.
+        score: from queries and keys to scores [.., n_q, n_k].
+        focus: what the weights are multiplied by in the end, broadcastable to [.., n_q, n_k], if anything: they then
+            no longer sum to 1 (Luong's local attention).
 
     Returns:
         The context [.., n_q, d_v] and the weights [.., n_q, n_k].
     """
-    weights = masked_softmax(scaled_dot_product(query, key, scale), mask)
+    weights = masked_softmax(score(query, key), mask)
+    if focus is not None:
+        weights = weights * focus
     return weights @ (key if value is None else value), weights
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from translucid.models.build import ModelOptions
 
 
 def models(
@@ -28,16 +31,23 @@ def models(
     from translucid.training.presets import PRESETS
 
     table = Table(box=None, pad_edge=False)
-    for column in ("name", "for", "model", "vocabulary", "training"):
-        table.add_column(column, overflow="fold")
+    table.add_column("name", no_wrap=True)
+    table.add_column("for")
+    table.add_column("model")
     for name, preset in PRESETS.items():
         c = resolve(preset=name)
-        m, t = c.model, c.training
-        shape = f"{m.encoder_layers}+{m.decoder_layers} layers, width {m.width}, {m.heads} heads, dropout {m.dropout}"
-        limit = f"{t.max_minutes:g} minutes" if t.max_minutes else f"{t.max_steps:,} steps"
-        training = f"{t.batch_tokens:,} tokens a batch, rate {t.learning_rate:g}, {limit}"
-        table.add_row(f"[bold]{name}[/]", preset.suits, shape, f"{c.data.tokenizer.vocabulary:,}", training)
+        limit = f"{c.training.max_minutes:g} minutes" if c.training.max_minutes else f"{c.training.max_steps:,} steps"
+        shape = f"{_shape(c.model)}; vocabulary {c.data.tokenizer.vocabulary:,}; {limit}"
+        table.add_row(f"[bold]{name}[/]", preset.suits, shape)
     console.print(table)
+
+
+def _shape(model: ModelOptions) -> str:
+    """Describe a model in a few words."""
+    if model.kind == "recurrent":
+        return f"{model.cell.upper()} {model.layers}+{model.layers}, width {model.width}"
+    layers = f"{model.encoder_layers}+{model.decoder_layers} layers, width {model.width}"
+    return layers if model.kind == "attention-only" else f"{layers}, {model.heads} heads"
 
 
 def _print_keys(console: Console) -> None:
@@ -47,12 +57,20 @@ def _print_keys(console: Console) -> None:
 
     def walk(options: type[BaseModel], prefix: str) -> None:
         for name, field in options.model_fields.items():
-            inner: Any = field.annotation
-            if isinstance(inner, type) and issubclass(inner, BaseModel):
-                walk(inner, f"{prefix}{name}.")
-            elif prefix:
+            groups = [kind for kind in (field.annotation, *get_args(field.annotation)) if _is_group(kind)]
+            for group in groups:
+                if len(groups) > 1:
+                    console.print(f"\n[bold]{prefix}{name}.kind={group.model_fields['kind'].default}[/] has these:")
+                walk(group, f"{prefix}{name}.")
+            if prefix and not groups and name != "kind":
                 default = field.get_default(call_default_factory=True)
                 console.print(f"[bold]{prefix}{name}[/]={default}", highlight=False)
                 console.print(f"    {field.description}", highlight=False, markup=False)
 
     walk(Configuration, "")
+
+
+def _is_group(annotation: Any) -> bool:
+    from pydantic import BaseModel
+
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)

@@ -1,4 +1,7 @@
-"""Token embeddings scaled by sqrt(D), plus positions, plus dropout (arXiv 1706.03762, sections 3.4, 3.5 and 5.4)."""
+"""Token embeddings scaled by sqrt(D), plus positions, plus dropout (arXiv 1706.03762, sections 3.4, 3.5 and 5.4).
+
+And the two ways of sharing them: between source and target, and with the output projection.
+"""
 
 import math
 
@@ -23,8 +26,34 @@ class Embedding(nn.Module):
         return self.dropout(self.tokens(ids) * self.scale + self.positions(ids.size(1), first))
 
 
-def token_embedding(vocabulary: int, width: int) -> nn.Embedding:
+def token_embeddings(source: int, target: int, width: int, *, shared: bool) -> tuple[nn.Embedding, nn.Embedding]:
+    """Return new E [V, D] for a source and a target vocabulary of these sizes; one and the same if `shared`.
+
+    Raises:
+        ValueError: they are to be shared between two different vocabularies.
+    """
+    if shared and source != target:
+        raise ValueError(
+            f"source and target embeddings can't be shared: the vocabularies have {source} and {target} entries and "
+            "are not one joint vocabulary"
+        )
+    first = _token_embedding(source, width)
+    return first, first if shared else _token_embedding(target, width)
+
+
+def _token_embedding(vocabulary: int, width: int) -> nn.Embedding:
     """Return a new E [V, D] whose vectors have length 1 on average, so that E * sqrt(D) has entries of variance 1."""
     embedding = nn.Embedding(vocabulary, width)
     nn.init.normal_(embedding.weight, std=1 / math.sqrt(width))
     return embedding
+
+
+def output_projection(tokens: nn.Embedding, *, tied: bool) -> nn.Linear:
+    """Return a new projection from features [.., D] to logits [.., V]; if `tied`, its matrix is the embedding E."""
+    output = nn.Linear(tokens.embedding_dim, tokens.num_embeddings)
+    nn.init.zeros_(output.bias)
+    if tied:
+        output.weight = tokens.weight
+    else:
+        nn.init.xavier_uniform_(output.weight)
+    return output

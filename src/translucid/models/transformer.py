@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from translucid.attention.masks import padding_mask
 from translucid.attention.multi_head import MultiHeadAttention
-from translucid.layers.embedding import Embedding, token_embedding
+from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual
@@ -170,16 +170,9 @@ class Transformer(SequenceModel):
         o = self.options = options
         self.pad, self.bos, self.eos = pad, bos, eos
         self.max_length = o.max_length if o.positions == "learned" else None
-        source_tokens = token_embedding(source_vocabulary, o.width)
-        if not o.share_embeddings:
-            target_tokens = token_embedding(target_vocabulary, o.width)
-        elif source_vocabulary == target_vocabulary:
-            target_tokens = source_tokens
-        else:
-            raise ValueError(
-                f"source and target embeddings can't be shared: the vocabularies have {source_vocabulary} and "
-                f"{target_vocabulary} entries and are not one joint vocabulary"
-            )
+        source_tokens, target_tokens = token_embeddings(
+            source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
+        )
         self.source_embedding = Embedding(source_tokens, _positions(o), o.dropout)
         self.target_embedding = Embedding(target_tokens, _positions(o), o.dropout)
         self.encoder = nn.ModuleList(EncoderBlock(o) for _ in range(o.encoder_layers))
@@ -188,12 +181,7 @@ class Transformer(SequenceModel):
         self.encoder_norm, self.decoder_norm = (
             nn.LayerNorm(o.width) if o.norm == "pre" else nn.Identity() for _ in range(2)
         )
-        self.output = nn.Linear(o.width, target_vocabulary)
-        nn.init.zeros_(self.output.bias)
-        if o.tie_output:
-            self.output.weight = target_tokens.weight
-        else:
-            nn.init.xavier_uniform_(self.output.weight)
+        self.output = output_projection(target_tokens, tied=o.tie_output)
 
     def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
         """Read source ids [B, S] into states [B, S, D]."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from translucid.data.filtering import Filter
 from translucid.data.tokenizer import TokenizerOptions
 from translucid.decoding.options import DecodingOptions
 from translucid.errors import UserError, nearest
+from translucid.models.build import ModelOptions
 from translucid.models.transformer import TransformerOptions
 from translucid.training.options import TrainingOptions
 from translucid.training.presets import PRESETS
@@ -63,8 +64,8 @@ class Configuration(BaseModel):
 
     preset: str | None = None
     """The preset that the other settings start from (`translucid models` lists them)."""
-    model: TransformerOptions = Field(default_factory=TransformerOptions)
-    """The network."""
+    model: ModelOptions = Field(default_factory=TransformerOptions, discriminator="kind")
+    """The network: a Transformer, unless `model.kind` says otherwise."""
     data: DataOptions = Field(default_factory=DataOptions)
     """The corpus."""
     training: TrainingOptions = Field(default_factory=TrainingOptions)
@@ -73,6 +74,11 @@ class Configuration(BaseModel):
     """How to translate, unless the command says otherwise."""
     versions: dict[str, str] = Field(default_factory=dict)
     """What wrote this file; for the record."""
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _a_transformer_by_default(cls, model: Any) -> Any:
+        return {"kind": "transformer", **model} if isinstance(model, dict) else model
 
     @model_validator(mode="after")
     def _sharing_needs_one_vocabulary(self) -> Configuration:
@@ -169,11 +175,15 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
         return options.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
+        parents, group = _found(options, first["loc"][:-1])
+        key = ".".join(_found(options, first["loc"])[0])
         if first["type"] == "extra_forbidden":
-            parents = first["loc"][:-1]
-            known = [".".join([*map(str, parents), field]) for field in _fields_at(options, parents)]
+            known = [".".join([*parents, field]) for field in group.model_fields]
             raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, known)) from error
+        if first["type"] == "union_tag_invalid":
+            kinds = [str(kind.model_fields["kind"].default) for kind in get_args(group.model_fields[key].annotation)]
+            given = first["ctx"]["tag"]
+            raise UserError(f"{key}.kind: there is no {given!r}", file=file, fix=nearest(given, kinds)) from error
         reason = first["msg"].removeprefix("Value error, ")
         if first["type"] == "value_error":  # one of ours, which says it all
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
@@ -211,7 +221,15 @@ def _merged(base: Settings, over: Settings) -> Settings:
     return merged
 
 
-def _fields_at(options: Any, place: tuple[int | str, ...]) -> list[str]:
+def _found(options: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:
+    """Follow a place in pydantic's words: the keys on the way, and the group of options that it leads to."""
+    keys = []
     for part in place:
-        options = options.model_fields[part].annotation
-    return list(options.model_fields)
+        kinds = get_args(options)
+        if kinds and all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds):
+            options = next(kind for kind in kinds if kind.model_fields["kind"].default == part)
+            continue
+        keys.append(str(part))
+        field = options.model_fields.get(part) if hasattr(options, "model_fields") else None
+        options = field.annotation if field else None
+    return keys, options

@@ -14,10 +14,11 @@ from translucid.data.filtering import Skipped, keep
 from translucid.data.tokenizer import Tokenizer
 from translucid.devices import choose_device, tune_cpu
 from translucid.errors import UserError
+from translucid.models.build import build_model
 from translucid.training.configuration import Configuration
 from translucid.training.display import Display, clock
 from translucid.training.epochs import Epochs
-from translucid.training.run_folder import RunFolder, build_model
+from translucid.training.run_folder import RunFolder
 from translucid.training.trainer import Place, Trainer
 from translucid.training.validation import Validator
 
@@ -104,7 +105,7 @@ def run_experiment(
         with console.status("learning the vocabulary"):
             tokenizer = Tokenizer.learn(corpora.train, configuration.data.tokenizer, seed=options.seed)
     torch.manual_seed(options.seed)
-    model = build_model(configuration, tokenizer)
+    model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
     longest = min(configuration.data.max_tokens, model.max_length or configuration.data.max_tokens)
     with console.status("encoding the corpus"):
         epochs = Epochs(
@@ -139,6 +140,8 @@ def run_experiment(
         found = trainer.resume()
         console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
     end = trainer.fit(Display(console))
+    if not trainer.over:
+        console.print(f"interrupted; go on with translucid train --resume --out {folder}")
     console.print(
         f"step {end.step:,} after {clock(end.seconds)}; "
         f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {folder}"

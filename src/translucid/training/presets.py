@@ -1,4 +1,4 @@
-"""Settings known to work, by the size of the data. One visible dictionary: `translucid models` prints it."""
+"""Settings known to work, by the size of the data and by the kind of model: `translucid models` prints them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,18 @@ class Preset(NamedTuple):
     """For whom."""
     settings: dict[str, Any]
     """Keys as in the YAML file."""
+
+
+def _recurrent(suits: str, **model: Any) -> Preset:
+    """Return a recurrent model of the size of `small`."""
+    return Preset(
+        suits,
+        {
+            "model": {"kind": "recurrent", "width": 256, "dropout": 0.2, **model},
+            "data": {"tokenizer": {"vocabulary": 8000}},
+            "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
+        },
+    )
 
 
 PRESETS: dict[str, Preset] = {
@@ -88,6 +100,32 @@ PRESETS: dict[str, Preset] = {
                 "max_steps": 100000,
                 "validate_every": 2000,
             },
+        },
+    ),
+    "rnn-none": _recurrent(
+        "before attention: one vector carries the sentence (Sutskever et al. 2014)", attention="none"
+    ),
+    "rnn-bahdanau": _recurrent(
+        "the first attention: additive, before each word (Bahdanau et al. 2015)", attention="bahdanau", cell="gru"
+    ),
+    "rnn-luong-dot": _recurrent(
+        "attention after each word, by the dot product (Luong et al. 2015)", attention="luong-dot"
+    ),
+    "rnn-luong-scaled-dot": _recurrent("the same with a learned scale", attention="luong-scaled-dot"),
+    "rnn-luong-general": _recurrent("Luong's score with a matrix between", attention="luong-general"),
+    "rnn-luong-concat": _recurrent("Luong's additive score", attention="luong-concat"),
+    "rnn-luong-local": _recurrent(
+        "looks only near a place that it predicts (local-p)", attention="luong-general", window=5
+    ),
+    "rnn-luong-feeding": _recurrent(
+        "is told where it looked before (input feeding)", attention="luong-general", input_feeding=True
+    ),
+    "attention-only": Preset(
+        "to learn from: 6+6 layers of bare attention, no heads, skips, norms or feed-forward",
+        {
+            "model": {"kind": "attention-only", "width": 256},
+            "data": {"tokenizer": {"vocabulary": 8000}},
+            "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
         },
     ),
 }

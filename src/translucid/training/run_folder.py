@@ -15,17 +15,12 @@ from translucid import __version__
 from translucid.atomic import write_atomically
 from translucid.data.tokenizer import Tokenizer
 from translucid.errors import UserError
+from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
-from translucid.models.transformer import Transformer
 from translucid.training.configuration import Configuration, read_settings, validated
 from translucid.training.tensor_file import load_tensors, save_tensors
 
 _OURS = ("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model")
-
-
-def build_model(configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
-    """Return a model of the configured shape with fresh weights from PyTorch's random state."""
-    return Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model)
 
 
 class RunFolder:
@@ -139,7 +134,7 @@ class RunFolder:
             fix = "Put back the tokenizer that the model was trained with."
             raise UserError("the tokenizer is not the model's: it was changed or damaged", file=self.path, fix=fix)
         with torch.random.fork_rng(devices=[]):
-            model = build_model(configuration, tokenizer)
+            model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
         load_weights(model, tensors, self.model_file)
         return model.eval()
 

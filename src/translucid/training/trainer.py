@@ -80,7 +80,7 @@ class Trainer:
         saved = time.monotonic()
         updates = self._updates()
         with Interrupt() as interrupt, display:
-            while not self._over() and not interrupt.asked:
+            while not self.over and not interrupt.asked:
                 rate = learning_rate(self.options, self.place.step + 1, self._done())
                 self.recent.add(*self._update(next(updates), rate))
                 self.place.step += 1
@@ -89,10 +89,10 @@ class Trainer:
                 if self.place.step % self.options.log_every == 0:
                     record.write_training(self._status(rate))
                 due = self.place.step % self.options.validate_every == 0
-                if due or self._over():
+                if due or self.over:
                     self._validate(record, display)
                     self.place.seconds = time.monotonic() - started
-                if due or self._over() or time.monotonic() - saved > 60 * self.options.save_minutes:
+                if due or self.over or time.monotonic() - saved > 60 * self.options.save_minutes:
                     self.save()
                     saved = time.monotonic()
             if interrupt.asked:
@@ -159,7 +159,9 @@ class Trainer:
             shares.append(place.seconds / 60 / o.max_minutes)
         return min(max(shares), 1.0)
 
-    def _over(self) -> bool:
+    @property
+    def over(self) -> bool:
+        """Whether a limit is reached, or validations have stopped getting better."""
         stale = self.options.patience is not None and self.place.stale >= self.options.patience
         return self._done() >= 1 or stale
 

@@ -1,0 +1,34 @@
+"""Local attention with predictive alignment, "local-p" (Luong et al. 2015, arXiv 1508.04025, section 3.2)."""
+
+import torch
+from torch import Tensor, nn
+
+
+class PredictiveWindow(nn.Module):
+    """Each decoder state h predicts where to look, and nothing further than `reach` positions from there is seen.
+
+        p = S * sigmoid(v^T tanh(W h))                       equation 9
+        a(s) = align(h, y_s) * exp(-(s - p)^2 / (2 sigma^2)) equation 10, sigma = reach / 2
+
+    `align` is the softmax over the positions of the window, so the weights `a` sum to at most 1.
+    """
+
+    def __init__(self, width: int, reach: int) -> None:
+        """`width`: D of the states; `reach`: the window goes from p - reach to p + reach."""
+        super().__init__()
+        self.hidden = nn.Linear(width, width, bias=False)
+        self.v = nn.Linear(width, 1, bias=False)
+        self.reach = reach
+
+    def forward(self, query: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the window [.., n_q, S], boolean, and the Gaussian in it, likewise.
+
+        Args:
+            query: states h [.., n_q, D].
+            mask: [.., 1, S], True where the source is; the length S of each sentence is counted from it.
+        """
+        length = mask.sum(-1, keepdim=True)
+        centre = length * torch.sigmoid(self.v(torch.tanh(self.hidden(query))))
+        distance = torch.arange(mask.size(-1), device=mask.device) - centre
+        gauss = torch.exp(-(distance**2) / (2 * (self.reach / 2) ** 2))
+        return mask & (distance.abs() <= self.reach), gauss

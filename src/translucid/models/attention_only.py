@@ -1,0 +1,144 @@
+"""A Transformer of attention and nothing else: a teaching model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+from translucid.attention.attend import attend
+from translucid.attention.masks import causal_mask, padding_mask
+from translucid.attention.scores import Dot
+from translucid.layers.embedding import Embedding, output_projection, token_embeddings
+from translucid.layers.positions import SinusoidalPositions
+from translucid.models.protocol import Maps, Memory, SequenceModel
+
+
+class AttentionOnlyOptions(BaseModel):
+    """The shape of an attention-only Transformer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    kind: Literal["attention-only"] = "attention-only"
+    """The family of model."""
+    width: int = Field(256, ge=1, le=16384)
+    """D, the width of everything."""
+    encoder_layers: int = Field(6, ge=1, le=256)
+    """Layers of self-attention."""
+    decoder_layers: int = Field(6, ge=1, le=256)
+    """Layers of causal self-attention followed by cross-attention."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on the sum of embedding and position."""
+    share_embeddings: bool = True
+    """Share source and target embeddings; for one joint vocabulary only."""
+    tie_output: bool = True
+    """Share the target embeddings with the output projection."""
+
+
+class BareAttention(nn.Module):
+    """softmax(g Q K^T) V with a learned scale g: no projections, no heads, no skip, no norm, no feed-forward."""
+
+    def __init__(self, width: int) -> None:
+        """`width`: D; g begins at the 1 / sqrt(D) of arXiv 1706.03762."""
+        super().__init__()
+        self.score = Dot(scaled=True, first=1 / math.sqrt(width))
+
+    def forward(
+        self, query: Tensor, memory: Tensor, mask: Tensor | None, maps: Maps | None = None, name: str = ""
+    ) -> Tensor:
+        """query [B, T, D], memory [B, S, D] -> [B, T, D]."""
+        context, weights = attend(query, memory, mask=mask, score=self.score)
+        if maps is not None:
+            maps[name] = weights[:, None]
+        return context
+
+
+@dataclass(frozen=True)
+class AttentionOnlyState:
+    """The inputs of each layer of the decoder so far, which are its keys and values."""
+
+    length: int
+    """Tokens seen so far, t."""
+    past: list[Tensor]
+    """Of each layer's self-attention, [N, t, D]."""
+    memory: Tensor
+    """[N, S, D]."""
+    mask: Tensor
+    """[N, 1, S], where the source may be looked at."""
+
+    def select(self, rows: Tensor) -> AttentionOnlyState:
+        """Reorder, repeat or drop hypotheses."""
+        return replace(
+            self,
+            past=[layer.index_select(0, rows) for layer in self.past],
+            memory=self.memory.index_select(0, rows),
+            mask=self.mask.index_select(0, rows),
+        )
+
+
+class AttentionOnly(SequenceModel):
+    """A stack of bare attention layers on each side."""
+
+    max_length = None
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        options: AttentionOnlyOptions,
+        *,
+        pad: int = 0,
+        bos: int = 2,
+        eos: int = 3,
+    ) -> None:
+        """Build a model with fresh weights.
+
+        Raises:
+            ValueError: embeddings are to be shared between two different vocabularies.
+        """
+        super().__init__()
+        o = self.options = options
+        self.pad, self.bos, self.eos = pad, bos, eos
+        source_tokens, target_tokens = token_embeddings(
+            source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
+        )
+        self.source_embedding = Embedding(source_tokens, SinusoidalPositions(o.width), o.dropout)
+        self.target_embedding = Embedding(target_tokens, SinusoidalPositions(o.width), o.dropout)
+        self.encoder = nn.ModuleList(BareAttention(o.width) for _ in range(o.encoder_layers))
+        self.decoder_self = nn.ModuleList(BareAttention(o.width) for _ in range(o.decoder_layers))
+        self.decoder_cross = nn.ModuleList(BareAttention(o.width) for _ in range(o.decoder_layers))
+        self.output = output_projection(target_tokens, tied=o.tie_output)
+
+    def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
+        """Read source ids [B, S] into states [B, S, D]."""
+        mask = padding_mask(source, self.pad)[:, 0]
+        x = self.source_embedding(source)
+        for i, look in enumerate(self.encoder):
+            x = look(x, x, mask, maps, f"encoder.{i}.self")
+        return Memory(x, mask[:, 0])
+
+    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+        """Return the last decoder states [B, T, D] for target ids [B, T]."""
+        x = self.target_embedding(targets_in)
+        past = causal_mask(x.size(1), x.device)
+        for i, (look_back, look_across) in enumerate(zip(self.decoder_self, self.decoder_cross, strict=True)):
+            x = look_back(x, x, past, maps, f"decoder.{i}.self")
+            x = look_across(x, memory.states, memory.mask[:, None], maps, f"decoder.{i}.cross")
+        return x
+
+    def start(self, memory: Memory) -> AttentionOnlyState:
+        """Return the state before the first token."""
+        nothing = memory.states[:, :0]
+        return AttentionOnlyState(0, [nothing for _ in self.decoder_self], memory.states, memory.mask[:, None])
+
+    def step(self, tokens: Tensor, state: AttentionOnlyState) -> tuple[Tensor, AttentionOnlyState]:  # type: ignore[override]
+        """Feed one token a row [N]: logits [N, V] and the state after it."""
+        x, past = self.target_embedding(tokens[:, None], state.length), []
+        for look_back, look_across, before in zip(self.decoder_self, self.decoder_cross, state.past, strict=True):
+            past.append(torch.cat([before, x], 1))
+            x = look_across(look_back(x, past[-1], None), state.memory, state.mask)
+        return self.output(x[:, 0]), replace(state, length=state.length + 1, past=past)

@@ -1,0 +1,9 @@
+"""Recurrent encoder-decoders: without attention, with Bahdanau's, with Luong's.
+
+Read `encoder.py`, then `luong.py` or `bahdanau.py` next to its paper; `model.py` puts them together.
+"""
+
+from translucid.models.recurrent.model import RecurrentModel
+from translucid.models.recurrent.options import RecurrentOptions
+
+__all__ = ["RecurrentModel", "RecurrentOptions"]

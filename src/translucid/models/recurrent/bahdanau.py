@@ -1,0 +1,52 @@
+"""The decoder of Bahdanau et al. 2015 (arXiv 1409.0473), section 3.1 and appendix A.2."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from translucid.attention.attend import attend
+from translucid.attention.scores import Concat
+from translucid.layers.recurrent import Recurrence
+from translucid.models.recurrent.options import RecurrentOptions
+from translucid.models.recurrent.state import RecurrentState
+
+
+class BahdanauDecoder(nn.Module):
+    """Look first, with the state before; then read the last word together with what was seen; then speak.
+
+        alpha_i = softmax(e_i),  e_ij = v^T tanh(W s_{i-1} + U y_j)     equation 6
+        c_i = sum_j alpha_ij y_j                                        equation 5
+        s_i = f(s_{i-1}, [E w_{i-1}; c_i])                              section 3.1, f an LSTM or GRU
+        t_i = max over pairs of U_o s_i + V_o E w_{i-1} + C_o c_i       equation 4, as the maxout layer of A.2.2
+
+    With several layers, the state of the last one looks.
+    """
+
+    def __init__(self, options: RecurrentOptions) -> None:
+        super().__init__()
+        width = options.width
+        self.score = Concat(width)
+        self.recurrence = Recurrence(options.cell, 2 * width, width, options.layers, dropout=options.dropout)
+        self.readout = nn.Linear(3 * width, 2 * width)
+        nn.init.xavier_uniform_(self.readout.weight)
+
+    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
+        """Go on from `state` over embedded words x [N, T, D].
+
+        Returns:
+            The features t [N, T, D], the attention weights [N, T, S] and the state after.
+        """
+        cells, hidden, contexts, weights = state.cells, [], [], []
+        for word in x.unbind(1):
+            previous = cells[0][-1]
+            context, looked = attend(previous[:, None], state.keys, state.memory, state.mask, self.score)
+            output, cells = self.recurrence.step(torch.cat([word, context[:, 0]], -1), cells)
+            hidden.append(output)
+            contexts.append(context)
+            weights.append(looked)
+        seen = torch.cat([torch.stack(hidden, 1), x, torch.cat(contexts, 1)], -1)
+        features = self.readout(seen).unflatten(-1, (-1, 2)).amax(-1)
+        return features, torch.cat(weights, 1), replace(state, cells=cells)

@@ -1,0 +1,48 @@
+"""The encoder, and the bridge from its last states to the decoder's first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from translucid.layers.recurrent import Cells, Recurrence
+from translucid.models.protocol import Memory
+from translucid.models.recurrent.options import RecurrentOptions
+
+
+@dataclass(frozen=True)
+class RecurrentMemory(Memory):
+    """Encoder outputs y [B, S, D], the mask, and what the decoder starts from."""
+
+    first: Cells
+    """The decoder's first states, each [L, B, D]."""
+
+    def select(self, rows: Tensor) -> RecurrentMemory:
+        """Return the memory of the sentences `rows` [N]."""
+        first = tuple(part.index_select(1, rows) for part in self.first)
+        return RecurrentMemory(self.states.index_select(0, rows), self.mask.index_select(0, rows), first)
+
+
+class RecurrentEncoder(nn.Module):
+    """y_s = [forward h_s; backward h_s] (Bahdanau et al. 2015, arXiv 1409.0473, section 3.2), or one direction only."""
+
+    def __init__(self, options: RecurrentOptions) -> None:
+        super().__init__()
+        o = options
+        self.recurrence = Recurrence(
+            o.cell, o.width, o.width, o.layers, bidirectional=o.bidirectional, dropout=o.dropout
+        )
+        parts = 2 if o.cell == "lstm" else 1
+        self.bridges = nn.ModuleList(nn.Linear(o.width, o.width) for _ in range(parts))
+
+    def forward(self, x: Tensor, mask: Tensor) -> RecurrentMemory:
+        """Read embedded sources x [B, S, D] with their mask [B, S].
+
+        The decoder's first hidden state is tanh(W h) of the encoder's last (section A.2.2 of the paper), layer by
+        layer and from both directions; an LSTM's cell, which has no bounds, is mapped without tanh.
+        """
+        outputs, last = self.recurrence.read(x, mask.sum(1))
+        first = [bridge(part) for bridge, part in zip(self.bridges, last, strict=True)]
+        return RecurrentMemory(outputs, mask, (torch.tanh(first[0]), *first[1:]))

@@ -1,0 +1,85 @@
+"""A recurrent encoder-decoder that speaks the protocol."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from translucid.attention.masks import padding_mask
+from translucid.layers.dropout import Dropout
+from translucid.layers.embedding import Embedding, output_projection, token_embeddings
+from translucid.layers.positions import NoPositions
+from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.recurrent.bahdanau import BahdanauDecoder
+from translucid.models.recurrent.encoder import RecurrentEncoder, RecurrentMemory
+from translucid.models.recurrent.luong import LuongDecoder
+from translucid.models.recurrent.options import RecurrentOptions
+from translucid.models.recurrent.plain import PlainDecoder
+from translucid.models.recurrent.state import RecurrentState
+
+
+class RecurrentModel(SequenceModel):
+    """Embeddings, an encoder, a decoder with or without attention, and an output projection.
+
+    Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
+    """
+
+    max_length = None
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        options: RecurrentOptions,
+        *,
+        pad: int = 0,
+        bos: int = 2,
+        eos: int = 3,
+    ) -> None:
+        """Build a model with fresh weights.
+
+        Raises:
+            ValueError: embeddings are to be shared between two different vocabularies.
+        """
+        super().__init__()
+        o = self.options = options
+        self.pad, self.bos, self.eos = pad, bos, eos
+        source_tokens, target_tokens = token_embeddings(
+            source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
+        )
+        self.source_embedding = Embedding(source_tokens, NoPositions(), o.dropout)
+        self.target_embedding = Embedding(target_tokens, NoPositions(), o.dropout)
+        self.encoder = RecurrentEncoder(o)
+        self.decoder = _decoder(o)
+        self.dropout = Dropout(o.dropout)
+        self.output = output_projection(target_tokens, tied=o.tie_output)
+
+    def encode(self, source: Tensor, maps: Maps | None = None) -> RecurrentMemory:
+        """Read source ids [B, S] into states [B, S, D]."""
+        return self.encoder(self.source_embedding(source), padding_mask(source, self.pad)[:, 0, 0])
+
+    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+        """Return the decoder's features [B, T, D] for target ids [B, T]."""
+        features, weights, _ = self.decoder(self.target_embedding(targets_in), self.start(memory))
+        if maps is not None and weights is not None:
+            maps["decoder.0.cross"] = weights[:, None]
+        return self.dropout(features)
+
+    def start(self, memory: Memory) -> RecurrentState:
+        """Return the decoder's first state; what the attention compares with is computed once for all steps."""
+        assert isinstance(memory, RecurrentMemory)
+        states = memory.states
+        keys = states if isinstance(self.decoder, PlainDecoder) else self.decoder.score.keys(states)
+        return RecurrentState(memory.first, states, keys, memory.mask[:, None])
+
+    def step(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:  # type: ignore[override]
+        """Feed one token a row [N]: logits [N, V] and the state after it."""
+        features, _, state = self.decoder(self.target_embedding(tokens[:, None]), state)
+        return self.output(self.dropout(features[:, 0])), state
+
+
+def _decoder(options: RecurrentOptions) -> PlainDecoder | BahdanauDecoder | LuongDecoder:
+    if options.attention == "none":
+        return PlainDecoder(options)
+    if options.attention == "bahdanau":
+        return BahdanauDecoder(options)
+    return LuongDecoder(options)

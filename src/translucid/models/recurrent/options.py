@@ -1,0 +1,49 @@
+"""What can be chosen about a recurrent encoder-decoder."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class RecurrentOptions(BaseModel):
+    """The shape of a recurrent encoder-decoder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    kind: Literal["recurrent"] = "recurrent"
+    """The family of model."""
+    cell: Literal["lstm", "gru"] = "lstm"
+    """Long short-term memory (Hochreiter and Schmidhuber 1997) or gated recurrent units (Cho et al. 2014)."""
+    width: int = Field(256, ge=2, le=16384)
+    """D, the width of embeddings, of the decoder's states, and of the encoder's with both directions together."""
+    layers: int = Field(1, ge=1, le=64)
+    """L, layers of the encoder and of the decoder each."""
+    bidirectional: bool = True
+    """Read the source in both directions, each with half the width."""
+    attention: Literal["none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"] = (
+        "luong-general"
+    )
+    """Where the decoder looks: nowhere, as Bahdanau et al. 2015 or as Luong et al. 2015, by one of his scores."""
+    window: int | None = Field(None, ge=1)
+    """Luong's local attention (local-p): look at most so many positions to either side of a predicted one."""
+    input_feeding: bool = False
+    """Luong's input feeding: the decoder is told where it looked before; slower, as it then goes word by word."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Dropout on the embeddings, between layers, and before the output projection."""
+    share_embeddings: bool = True
+    """Share source and target embeddings; for one joint vocabulary only."""
+    tie_output: bool = True
+    """Share the target embeddings with the output projection."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> RecurrentOptions:
+        if self.bidirectional and self.width % 2:
+            raise ValueError(f"width={self.width} can't be halved between the two directions of the encoder")
+        if not self.attention.startswith("luong"):
+            if self.window:
+                raise ValueError(f"window is for Luong's attention, not for attention={self.attention}")
+            if self.input_feeding:
+                raise ValueError(f"input_feeding is for Luong's attention, not for attention={self.attention}")
+        return self

@@ -1,0 +1,25 @@
+"""The decoder before attention: all it knows of the source is the vector that it starts from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from torch import Tensor, nn
+
+from translucid.layers.recurrent import Recurrence
+from translucid.models.recurrent.options import RecurrentOptions
+from translucid.models.recurrent.state import RecurrentState
+
+
+class PlainDecoder(nn.Module):
+    """h_t = f(h_{t-1}, E w_{t-1}) (Sutskever et al. 2014, arXiv 1409.3215)."""
+
+    def __init__(self, options: RecurrentOptions) -> None:
+        super().__init__()
+        o = options
+        self.recurrence = Recurrence(o.cell, o.width, o.width, o.layers, dropout=o.dropout)
+
+    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, None, RecurrentState]:
+        """Go on from `state` over embedded words x [N, T, D]: the features h [N, T, D], no weights, the state after."""
+        hidden, cells = self.recurrence(x, state.cells)
+        return hidden, None, replace(state, cells=cells)

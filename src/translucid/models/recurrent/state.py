@@ -1,0 +1,37 @@
+"""What a recurrent decoder carries from step to step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from translucid.layers.recurrent import Cells
+
+
+@dataclass(frozen=True)
+class RecurrentState:
+    """Cells, and what stays the same for a sentence."""
+
+    cells: Cells
+    """Each [L, N, D]."""
+    memory: Tensor
+    """[N, S, D], the encoder's outputs: the values of the attention."""
+    keys: Tensor
+    """[N, S, D], what of them the alignment score compares with the decoder's state."""
+    mask: Tensor
+    """[N, 1, S], where the source may be looked at."""
+    feed: Tensor | None = None
+    """[N, D], with input feeding: the attentional state of the step before."""
+
+    def select(self, rows: Tensor) -> RecurrentState:
+        """Reorder, repeat or drop hypotheses."""
+        memory = self.memory.index_select(0, rows)
+        return replace(
+            self,
+            cells=tuple(part.index_select(1, rows) for part in self.cells),
+            memory=memory,
+            keys=memory if self.keys is self.memory else self.keys.index_select(0, rows),
+            mask=self.mask.index_select(0, rows),
+            feed=None if self.feed is None else self.feed.index_select(0, rows),
+        )

@@ -213,6 +213,11 @@ class Translator:
         # A line is a line, whatever a model makes of it.
         return self.tokenizer.decode(hypothesis.tokens).replace("\n", " ")
 
+    def can_look(self) -> bool:
+        """Whether the model has attention between source and target, without which there is no alignment."""
+        end = torch.tensor([[self.model.eos]], device=self.device)
+        return any(name.endswith(".cross") for name in attention_maps(self.model, end, end))
+
     def look(self, piece: Piece, hypothesis: Hypothesis) -> Maps:
         """Return where the model looked, [1, H, T, S] by name, when it wrote a hypothesis for a piece."""
         source = torch.tensor([piece.ids], device=self.device)

@@ -5,7 +5,9 @@ import torch
 
 from translucid.data.batching import Batch
 from translucid.decoding import DecodingOptions, decode_sentences
-from translucid.models.transformer import Transformer, TransformerOptions
+from translucid.models.build import build_model
+from translucid.models.recurrent import RecurrentOptions
+from translucid.models.transformer import TransformerOptions
 from translucid.training.objective import batch_loss
 
 
@@ -30,12 +32,22 @@ def batch_of(texts, turned):
     )
 
 
+MODELS = {
+    "transformer": TransformerOptions(
+        width=64, heads=4, feed_forward=128, encoder_layers=1, decoder_layers=1, dropout=0.0
+    ),
+    "bahdanau": RecurrentOptions(width=64, attention="bahdanau", cell="gru", dropout=0.0),
+    "luong": RecurrentOptions(width=64, attention="luong-general", dropout=0.0),
+    "luong feeding": RecurrentOptions(width=64, attention="luong-dot", input_feeding=True, dropout=0.0),
+}
+
+
 @pytest.mark.parametrize("turned", [False, True], ids=["copy", "reverse"])
-def test_it_learns(turned):
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+def test_it_learns(options, turned):
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(1)
-    options = TransformerOptions(width=64, heads=4, feed_forward=128, encoder_layers=1, decoder_layers=1, dropout=0.0)
-    model = Transformer(14, 14, options)
+    model = build_model(options, 14, 14)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
     for step in range(350):
         optimizer.param_groups[0]["lr"] = 4e-3 * min((step + 1) / 50, (350 - step) / 200, 1)

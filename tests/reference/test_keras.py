@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from translucid.attention import Dot, MultiHeadAttention, attend, causal_mask
+from translucid.models.attention_only import AttentionOnly, AttentionOnlyOptions
 
 QUERY, MEMORY = torch.randn(2, 4, 12), torch.randn(2, 5, 12)
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]).bool()
@@ -61,3 +62,28 @@ def test_multi_head_attention(kind):
     np.testing.assert_allclose(numpy(seen), numpy(scores), atol=1e-5)
     if kind == "causal":
         assert torch.equal(seen[0, 0] > 0, causal_mask(4))
+
+
+def test_attention_only_is_a_stack_of_keras_attention_layers():
+    model = AttentionOnly(11, 11, AttentionOnlyOptions(width=12, encoder_layers=2, decoder_layers=2)).eval()
+    scales = iter(np.linspace(0.1, 0.6, 6, dtype="float32"))
+    for look in (*model.encoder, *model.decoder_self, *model.decoder_cross):
+        look.score.scale.data.fill_(float(next(scales)))
+    source, targets = torch.tensor([[4, 5, 6, 7, 3], [8, 9, 3, 0, 0]]), torch.tensor([[2, 5, 6], [2, 8, 9]])
+    mask = numpy(source != 0)
+
+    def layer(look, inputs, mask=None, causal=False):
+        theirs = keras.layers.Attention(use_scale=True)
+        theirs.build([x.shape for x in inputs])
+        theirs.set_weights([numpy(look.score.scale)])
+        return numpy(theirs(inputs, mask=[None, mask], use_causal_mask=causal))
+
+    z = numpy(model.source_embedding(source))
+    for look in model.encoder:
+        z = layer(look, [z, z], mask)
+    x = numpy(model.target_embedding(targets))
+    for look_back, look_across in zip(model.decoder_self, model.decoder_cross, strict=True):
+        x = layer(look_back, [x, x], causal=True)
+        x = layer(look_across, [x, z], mask)
+    logits = x @ numpy(model.output.weight).T + numpy(model.output.bias)
+    np.testing.assert_allclose(numpy(model(source, targets)), logits, atol=1e-5)

@@ -28,8 +28,12 @@ def look(
     from translucid.translator import Translator
 
     console = Console(highlight=False)
-    found = Translator.load(run, device).translate(text)
+    translator = Translator.load(run, device)
+    found = translator.translate(text)
     console.print(Text(found.text, "bold"))
+    if not translator.can_look():
+        console.print("\nThe model has no attention: all that it knew of the source was one vector.")
+        return
     for words in found.words:
         console.print()
         console.print(heatmap(words, console.width))

@@ -75,6 +75,8 @@ def translate(
     if output and output.exists() and not overwrite:
         raise UserError("is there already", file=output, fix="Replace it with --overwrite.")
     translator = Translator.load(run, device)
+    if alignments and not translator.can_look():
+        raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     given = {
         "beam": beam,
         "nbest": nbest,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from translucid.errors import UserError
 from translucid.models.protocol import Maps, SequenceModel
 
 
@@ -31,7 +32,12 @@ def cross_attention_average(maps: Maps, layer: int | None = None) -> Tensor:
 
     Raises:
         KeyError: the model has no such layer.
+        UserError: the model has no attention at all.
     """
     cross = {name: weights for name, weights in maps.items() if name.endswith(".cross")}
+    if not cross:
+        raise UserError(
+            "this model has no attention to look at", fix="Train one that has, such as --model rnn-luong-general."
+        )
     layers = list(cross.values()) if layer is None else [cross[f"decoder.{layer}.cross"]]
     return torch.stack([weights[0].float().mean(0) for weights in layers]).mean(0)

@@ -21,7 +21,7 @@ def _recurrent(suits: str, **model: Any) -> Preset:
         {
             "model": {"kind": "recurrent", "width": 256, "dropout": 0.2, **model},
             "data": {"tokenizer": {"vocabulary": 8000}},
-            "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
+            "training": {"learning_rate": 0.003, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
         },
     )
 
@@ -111,7 +111,6 @@ PRESETS: dict[str, Preset] = {
     "rnn-luong-dot": _recurrent(
         "attention after each word, by the dot product (Luong et al. 2015)", attention="luong-dot"
     ),
-    "rnn-luong-scaled-dot": _recurrent("the same with a learned scale", attention="luong-scaled-dot"),
     "rnn-luong-general": _recurrent("Luong's score with a matrix between", attention="luong-general"),
     "rnn-luong-concat": _recurrent("Luong's additive score", attention="luong-concat"),
     "rnn-luong-local": _recurrent(

@@ -1,0 +1,91 @@
+"""What the claims share: runs trained once and kept, scores with intervals, tables, pictures."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sacrebleu.metrics import BLEU, CHRF
+from scipy.stats import t as student
+
+from translucid.atomic import write_atomically
+from translucid.data.corpus import Pair
+from translucid.data.filtering import Skipped, keep
+from translucid.decoding.options import DecodingOptions
+from translucid.training.configuration import Configuration
+from translucid.training.experiment import Corpora, run_experiment
+from translucid.training.run_folder import RunFolder
+from translucid.translator import Translator
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "claims"
+
+
+def train_once(folder: Path, configuration: Configuration, train: Sequence[Pair], valid: Sequence[Pair]) -> RunFolder:
+    """Train a run, go on with one that was interrupted, or take the one that is there already."""
+    run, done = RunFolder(folder), folder / "done.json"
+    if not done.exists():
+        skipped = Skipped()
+        kept = list(keep(train, configuration.data.filter, skipped))
+        place = run_experiment(configuration, folder, corpora=Corpora(kept, valid, skipped), resume=run.exists)
+        limits = configuration.training
+        if place.step < (limits.max_steps or 0) or place.seconds / 60 < (limits.max_minutes or 0):
+            raise SystemExit("interrupted; the same command goes on")
+        write_atomically(done, json.dumps({"steps": place.step, "minutes": place.seconds / 60}).encode())
+    return run
+
+
+def facts(run: RunFolder) -> dict[str, Any]:
+    """Return parameters, updates, minutes, the median of tokens a second, and the rows of the validations."""
+    rows = run.metrics()
+    configuration = run.configuration()
+    model = run.load_model(configuration, run.tokenizer())
+    return {
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "tokens_per_second": statistics.median(row["tokens_per_second"] for row in rows if row["kind"] == "training"),
+        "validations": [row for row in rows if row["kind"] == "validation"],
+        **json.loads((run.path / "done.json").read_text()),
+    }
+
+
+def translations(run: RunFolder, pairs: Sequence[Pair], beam: int) -> list[str]:
+    """Translate the sources of some pairs."""
+    options = DecodingOptions(beam=beam)
+    return [found.text for found in Translator.load(run.path).translate([pair.source for pair in pairs], options)]
+
+
+def scored(hypotheses: Sequence[str], pairs: Sequence[Pair]) -> tuple[float, float, float]:
+    """Return BLEU, half the width of its 95 % bootstrap interval (1,000 resamplings), and chrF."""
+    references = [[pair.target for pair in pairs]]
+    bleu = BLEU().corpus_score(list(hypotheses), references, n_bootstrap=1000)
+    return bleu.score, bleu._ci, CHRF().corpus_score(list(hypotheses), references).score
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean over seeds and half the width of its 95 % interval (Student's t); nan for one seed."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return mean, math.nan
+    quantile = float(student.ppf(0.975, len(values) - 1))
+    return mean, quantile * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def show(mean: float, half: float, digits: int = 1) -> str:
+    """Write a mean with its interval."""
+    return f"{mean:.{digits}f}" if math.isnan(half) else f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; all columns but the first are numbers."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def write(name: str, text: str, docs: Path) -> None:
+    """Write a page of the results."""
+    docs.mkdir(parents=True, exist_ok=True)
+    write_atomically(docs / name, text.encode())
+    print(f"written: {docs / name}")

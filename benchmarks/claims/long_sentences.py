@@ -1,0 +1,196 @@
+"""Learn from short sentences, translate long ones: claims 2, 3 and 5 on the phrasebook.
+
+    python benchmarks/claims/long_sentences.py [--seeds 3] [--quick]
+
+Every model learns from the same sentences of at most 15 words, by the same number of updates, and is tested on
+sentences of up to 60 words, in buckets of 200. Runs are kept in runs/claims/phrasebook; an interrupted command goes
+on where it was. The budget is in updates, so that a busy machine gives the same results.
+
+--quick trains each model with one seed for 60 updates, to see that everything runs; its figures mean nothing and are
+written beside the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from common import DOCS, facts, mean_interval, scored, show, table, train_once, translations, write
+from rich.console import Console
+
+from translucid.data.corpus import Pair
+from translucid.data.phrasebook import generate
+from translucid.training.configuration import resolve
+
+LONGEST = 15
+"""Words of the longest sentence to learn from."""
+BUCKETS = [(2, 5), (6, 10), (11, 15), (16, 20), (21, 25), (26, 30), (31, 40), (41, 50), (51, 60)]
+COMMAND = "python benchmarks/claims/long_sentences.py"
+
+RECURRENT = {"kind": "recurrent", "width": 256, "dropout": 0.1}
+TRANSFORMER = {"kind": "transformer", "width": 128, "heads": 4, "feed_forward": 512, "encoder_layers": 2}
+TRANSFORMER |= {"decoder_layers": 2, "dropout": 0.1}
+MODELS: dict[str, dict[str, Any]] = {
+    "none": {**RECURRENT, "attention": "none"},
+    "bahdanau": {**RECURRENT, "attention": "bahdanau", "cell": "gru"},
+    "luong-dot": {**RECURRENT, "attention": "luong-dot"},
+    "luong-scaled-dot": {**RECURRENT, "attention": "luong-scaled-dot"},
+    "luong-general": {**RECURRENT, "attention": "luong-general"},
+    "luong-concat": {**RECURRENT, "attention": "luong-concat"},
+    "luong-local": {**RECURRENT, "attention": "luong-general", "window": 5},
+    "transformer, sinusoidal": {**TRANSFORMER, "positions": "sinusoidal"},
+    "transformer, learned": {**TRANSFORMER, "positions": "learned"},
+    "transformer, none": {**TRANSFORMER, "positions": "none"},
+}
+"""About a million parameters each."""
+LENGTHS = ["none", "bahdanau", "luong-dot", *(name for name in MODELS if name.startswith("transformer"))]
+SCORES = [name for name in MODELS if name.startswith(("bahdanau", "luong"))]
+POSITIONS = [name for name in MODELS if name.startswith("transformer")]
+
+Results = dict[str, list[dict[str, Any]]]
+"""By model: for each seed the facts of the run, and `bleu`, one for each bucket."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--updates", type=int, default=1200)
+    parser.add_argument("--runs", type=Path, default=Path("runs/claims/phrasebook"))
+    parser.add_argument("--quick", action="store_true", help="60 updates with one seed, figures thrown away")
+    arguments = parser.parse_args()
+    seeds, updates, runs, docs = arguments.seeds, arguments.updates, arguments.runs, DOCS
+    if arguments.quick:
+        seeds, updates, runs, docs = 1, 60, arguments.runs / "quick", arguments.runs / "quick"
+    train = sentences("train", 40_000, 2, LONGEST)
+    valid = sentences("valid", 300, 2, LONGEST)
+    tests = [sentences("test", 200, *bucket) for bucket in BUCKETS]
+
+    results: Results = {name: [] for name in MODELS}
+    for seed in range(1, seeds + 1):
+        for name, model in MODELS.items():
+            Console(stderr=True).rule(f"{name}, seed {seed}")
+            run = train_once(runs / f"{name.replace(', ', '-')}-{seed}", configured(model, updates, seed), train, valid)
+            found = translations(run, [pair for test in tests for pair in test], beam=5)
+            bleu = [scored(found[i * 200 : i * 200 + 200], test)[0] for i, test in enumerate(tests)]
+            results[name].append({**facts(run), "bleu": bleu})
+    write("2-long-sentences.md", length_page(results, seeds, updates), docs)
+    write("3-scores-phrasebook.md", score_page(results, seeds), docs)
+    write("5-positions.md", position_page(results, seeds), docs)
+    draw(results, LENGTHS, "Trained on sentences of up to 15 words", docs / "2-long-sentences.png")
+    draw(results, POSITIONS, "The Transformer with each kind of position", docs / "5-positions.png")
+
+
+def sentences(split: str, count: int, shortest: int, longest: int) -> list[Pair]:
+    """Return phrasebook pairs of a split, of these lengths in words."""
+    found = generate(count, split=split, min_words=shortest, max_words=longest)  # type: ignore[arg-type]
+    return [Pair(phrase.source, phrase.target) for phrase in found]
+
+
+def configured(model: dict[str, Any], updates: int, seed: int) -> Any:
+    """Return the configuration of one run."""
+    return resolve(
+        overrides={
+            "model": model,
+            "data.tokenizer.vocabulary": 1500,
+            "training.seed": seed,
+            "training.batch_tokens": 2048,
+            "training.learning_rate": 0.004,
+            "training.warmup": 200,
+            "training.cooldown": 0.4,
+            "training.averaging": 0.99,
+            "training.validate_every": 400,
+            "training.patience": None,
+            "training.max_steps": updates,
+        }
+    )
+
+
+def by_bucket(results: Results, names: Sequence[str]) -> str:
+    """A table of BLEU by length."""
+    head = ["words of the source", *names]
+    rows = []
+    for i, (shortest, longest) in enumerate(BUCKETS):
+        cells = [show(*mean_interval([run["bleu"][i] for run in results[name]])) for name in names]
+        mark = "" if longest <= LONGEST else " *"
+        rows.append([f"{shortest}–{longest}{mark}", *cells])
+    return table(head, rows)
+
+
+def note(seeds: int) -> str:
+    """What the intervals mean, and how to get it all again."""
+    return f"""\\* longer than anything in training. {seeds} seeds; ± is the 95 % interval of the mean over seeds.
+
+Again: `{COMMAND}`
+"""
+
+
+def length_page(results: Results, seeds: int, updates: int) -> str:
+    """Claim 2."""
+    return f"""# Claim 2: attention saves long sentences
+
+Every model learns from the same 40,000 phrasebook sentences of 2 to {LONGEST} words, by {updates:,} updates of at most
+2,048 tokens, and translates sentences of up to 60 words, 200 of each length. BLEU, beam 5:
+
+{by_bucket(results, LENGTHS)}
+![BLEU by length](2-long-sentences.png)
+
+{note(seeds)}"""
+
+
+def score_page(results: Results, seeds: int) -> str:
+    """Claim 3."""
+    rows = []
+    for name in SCORES:
+        short, long = (
+            [sum(run["bleu"][part]) / len(run["bleu"][part]) for run in results[name]]
+            for part in (slice(0, 3), slice(3, None))
+        )
+        loss = mean_interval([run["validations"][-1]["loss"] for run in results[name]])
+        speed = mean_interval([run["tokens_per_second"] for run in results[name]])[0]
+        rows.append(
+            [name, show(*mean_interval(short)), show(*mean_interval(long)), show(*loss, digits=3), f"{speed:,.0f}"]
+        )
+    head = ["attention", "BLEU, up to 15 words", "BLEU, 16 to 60 words", "validation loss", "tokens/s"]
+    return f"""# Claim 3, on the phrasebook: Luong's dot variants against concat
+
+The same updates for each; BLEU is the mean over the buckets of [claim 2](2-long-sentences.md).
+
+{table(head, rows)}
+{note(seeds)}"""
+
+
+def position_page(results: Results, seeds: int) -> str:
+    """Claim 5."""
+    return f"""# Claim 5: sinusoidal, learned and no positions
+
+The setting is that of [claim 2](2-long-sentences.md). BLEU, beam 5:
+
+{by_bucket(results, POSITIONS)}
+![BLEU by length](5-positions.png)
+
+{note(seeds)}"""
+
+
+def draw(results: Results, names: Sequence[str], title: str, file: Path) -> None:
+    """BLEU by length, a line for each model, the range over seeds shaded."""
+    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+    middle = [(shortest + longest) / 2 for shortest, longest in BUCKETS]
+    for name in names:
+        runs = [run["bleu"] for run in results[name]]
+        means = [mean_interval(values)[0] for values in zip(*runs, strict=True)]
+        (line,) = axes.plot(middle, means, marker="o", label=name)
+        lows, highs = zip(*((min(values), max(values)) for values in zip(*runs, strict=True)), strict=True)
+        axes.fill_between(middle, lows, highs, alpha=0.15, color=line.get_color())
+    axes.axvline(LONGEST + 0.5, color="grey", linestyle="--")
+    axes.text(LONGEST + 1, 3, "longer than in training →", color="grey")
+    axes.set(xlabel="words of the source", ylabel="BLEU", ylim=(0, 100), title=title)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(file, dpi=120)
+
+
+if __name__ == "__main__":
+    main()

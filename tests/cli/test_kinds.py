@@ -1,0 +1,52 @@
+"""Every preset of every kind goes through the same commands."""
+
+import pytest
+
+from translucid.inspection.alignment import to_pharaoh
+from translucid.training.presets import PRESETS
+from translucid.translator import Translator
+
+SMALL = [
+    "model.width=16",
+    "data.tokenizer.vocabulary=200",
+    "training.batch_tokens=512",
+    "training.validate_sentences=5",
+    "training.validate_every=5",
+]
+
+
+@pytest.mark.parametrize("preset", [name for name, preset in PRESETS.items() if "kind" in preset.settings["model"]])
+def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, preset):
+    run = tmp_path / "run"
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    done = call("train", "--model", preset, *files, "--out", run, "--set", *SMALL, "training.max_steps=6")
+    assert done.code == 0, done.err
+    done = call("train", "--resume", "--out", run, "--set", "training.max_steps=8")
+    assert done.code == 0, done.err
+    assert "resumed at step 6" in done.err
+    texts = ["I like soccer", "", "She likes the beach and the sea"]
+    done = call("translate", run, "--beam", 3, "--nbest", 2, stdin="\n".join(texts).encode() + b"\n")
+    assert done.code == 0, done.err
+    assert len(done.out.split("\n")) == 4
+    assert call("evaluate", run, "--test", corpus / "test.tsv", "--beam", 2, "--json").code == 0
+    shown = call("look", run, "I like soccer")
+    assert shown.code == 0, shown.err
+    aligned = call("translate", run, "--alignments", "I like soccer")
+    if preset == "rnn-none":
+        assert "no attention" in shown.out
+        assert aligned.code == 2
+        assert "no attention" in aligned.err
+    else:
+        found = Translator.load(run).translate("I like soccer")
+        assert aligned.out == f"{found.text}\t{to_pharaoh(found.alignment)}\n"
+
+
+def test_a_search_does_not_depend_on_the_batch(corpus, tmp_path, call):
+    run = tmp_path / "run"
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    limits = [*SMALL, "training.max_steps=20"]
+    assert call("train", "--model", "rnn-luong-feeding", *files, "--out", run, "--set", *limits).code == 0
+    translator = Translator.load(run)
+    texts = [line.split("\t")[0] for line in (corpus / "test.tsv").read_text().splitlines()]
+    together = [found.text for found in translator.translate(texts)]
+    assert together == [translator.translate(text).text for text in texts]

@@ -10,6 +10,7 @@ D     width of the model
 H     attention heads; D = H * d
 d     width of one head (`d_k` for queries and keys, `d_v` for values)
 F     width of the feed-forward layer
+L     layers of a stack
 V     size of the vocabulary
 ===== =======================================================================
 

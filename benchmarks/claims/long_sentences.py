@@ -3,7 +3,7 @@
     python benchmarks/claims/long_sentences.py [--seeds 2] [--quick]
 
 Every model learns from the same sentences of at most 15 words, by the same number of updates, and is tested on
-sentences of up to 60 words, in buckets of 200. Runs are kept in runs/claims/phrasebook; an interrupted command goes
+sentences of up to 60 words, in buckets of 100. Runs are kept in runs/claims/phrasebook; an interrupted command goes
 on where it was. The budget is in updates, so that a busy machine gives the same results.
 
 --quick trains each model with one seed for 60 updates, to see that everything runs; its figures mean nothing and are
@@ -28,6 +28,8 @@ from translucid.training.configuration import resolve
 LONGEST = 15
 """Words of the longest sentence to learn from."""
 BUCKETS = [(2, 5), (6, 10), (11, 15), (16, 20), (21, 25), (26, 30), (31, 40), (41, 50), (51, 60)]
+EACH = 100
+"""Sentences in each bucket."""
 COMMAND = "python benchmarks/claims/long_sentences.py"
 
 RECURRENT = {"kind": "recurrent", "width": 128, "dropout": 0.1}
@@ -66,7 +68,7 @@ def main() -> None:
         seeds, updates, runs, docs = 1, 60, arguments.runs / "quick", arguments.runs / "quick"
     train = sentences("train", 40_000, 2, LONGEST)
     valid = sentences("valid", 300, 2, LONGEST)
-    tests = [sentences("test", 200, *bucket) for bucket in BUCKETS]
+    tests = [sentences("test", EACH, *bucket) for bucket in BUCKETS]
 
     results: Results = {name: [] for name in MODELS}
     for seed in range(1, seeds + 1):
@@ -74,7 +76,7 @@ def main() -> None:
             Console(stderr=True).rule(f"{name}, seed {seed}")
             run = train_once(runs / f"{name.replace(', ', '-')}-{seed}", configured(model, updates, seed), train, valid)
             found = translations(run, [pair for test in tests for pair in test], beam=5)
-            bleu = [scored(found[i * 200 : i * 200 + 200], test)[0] for i, test in enumerate(tests)]
+            bleu = [scored(found[i * EACH : (i + 1) * EACH], test)[0] for i, test in enumerate(tests)]
             results[name].append({**facts(run), "bleu": bleu})
     write("2-long-sentences.md", length_page(results, seeds, updates), docs)
     write("3-scores-phrasebook.md", score_page(results, seeds), docs)
@@ -132,7 +134,7 @@ def length_page(results: Results, seeds: int, updates: int) -> str:
     return f"""# Claim 2: attention saves long sentences
 
 Every model learns from the same 40,000 phrasebook sentences of 2 to {LONGEST} words, by {updates:,} updates of at most
-2,048 tokens, and translates sentences of up to 60 words, 200 of each length. BLEU, beam 5:
+2,048 tokens, and translates sentences of up to 60 words, {EACH} of each length. BLEU, beam 5:
 
 {by_bucket(results, LENGTHS)}
 ![BLEU by length](2-long-sentences.png)

@@ -99,7 +99,7 @@ def learned(name: str, width: int, seed: int, updates: int) -> tuple[float, floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--updates", type=int, default=1000)
+    parser.add_argument("--updates", type=int, default=500)
     parser.add_argument("--quick", action="store_true", help="one seed, 20 updates, figures thrown away")
     arguments = parser.parse_args()
     seeds, updates, docs = arguments.seeds, arguments.updates, DOCS

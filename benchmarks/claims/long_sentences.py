@@ -15,10 +15,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import matplotlib.pyplot as plt
-from common import DOCS, facts, mean_interval, scored, show, table, train_once, translations, write
+from common import DOCS, facts, scored, show, table, train_once, translations, write
 from rich.console import Console
 
 from translucid.data.corpus import Pair
@@ -53,7 +54,7 @@ SCORES = [name for name in MODELS if name.startswith(("bahdanau", "luong"))]
 POSITIONS = [name for name in MODELS if name.startswith("transformer")]
 
 Results = dict[str, list[dict[str, Any]]]
-"""By model: for each seed the facts of the run, and `bleu`, one for each bucket."""
+"""By model: for each seed the facts of the run, and for each bucket `bleu` and `half` the width of its interval."""
 
 
 def main() -> None:
@@ -76,8 +77,9 @@ def main() -> None:
             Console(stderr=True).rule(f"{name}, seed {seed}")
             run = train_once(runs / f"{name.replace(', ', '-')}-{seed}", configured(model, updates, seed), train, valid)
             found = translations(run, [pair for test in tests for pair in test], beam=5)
-            bleu = [scored(found[i * EACH : (i + 1) * EACH], test)[0] for i, test in enumerate(tests)]
-            results[name].append({**facts(run), "bleu": bleu})
+            scores = [scored(found[i * EACH : (i + 1) * EACH], test) for i, test in enumerate(tests)]
+            halves = {"bleu": [bleu for bleu, _, _ in scores], "half": [half for _, half, _ in scores]}
+            results[name].append({**facts(run), **halves})
     write("2-long-sentences.md", length_page(results, seeds, updates), docs)
     write("3-scores-phrasebook.md", score_page(results, seeds), docs)
     write("5-positions.md", position_page(results, seeds), docs)
@@ -115,15 +117,22 @@ def by_bucket(results: Results, names: Sequence[str]) -> str:
     head = ["words of the source", *names]
     rows = []
     for i, (shortest, longest) in enumerate(BUCKETS):
-        cells = [show(*mean_interval([run["bleu"][i] for run in results[name]])) for name in names]
+        cells = [show(mean(run["bleu"][i] for run in results[name]), half_of(results[name], i)) for name in names]
         mark = "" if longest <= LONGEST else " *"
         rows.append([f"{shortest}–{longest}{mark}", *cells])
     return table(head, rows)
 
 
+def half_of(runs: Sequence[dict[str, Any]], bucket: int) -> float:
+    """Half the width of the interval of a bucket: that over sentences, or over seeds where that is wider."""
+    over_seeds = [run["bleu"][bucket] for run in runs]
+    return max(mean(run["half"][bucket] for run in runs), (max(over_seeds) - min(over_seeds)) / 2)
+
+
 def note(seeds: int) -> str:
     """What the intervals mean, and how to get it all again."""
-    return f"""\\* longer than anything in training. {seeds} seeds; ± is the 95 % interval of the mean over seeds.
+    return f"""\\* longer than anything in training. Mean over {seeds} seeds; ± is the 95 % bootstrap interval
+over sentences, or the range over seeds where that is wider.
 
 Again: `{COMMAND}`
 """
@@ -146,19 +155,16 @@ def score_page(results: Results, seeds: int) -> str:
     """Claim 3."""
     rows = []
     for name in SCORES:
+        runs = results[name]
         short, long = (
-            [sum(run["bleu"][part]) / len(run["bleu"][part]) for run in results[name]]
-            for part in (slice(0, 3), slice(3, None))
+            " / ".join(f"{mean(run['bleu'][part]):.1f}" for run in runs) for part in (slice(0, 3), slice(3, None))
         )
-        loss = mean_interval([run["validations"][-1]["loss"] for run in results[name]])
-        speed = mean_interval([run["tokens_per_second"] for run in results[name]])[0]
-        rows.append(
-            [name, show(*mean_interval(short)), show(*mean_interval(long)), show(*loss, digits=3), f"{speed:,.0f}"]
-        )
+        loss = " / ".join(f"{run['validations'][-1]['loss']:.3f}" for run in runs)
+        rows.append([name, short, long, loss, f"{mean(run['tokens_per_second'] for run in runs):,.0f}"])
     head = ["attention", "BLEU, up to 15 words", "BLEU, 16 to 60 words", "validation loss", "tokens/s"]
     return f"""# Claim 3, on the phrasebook: Luong's dot variants against concat
 
-The same updates for each; BLEU is the mean over the buckets of [claim 2](2-long-sentences.md).
+The same updates for each; BLEU is the mean over the buckets of [claim 2](2-long-sentences.md), seed by seed.
 
 {table(head, rows)}
 {note(seeds)}"""
@@ -182,7 +188,7 @@ def draw(results: Results, names: Sequence[str], title: str, file: Path) -> None
     middle = [(shortest + longest) / 2 for shortest, longest in BUCKETS]
     for name in names:
         runs = [run["bleu"] for run in results[name]]
-        means = [mean_interval(values)[0] for values in zip(*runs, strict=True)]
+        means = [mean(values) for values in zip(*runs, strict=True)]
         (line,) = axes.plot(middle, means, marker="o", label=name)
         lows, highs = zip(*((min(values), max(values)) for values in zip(*runs, strict=True)), strict=True)
         axes.fill_between(middle, lows, highs, alpha=0.15, color=line.get_color())

@@ -57,6 +57,8 @@ class SequenceModel(nn.Module, ABC):
     """Id of the token that ends every source and every target."""
     max_length: int | None
     """The longest sequence of tokens, end token included, that the model can take; None if there is no limit."""
+    source_embedding: nn.Module
+    """From source ids [B, S] to what the encoder reads [B, S, D]."""
     output: nn.Linear
     """From decoder features [.., D] to logits [.., V]."""
 

@@ -138,6 +138,8 @@ class TransformerState:
     """Of each layer's cross-attention, [N, H, S, d]."""
     mask: Tensor
     """[N, 1, 1, S], where the source may be looked at."""
+    sentence: Tensor
+    """[N], the sentence that a row belongs to."""
 
     def select(self, rows: Tensor) -> TransformerState:
         """Reorder, repeat or drop hypotheses."""
@@ -145,7 +147,11 @@ class TransformerState:
         def pick(pairs: list[KeyValue]) -> list[KeyValue]:
             return [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in pairs]
 
-        return replace(self, past=pick(self.past), memory=pick(self.memory), mask=self.mask.index_select(0, rows))
+        past, sentence = pick(self.past), self.sentence.index_select(0, rows)
+        if torch.equal(sentence, self.sentence):  # a beam was reordered: each row's memory stays where it is
+            return replace(self, past=past)
+        mask = self.mask.index_select(0, rows)
+        return replace(self, past=past, memory=pick(self.memory), mask=mask, sentence=sentence)
 
 
 class Transformer(SequenceModel):
@@ -204,7 +210,8 @@ class Transformer(SequenceModel):
         blocks = [block for block in self.decoder if isinstance(block, DecoderBlock)]
         projected = [block.cross_attention.project_memory(memory.states) for block in blocks]
         past = [(key[:, :, :0], value[:, :, :0]) for key, value in projected]
-        return TransformerState(0, past, projected, memory.mask[:, None, None])
+        mask = memory.mask[:, None, None]
+        return TransformerState(0, past, projected, mask, torch.arange(len(mask), device=mask.device))
 
     def step(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:  # type: ignore[override]
         """Feed one token a row [N]: logits [N, V] and the state after it."""

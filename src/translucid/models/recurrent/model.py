@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from translucid.attention.masks import padding_mask
@@ -69,7 +70,8 @@ class RecurrentModel(SequenceModel):
         assert isinstance(memory, RecurrentMemory)
         states = memory.states
         keys = states if isinstance(self.decoder, PlainDecoder) else self.decoder.score.keys(states)
-        return RecurrentState(memory.first, states, keys, memory.mask[:, None])
+        sentence = torch.arange(len(states), device=states.device)
+        return RecurrentState(memory.first, states, keys, memory.mask[:, None], sentence)
 
     def step(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:  # type: ignore[override]
         """Feed one token a row [N]: logits [N, V] and the state after it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from translucid.layers.recurrent import Cells
@@ -21,17 +22,21 @@ class RecurrentState:
     """[N, S, D], what of them the alignment score compares with the decoder's state."""
     mask: Tensor
     """[N, 1, S], where the source may be looked at."""
+    sentence: Tensor
+    """[N], the sentence that a row belongs to."""
     feed: Tensor | None = None
     """[N, D], with input feeding: the attentional state of the step before."""
 
     def select(self, rows: Tensor) -> RecurrentState:
         """Reorder, repeat or drop hypotheses."""
-        memory = self.memory.index_select(0, rows)
-        return replace(
+        moved = replace(
             self,
             cells=tuple(part.index_select(1, rows) for part in self.cells),
-            memory=memory,
-            keys=memory if self.keys is self.memory else self.keys.index_select(0, rows),
-            mask=self.mask.index_select(0, rows),
             feed=None if self.feed is None else self.feed.index_select(0, rows),
         )
+        sentence = self.sentence.index_select(0, rows)
+        if torch.equal(sentence, self.sentence):  # a beam was reordered: each row's memory stays where it is
+            return moved
+        memory = self.memory.index_select(0, rows)
+        keys = memory if self.keys is self.memory else self.keys.index_select(0, rows)
+        return replace(moved, memory=memory, keys=keys, mask=self.mask.index_select(0, rows), sentence=sentence)

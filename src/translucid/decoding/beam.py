@@ -12,13 +12,14 @@ from torch import Tensor
 
 from translucid.decoding.finished import Finished
 from translucid.decoding.problem import Problem
+from translucid.decoding.trace import BeamTrace
 
 
-def beam_search(problem: Problem, beam: int, nbest: int) -> Finished:
+def beam_search(problem: Problem, beam: int, nbest: int, trace: BeamTrace | None = None) -> Finished:
     """Search with `beam` K hypotheses a sentence for the `nbest` of highest score.
 
     The N rows are the live hypotheses of all sentences, sentence by sentence and the likeliest first; each has a slot
-    of its own among the K of its sentence.
+    of its own among the K of its sentence. A `trace` is for one sentence.
     """
     model, limits = problem.model, problem.limits
     sentences = len(limits)
@@ -32,6 +33,8 @@ def beam_search(problem: Problem, beam: int, nbest: int) -> Finished:
     token_log_probs = log_prob.new_empty(sentences, 0)  # [N, t]
     width = torch.full_like(sentence, beam)  # [B] slots not taken by finished hypotheses
     scores = log_prob.new_full((sentences, nbest), -torch.inf)  # [B, n] of the best finished hypotheses, sorted
+    if trace is not None:
+        trace.begin(model.bos)
     rank = torch.arange(beam, device=limits.device)  # [K]
     longest_penalty = problem.penalties[limits + 1][:, None]  # [B, 1]
 
@@ -53,6 +56,8 @@ def beam_search(problem: Problem, beam: int, nbest: int) -> Finished:
             width = width - ends.sum(1)
             scores = torch.cat([scores, score.masked_fill(~ends, -torch.inf)], 1).topk(nbest).values
             live &= total / longest_penalty >= scores[:, -1:]
+        if trace is not None:
+            trace.step(total, parent, token, ends, live)
         rows = parent[live]  # [N] anew
         if not torch.equal(rows, torch.arange(len(sentence), device=rows.device)):
             state = state.select(rows)

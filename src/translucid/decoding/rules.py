@@ -85,8 +85,28 @@ class NoLoops:
             log_probs[row, last[row, 0]] = -torch.inf
 
 
+@dataclass(frozen=True)
+class Prefix:
+    """Every output begins with these tokens."""
+
+    tokens: Sequence[int]
+
+    def __call__(self, history: Tensor, log_probs: Tensor) -> None:
+        """Forbid everything but the next token of the prefix, as long as there is one."""
+        if history.size(1) < len(self.tokens):
+            token = self.tokens[history.size(1)]
+            kept = log_probs[:, token].clone()
+            log_probs.fill_(-torch.inf)
+            log_probs[:, token] = kept
+
+
 def rules_for(
-    options: DecodingOptions, never: Sequence[int], eos: int, word_starts: Tensor | None, device: torch.device
+    options: DecodingOptions,
+    never: Sequence[int],
+    eos: int,
+    word_starts: Tensor | None,
+    device: torch.device,
+    prefix: Sequence[int] = (),
 ) -> list[Rule]:
     """Return the rules that `options` ask for.
 
@@ -96,7 +116,10 @@ def rules_for(
         eos: id of the end token.
         word_starts: [V] boolean, True where a piece begins a word; without it, loops are not looked for.
         device: where the search runs.
+        prefix: what every output begins with, whatever the other rules say.
     """
+    if prefix:
+        return [Prefix(prefix), *_after(len(prefix), rules_for(options, never, eos, word_starts, device))]
     rules: list[Rule] = [Never(torch.tensor(sorted(set(never)), device=device))]
     if options.min_length:
         rules.append(MinLength(options.min_length, eos))
@@ -105,3 +128,16 @@ def rules_for(
     if options.max_loops and word_starts is not None:
         rules.append(NoLoops(options.max_loops, word_starts.to(device)))
     return rules
+
+
+def _after(length: int, rules: Sequence[Rule]) -> list[Rule]:
+    """Let rules hold only from a length on, so that a given beginning may break them."""
+
+    def late(rule: Rule) -> Rule:
+        def check(history: Tensor, log_probs: Tensor) -> None:
+            if history.size(1) >= length:
+                rule(history, log_probs)
+
+        return check
+
+    return [late(rule) for rule in rules]

@@ -14,6 +14,7 @@ from translucid.decoding.options import DecodingOptions
 from translucid.decoding.problem import Problem, length_limits, length_penalties
 from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import sample
+from translucid.decoding.trace import BeamTrace
 from translucid.models.protocol import SequenceModel
 
 UNKNOWN = 1
@@ -29,6 +30,8 @@ def search(
     indices: Sequence[int] | None = None,
     *,
     never: Sequence[int] = (UNKNOWN,),
+    prefix: Sequence[int] = (),
+    trace: BeamTrace | None = None,
 ) -> list[list[Hypothesis]]:
     """Find outputs for a batch of sources. What a source gives does not depend on the others in the batch.
 
@@ -39,22 +42,27 @@ def search(
         word_starts: [V] boolean, True where a piece begins a word; `options.max_loops` needs it and is off without.
         indices: a number for each source; sampling draws the same for the same number and seed. 0, 1, .. if not given.
         never: ids that are never produced, besides padding and start.
+        prefix: ids that every output begins with, end token not among them; the search begins after them.
+        trace: notes what a beam search of one source, with a beam of 2 or more, considered on its way.
 
     Returns:
         For each source up to `options.nbest` different hypotheses, best first, at least one.
 
     Raises:
         UserError: the model's output is not a number.
+        ValueError: a trace of several sources, or of another search.
     """
+    if trace is not None and (len(source) != 1 or options.sample or options.beam == 1):
+        raise ValueError("a trace is of one source and a beam search")
     if not len(source):
         return []
-    problem = prepare(model, source, options, word_starts, never)
+    problem = prepare(model, source, options, word_starts, never, prefix)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
     elif options.beam == 1:
         finished = greedy_search(problem)
     else:
-        finished = beam_search(problem, options.beam, options.nbest)
+        finished = beam_search(problem, options.beam, options.nbest, trace)
     return finished.best(options.nbest)
 
 
@@ -64,15 +72,16 @@ def prepare(
     options: DecodingOptions,
     word_starts: Tensor | None = None,
     never: Sequence[int] = (UNKNOWN,),
+    prefix: Sequence[int] = (),
 ) -> Problem:
     """Let the model read the sources, and lay down limits, penalties and rules; arguments as for `search`."""
     memory = model.encode(source)
     device = memory.mask.device
-    limits = length_limits(memory, options, model.max_length)
+    limits = length_limits(memory, options, model.max_length).clamp(min=len(prefix) + 1)
     return Problem(
         model=model,
         memory=memory,
         limits=limits,
         penalties=length_penalties(int(limits.max()) + 1, options.length_penalty, device),
-        rules=rules_for(options, [model.pad, model.bos, *never], model.eos, word_starts, device),
+        rules=rules_for(options, [model.pad, model.bos, *never], model.eos, word_starts, device, prefix),
     )

@@ -1,0 +1,51 @@
+"""What else could come next: the likeliest tokens after a given beginning, each followed to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.search import UNKNOWN, search
+from translucid.models.protocol import SequenceModel
+
+
+@torch.inference_mode()
+def continuations(
+    model: SequenceModel,
+    source: Tensor,
+    prefix: Sequence[int],
+    count: int,
+    options: DecodingOptions,
+    word_starts: Tensor | None = None,
+) -> list[Hypothesis]:
+    """Return the outputs of one source [1, S] that begin with a prefix and go on with each of the likeliest tokens.
+
+    The likeliest comes first. Of each the rest is searched as the options say; an end token, if it is among the
+    likeliest, ends the output there. `log_probability` and `token_log_probabilities` are of the whole output.
+    """
+    state = model.start(model.encode(source))
+    tokens = torch.tensor([[model.bos, *prefix]], device=source.device)
+    for token in tokens.unbind(1):
+        logits, state = model.step(token, state)
+    log_probs = logits.float().log_softmax(-1)[0]
+    log_probs[[model.pad, model.bos, UNKNOWN]] = -torch.inf
+    found = []
+    for token in log_probs.topk(count).indices.tolist():
+        if token == model.eos:
+            found.append(_ended(model, source, prefix))
+            continue
+        one = options.model_copy(update={"nbest": 1, "sample": False})
+        found.append(search(model, source, one, word_starts, prefix=[*prefix, token])[0][0])
+    return found
+
+
+def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int]) -> Hypothesis:
+    """The prefix itself, with its probabilities."""
+    targets_in = torch.tensor([[model.bos, *prefix]], device=source.device)
+    log_probs = model(source, targets_in).float().log_softmax(-1)[0]
+    steps = [log_probs[t, token].item() for t, token in enumerate([*prefix, model.eos])]
+    return Hypothesis(list(prefix), sum(steps), sum(steps), steps)

@@ -65,9 +65,9 @@ def test_long_texts_are_translated_in_pieces_that_cover_them(translator):
     text = "She likes soccer. " * 9 + "Werewolves" * 30
     found = translator.translate(text)
     assert "in pieces" in found.warnings[0]
-    ids = [token for piece, _ in found._parts for token in piece.ids if token != 3]
+    ids = [token for piece, _ in found.parts for token in piece.ids if token != 3]
     assert translator.tokenizer.decode(ids).split() == text.split()
-    assert all(len(piece.ids) <= 20 for piece, _ in found._parts)
+    assert all(len(piece.ids) <= 20 for piece, _ in found.parts)
 
 
 def test_sentences_are_translated_one_by_one_when_asked(translator):

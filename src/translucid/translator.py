@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import overload
@@ -16,10 +17,16 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
+from translucid.decoding.search import search
+from translucid.decoding.trace import BeamTrace
 from translucid.devices import choose_device, tune_cpu
-from translucid.inspection.alignment import align
-from translucid.inspection.maps import attention_maps, cross_attention_average
-from translucid.inspection.words import WordMap, word_map
+from translucid.errors import UserError
+from translucid.inspection.alignment import read_alignment
+from translucid.inspection.html import notebook_table
+from translucid.inspection.inspected import Inspected
+from translucid.inspection.maps import forced_pass
+from translucid.inspection.watching import watch
+from translucid.inspection.words import WordMap, word_spans
 from translucid.models.protocol import Maps, SequenceModel
 from translucid.training.configuration import Configuration
 from translucid.training.run_folder import RunFolder
@@ -51,7 +58,8 @@ class Translation:
     """The n-best list, best first, when more than one was asked for; only for texts translated in one piece."""
     warnings: list[str] = field(default_factory=list)
     """What the reader should know, such as that the text was too long for one piece."""
-    _parts: list[tuple[Piece, Hypothesis]] = field(default_factory=list, repr=False, compare=False)
+    parts: list[tuple[Piece, Hypothesis]] = field(default_factory=list, repr=False, compare=False)
+    """The pieces that the text was translated in, and what was found for each."""
     _translator: Translator | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -62,32 +70,46 @@ class Translation:
             ValueError: the text was translated in several pieces; see `attention_by_piece`.
         """
         if len(self.attention_by_piece) > 1:
-            raise ValueError(f"translated in {len(self._parts)} pieces: see attention_by_piece")
-        return self.attention_by_piece[0] if self._parts else {}
+            raise ValueError(f"translated in {len(self.parts)} pieces: see attention_by_piece")
+        return self.attention_by_piece[0] if self.parts else {}
 
     @cached_property
     def attention_by_piece(self) -> list[Maps]:
-        """Attention weights of each piece, made on demand by one forced pass."""
+        """Attention weights of each piece of the text, [1, H, T, S] each."""
+        return [{name: weights[None] for name, weights in one.maps.items()} for one in self.inspected]
+
+    @cached_property
+    def inspected(self) -> list[Inspected]:
+        """All that is to be seen of each piece of the text, made on demand by one forced pass."""
+        if not self.parts:
+            return []
         assert self._translator is not None
-        return [self._translator.look(*part) for part in self._parts]
+        t = self._translator
+        pairs = [(piece.ids, [*found.tokens, t.model.eos]) for piece, found in self.parts]
+        return watch(t.model, t.tokenizer, pairs, t.device)
 
     @cached_property
     def words(self) -> list[WordMap]:
         """Cross-attention averaged over heads and layers and merged from pieces of words to words, for each piece."""
-        assert self._translator is not None
-        maps = self.attention_by_piece
-        return [self._translator.words(*part, looked) for part, looked in zip(self._parts, maps, strict=True)]
+        return [one.words() for one in self.inspected]
 
     @cached_property
     def alignment(self) -> list[tuple[int, int]]:
         """Word alignment from the attention: pairs (source word, target word), counted from 0."""
         links: list[tuple[int, int]] = []
         source_words = target_words = 0
-        for words in self.words:
-            links += [(source_words + s, target_words + t) for s, t in align(words)]
-            source_words += len(words.source) - 1  # the end token is the last
-            target_words += len(words.target) - 1
+        for one in self.inspected:
+            assert self._translator is not None
+            found = read_alignment(one, self._translator.configuration.alignment)
+            links += [(source_words + s, target_words + t) for s, t in found]
+            source_words += len(word_spans(one.source)) - 1  # the end token is the last
+            target_words += len(word_spans(one.target)) - 1
         return links
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook: the texts, and where the model looked."""
+        texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
+        return texts + "".join(notebook_table(one.words()) for one in self.inspected if one.layers)
 
 
 class Translator:
@@ -216,16 +238,41 @@ class Translator:
     def can_look(self) -> bool:
         """Whether the model has attention between source and target, without which there is no alignment."""
         end = torch.tensor([[self.model.eos]], device=self.device)
-        return any(name.endswith(".cross") for name in attention_maps(self.model, end, end))
+        return any(name.endswith(".cross") for name in forced_pass(self.model, end, end).maps)
 
-    def look(self, piece: Piece, hypothesis: Hypothesis) -> Maps:
-        """Return where the model looked, [1, H, T, S] by name, when it wrote a hypothesis for a piece."""
-        source = torch.tensor([piece.ids], device=self.device)
-        target = torch.tensor([[*hypothesis.tokens, self.model.eos]], device=self.device)
-        return attention_maps(self.model, source, target)
+    def inspect(self, pairs: Sequence[tuple[str, str]]) -> list[Inspected]:
+        """Watch the model write given targets for given sources, word for word (forced decoding).
 
-    def words(self, piece: Piece, hypothesis: Hypothesis, maps: Maps) -> WordMap:
-        """Merge these maps to one between words."""
-        source = self.tokenizer.source_pieces(piece.ids)
-        target = self.tokenizer.target_pieces([*hypothesis.tokens, self.model.eos])
-        return word_map(source, target, cross_attention_average(maps))
+        Raises:
+            UserError: a text is longer than the model takes in one piece.
+        """
+        sources = self.tokenizer.encode_source([source for source, _ in pairs])
+        targets = self.tokenizer.encode_target([target for _, target in pairs])
+        end = self.model.eos
+        ids = [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
+        for number, (source, target) in enumerate(ids, 1):
+            longest = max(len(source), len(target))
+            if self.model.max_length and longest > self.model.max_length:
+                raise UserError(
+                    f"pair {number} has {longest} tokens, the model takes {self.model.max_length}",
+                    fix="Split it into sentences.",
+                )
+        return watch(self.model, self.tokenizer, ids, self.device)
+
+    def trace(self, text: str, beam: int) -> tuple[BeamTrace, int]:
+        """Translate a text in one piece and return the tree of its beam search, and the node that the best ended in.
+
+        Raises:
+            UserError: there is nothing to translate, or it is longer than the model takes in one piece.
+        """
+        pieces = self._pieces(text, sentences=False)
+        if len(pieces) != 1:
+            raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
+        options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
+        trace = BeamTrace()
+        source = torch.tensor([pieces[0].ids], device=self.device)
+        (found,) = search(self.model, source, options, self.word_starts, trace=trace)
+        tokens = [*found[0].tokens, self.model.eos]
+        ended = [i for i, node in enumerate(trace.nodes) if node.fate == "ended"]
+        best = next(i for i in ended if [trace.nodes[j].token for j in trace.path(i)] == tokens)
+        return trace, best

@@ -7,10 +7,8 @@ import torch
 from rich.console import Console
 
 from translucid.inspection.alignment import align, to_pharaoh
-from translucid.inspection.maps import attention_maps, cross_attention_average
 from translucid.inspection.terminal import heatmap, looked_at
 from translucid.inspection.words import WordMap, word_map, word_spans
-from translucid.models.transformer import Transformer, TransformerOptions
 
 SOURCE = ["▁I", "▁drink", "▁wa", "ter", "</s>"]
 TARGET = ["▁beb", "o", "▁agua", "</s>"]
@@ -74,34 +72,3 @@ def test_words_are_text_not_markup():
     console.print(heatmap(words, 80))
     assert console.file.getvalue().count("[/red]") == 2
     assert console.file.getvalue().count("[bold]") == 2
-
-
-@pytest.fixture
-def model():
-    options = TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=2)
-    return Transformer(20, 20, options).eval()
-
-
-def test_maps_have_a_row_for_each_target_token(model):
-    source, target = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[8, 9, 3]])
-    maps = attention_maps(model, source, target)
-    assert set(maps) == {"encoder.0.self", "decoder.0.self", "decoder.0.cross", "decoder.1.self", "decoder.1.cross"}
-    assert maps["decoder.1.cross"].shape == (1, 2, 3, 4)
-    torch.testing.assert_close(maps["decoder.1.cross"].sum(-1), torch.ones(1, 2, 3))
-
-
-def test_a_row_is_where_the_model_looked_when_it_predicted_the_token(model):
-    source = torch.tensor([[5, 6, 7, 3]])
-    one, other = (attention_maps(model, source, torch.tensor([[8, last, 3]])) for last in (9, 10))
-    rows_one, rows_other = one["decoder.1.cross"][0, :, :, 0], other["decoder.1.cross"][0, :, :, 0]
-    torch.testing.assert_close(rows_one[:, :2], rows_other[:, :2])  # the second token was not yet known
-    assert not torch.allclose(rows_one[:, 2], rows_other[:, 2])
-
-
-def test_the_average_is_over_heads_and_layers(model):
-    maps = attention_maps(model, torch.tensor([[5, 6, 3]]), torch.tensor([[8, 3]]))
-    first, second = maps["decoder.0.cross"][0], maps["decoder.1.cross"][0]
-    torch.testing.assert_close(cross_attention_average(maps), torch.cat([first, second]).mean(0))
-    torch.testing.assert_close(cross_attention_average(maps, 1), second.mean(0))
-    with pytest.raises(KeyError):
-        cross_attention_average(maps, 2)

@@ -31,14 +31,26 @@ def demo(
         translucid look runs/demo "They are going to the beach"
     """
     from translucid.data.corpus import read_pairs
+    from translucid.data.phrasebook import generate
     from translucid.demonstration import phrasebook_files, train_demo
+    from translucid.evaluation.alignment import Gold
     from translucid.evaluation.report import evaluate
+    from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import looked_at
+    from translucid.training.run_folder import RunFolder
     from translucid.translator import Translator
 
     console, log = Console(highlight=False), Console(stderr=True, highlight=False)
     train_demo(out, overwrite=overwrite, device=device, console=log)
     translator = Translator.load(out, device)
+    with log.status("finding the layer whose attention aligns words best"):
+        gold = list(generate(200, split="valid"))
+        ways = choose(
+            translator.inspect([(p.source, p.target) for p in gold]),
+            [Gold(frozenset(p.alignment), frozenset(p.alignment)) for p in gold],
+        )
+        best = next(iter(ways))
+        RunFolder(out).save_configuration(translator.configuration.model_copy(update={"alignment": best}))
     pairs = list(read_pairs(phrasebook_files(out)["test"]))
     with log.status(f"translating {len(pairs):,} held-out sentences"):
         texts = [found.text for found in translator.translate([pair.source for pair in pairs])]

@@ -22,6 +22,13 @@ def evaluate(
         list[str] | None, typer.Option("--reference", metavar="FILES", help="More references, one a line.")
     ] = None,
     by_length: Annotated[bool, typer.Option("--by-length", help="Scores by source length as well.")] = False,
+    alignments: Annotated[
+        Path | None,
+        typer.Option(metavar="GOLD", help="Gold word links of --test: error rate of each layer's attention."),
+    ] = None,
+    keep_best: Annotated[
+        bool, typer.Option("--keep-best", help="With --alignments: the run reads its alignments there from now on.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
     tokenize: Annotated[str, typer.Option(help="sacreBLEU's tokenizer; none for tokenised text.")] = "13a",
@@ -39,14 +46,20 @@ def evaluate(
 
         translucid evaluate runs/es --test test.tsv --beam 5 --json > scores.json
 
+        translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
+
         translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
     """
     from translucid.atomic import write_atomically
     from translucid.cli.progress import counting
     from translucid.data.corpus import read_lines, read_pairs
     from translucid.errors import UserError
+    from translucid.evaluation.alignment import read_gold
     from translucid.evaluation.report import evaluate as score
+    from translucid.inspection.alignment import choose
+    from translucid.inspection.terminal import alignment_table
     from translucid.training.configuration import checked
+    from translucid.training.run_folder import RunFolder
     from translucid.translator import Translator
 
     if not test:
@@ -57,6 +70,13 @@ def evaluate(
     if not pairs:
         raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
     references = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
+    gold = read_gold(alignments) if alignments else []
+    if alignments and len(gold) != len(pairs):
+        raise UserError(
+            f"holds {len(gold):,} lines for {len(pairs):,} sentence pairs", file=alignments, fix="Give both."
+        )
+    if keep_best and not alignments:
+        raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
     translator = Translator.load(run, device)
     settings = translator.configuration.decoding
     options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
@@ -69,14 +89,24 @@ def evaluate(
     found = score(
         sources, texts, references, seconds=seconds, lengths=by_length, tokenize=tokenize, lowercase=lowercase
     )
+    ways = choose(translator.inspect(pairs), gold) if gold else {}
+    if keep_best:
+        best = next(iter(ways))
+        RunFolder(run).save_configuration(translator.configuration.model_copy(update={"alignment": best}))
     if hypotheses:
         write_atomically(hypotheses, "".join(text + "\n" for text in texts).encode())
     if as_json:
-        print(json.dumps({**found.to_json(), "beam": options.beam}, ensure_ascii=False, indent=2))
+        record = {**found.to_json(), "beam": options.beam}
+        if ways:
+            record["alignment"] = [{**way.model_dump(), **score.to_json()} for way, score in ways.items()]
+        print(json.dumps(record, ensure_ascii=False, indent=2))
         return
     console = Console(highlight=False)
     for part in found.render():
         console.print(part)
+    if ways:
+        console.print()
+        console.print(alignment_table(ways, translator.configuration.alignment))
     for i in range(0, len(pairs), max(1, len(pairs) // samples)) if samples else ():
         console.print(
             f"\nsource      {sources[i]}\nreference   {references[0][i]}\nhypothesis  {texts[i]}", markup=False

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
-from translucid.errors import UserError
 from translucid.models.protocol import Maps, SequenceModel
 
 
+class Forced(NamedTuple):
+    """What a model does when it is made to write given targets."""
+
+    maps: Maps
+    """Attention weights by name, [B, H, T, S] each; empty if nobody looked."""
+    log_probs: Tensor
+    """[B, T], of each target token, given the source and the tokens before it."""
+
+
 @torch.inference_mode()
-def attention_maps(model: SequenceModel, source: Tensor, target: Tensor) -> Maps:
-    """Return every attention map by name, [B, H, T, S] each.
+def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: bool = True) -> Forced:
+    """Let a model write given targets, and watch.
 
     Row t of `decoder.*.cross` is where the model looked when it *predicted* target token t: it was then fed token t-1.
 
@@ -19,25 +29,42 @@ def attention_maps(model: SequenceModel, source: Tensor, target: Tensor) -> Maps
         model: in evaluation mode.
         source: ids [B, S], end token included.
         target: ids [B, T], end token included.
+        look: whether attention weights are wanted.
     """
-    maps: Maps = {}
+    maps: Maps | None = {} if look else None
+    log_probs = forced_log_probs(model, source, target, maps)
+    return Forced(maps or {}, log_probs)
+
+
+def forced_log_probs(model: SequenceModel, source: Tensor, target: Tensor, maps: Maps | None = None) -> Tensor:
+    """Return the log-probability of each target token [B, T], through which gradients flow."""
     start = torch.full_like(target[:, :1], model.bos)
-    memory = model.encode(source, maps)
-    model.features(memory, torch.cat([start, target[:, :-1]], dim=1), maps)
-    return maps
+    features = model.features(model.encode(source, maps), torch.cat([start, target[:, :-1]], dim=1), maps)
+    log_probs = model.output(features).float().log_softmax(-1)
+    return log_probs.gather(-1, target[..., None])[..., 0]
 
 
-def cross_attention_average(maps: Maps, layer: int | None = None) -> Tensor:
-    """Return the cross-attention [T, S] of the first sentence, averaged over heads and over all layers or one.
+def rollout(maps: Maps) -> Tensor:
+    """Return how much of each source position has flowed into each target position [T, S], through all layers.
 
-    Raises:
-        KeyError: the model has no such layer.
-        UserError: the model has no attention at all.
+    Attention rollout (Abnar and Zuidema 2020, arXiv 2005.00928, section 3): a layer passes on half of its input and
+    half of what it looked at, averaged over heads. A decoder layer does so twice: towards the target positions before,
+    then towards the source. Rows sum to 1, except that nothing of the source has come to a layer that nothing fed yet.
+
+    Args:
+        maps: of one sentence, [H, T, S] each.
     """
-    cross = {name: weights for name, weights in maps.items() if name.endswith(".cross")}
-    if not cross:
-        raise UserError(
-            "this model has no attention to look at", fix="Train one that has, such as --model rnn-luong-general."
-        )
-    layers = list(cross.values()) if layer is None else [cross[f"decoder.{layer}.cross"]]
-    return torch.stack([weights[0].float().mean(0) for weights in layers]).mean(0)
+    mean = {name: weights.float().mean(0) for name, weights in maps.items()}
+    cross = [weights for name, weights in mean.items() if name.endswith(".cross")]
+    length, sources = cross[0].shape
+    encoder = torch.eye(sources)
+    for name, weights in mean.items():
+        if name.startswith("encoder."):
+            encoder = 0.5 * encoder + 0.5 * weights @ encoder
+    flow = torch.zeros(length, sources)
+    for layer, weights in enumerate(cross):
+        before = mean.get(f"decoder.{layer}.self")
+        if before is not None:
+            flow = 0.5 * flow + 0.5 * before @ flow
+        flow = 0.5 * flow + 0.5 * weights @ encoder
+    return flow / flow.sum(-1, keepdim=True)

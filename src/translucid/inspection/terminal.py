@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
+from torch import Tensor
 
+from translucid.evaluation.alignment import AlignmentOptions, AlignmentScore
 from translucid.inspection.words import WordMap
 
 BAR = 20
@@ -48,6 +52,34 @@ def looked_at(words: WordMap, most: int = 2) -> RenderableType:
         bar = "▇" * max(1, round(row[first] * BAR))
         looked = Text(f"{words.source[first]} {row[first]:.0%}")
         table.add_row(Text(word), "←", looked, Text(bar, "cyan"), Text(others, "dim"))
+    return table
+
+
+def alignment_table(ways: dict[AlignmentOptions, AlignmentScore], own: AlignmentOptions) -> RenderableType:
+    """Error rates of every way to read word alignments off the attention, that of the run marked."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("attention", "read when the word is", "AER", "precision", "recall", "F1", ""):
+        table.add_column(column, justify="left" if column in ("attention", "read when the word is") else "right")
+    for way, score in ways.items():
+        figures = (f"{figure:.3f}" for figure in (score.error_rate, score.precision, score.recall, score.f1))
+        layer = "all layers" if way.layer is None else f"layer {way.layer}"
+        table.add_row(layer, "fed" if way.shift else "predicted", *figures, "← this run" if way == own else "")
+    return table
+
+
+def importance_table(source: Sequence[str], target: Sequence[str], importance: Tensor, fit: Sequence[float]) -> Table:
+    """For each target word the source words that speak for it most, and against it; and how well LIME fits."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("word", "", "depends on", "", "local fit" if fit else ""):
+        table.add_column(column, justify="right" if column in ("word", "local fit") else "left")
+    for i, (word, row) in enumerate(zip(target, importance.tolist(), strict=True)):
+        largest = max(max(map(abs, row)), 1e-9)
+        best = sorted(range(len(row)), key=lambda s: -row[s])[:3]
+        shown = ", ".join(f"{source[s]} {row[s]:+.2f}" for s in best if row[s] > 0.1 * largest)
+        bar = "▇" * max(1, round(BAR * max(row[best[0]], 0) / largest))
+        table.add_row(
+            Text(word, "bold"), "←", Text(shown or "nothing"), Text(bar, "cyan"), f"R² {fit[i]:.2f}" if fit else ""
+        )
     return table
 
 

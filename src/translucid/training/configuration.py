@@ -13,6 +13,7 @@ from translucid.data.filtering import Filter
 from translucid.data.tokenizer import TokenizerOptions
 from translucid.decoding.options import DecodingOptions
 from translucid.errors import UserError, nearest
+from translucid.evaluation.alignment import AlignmentOptions
 from translucid.models.build import ModelOptions
 from translucid.models.transformer import TransformerOptions
 from translucid.training.options import TrainingOptions
@@ -72,6 +73,8 @@ class Configuration(BaseModel):
     """How to train."""
     decoding: DecodingOptions = Field(default_factory=DecodingOptions)
     """How to translate, unless the command says otherwise."""
+    alignment: AlignmentOptions = Field(default_factory=AlignmentOptions)
+    """Where word alignments are read."""
     versions: dict[str, str] = Field(default_factory=dict)
     """What wrote this file; for the record."""
 

@@ -1,0 +1,222 @@
+"""Claim 7: is attention an explanation? Alignment error against gold links, and faithfulness against LIME and others.
+
+    python benchmarks/claims/explanations.py [--tatoeba tatoeba-eng-spa/] [--quick]
+
+Alignments: on phrasebook sentences with gold links, the error rate of each way to read the attention of a Transformer
+and of Bahdanau's model, of the explanations' strongest links, and of eflomal, a statistical aligner that is given the
+same training pairs and the test pairs (`pip install eflomal`; it is left out where it is not installed).
+
+Faithfulness: on sentences of the phrasebook, and of Tatoeba if its folder is given (with the runs `small` and
+`rnn-bahdanau` that on_tatoeba.py leaves), how far the log-probability of a target word falls when the source word said
+to matter most is left out (comprehensiveness) and when it alone is left (sufficiency).
+
+Runs are kept in runs/claims/explanations. --quick trains for 60 updates and takes 10 sentences; its figures mean
+nothing and are written beside the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from common import DOCS, mean_interval, show, table, train_once, write
+from rich.console import Console
+from rich.progress import track
+
+from translucid.data.corpus import Pair, read_pairs
+from translucid.data.phrasebook import generate
+from translucid.data.phrasebook.text import Phrase
+from translucid.evaluation.alignment import AlignmentScore, Gold, alignment_score
+from translucid.inspection.alignment import choose, grow_diagonal
+from translucid.inspection.explain import explain, faithfulness
+from translucid.inspection.explain.case import Case
+from translucid.training.configuration import resolve
+from translucid.translator import Translator
+
+COMMAND = "python benchmarks/claims/explanations.py --tatoeba tatoeba-eng-spa/"
+METHODS = ["attention", "gradients", "lime", "erasure", "random"]
+MODELS = {
+    "Transformer": {"kind": "transformer", "width": 128, "heads": 4, "feed_forward": 512, "encoder_layers": 2}
+    | {"decoder_layers": 2, "dropout": 0.0},
+    "Bahdanau": {"kind": "recurrent", "width": 256, "dropout": 0.1, "attention": "bahdanau", "cell": "gru"},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tatoeba", type=Path, help="the folder with test.tsv")
+    parser.add_argument("--tatoeba-runs", type=Path, default=Path("runs/claims/tatoeba"))
+    parser.add_argument("--runs", type=Path, default=Path("runs/claims/explanations"))
+    parser.add_argument("--sentences", type=int, default=100, help="explained, of each corpus")
+    parser.add_argument("--updates", type=int, default=1100)
+    parser.add_argument("--quick", action="store_true", help="60 updates, 10 sentences, figures thrown away")
+    arguments = parser.parse_args()
+    updates, count, runs, docs = arguments.updates, arguments.sentences, arguments.runs, DOCS
+    if arguments.quick:
+        updates, count, runs, docs = 60, 10, arguments.runs / "quick", arguments.runs / "quick"
+    train, valid, test = (
+        list(generate(n, split=split)) for n, split in ((60_000, "train"), (300, "valid"), (500, "test"))
+    )
+    phrasebook: dict[str, Translator] = {}
+    for name, model in MODELS.items():
+        Console(stderr=True).rule(name)
+        run = train_once(runs / name.lower(), configured(model, updates), pairs_of(train), pairs_of(valid))
+        phrasebook[name] = Translator.load(run.path)
+
+    rows = []
+    for name, translator in phrasebook.items():
+        rows += attention_rows(name, translator, valid, test)
+        rows += explanation_rows(name, translator, test[:count])
+    rows += statistical_rows(train, test, runs)
+    corpora = {"phrasebook": (phrasebook, [phrase.source for phrase in test[:count]])}
+    if arguments.tatoeba:
+        sources = [pair.source for pair in read_pairs(arguments.tatoeba / "test.tsv")]
+        loaded = {
+            name: arguments.tatoeba_runs / run for name, run in (("Transformer", "small"), ("Bahdanau", "rnn-bahdanau"))
+        }
+        translators = {name: Translator.load(run) for name, run in loaded.items() if run.exists()}
+        corpora["Tatoeba"] = (translators, sources[:: max(1, len(sources) // count)][:count])
+    faithful = [row for name, (models, texts) in corpora.items() for row in faithfulness_rows(name, models, texts)]
+    write("7-explanations.md", page(rows, faithful, len(test), count), docs)
+
+
+def configured(model: dict[str, Any], updates: int) -> Any:
+    """Return the configuration of one run: that of the demo."""
+    overrides = {"model": model, "training.max_steps": updates}
+    training = resolve(preset="demo").training.model_dump(exclude={"max_steps"})
+    return resolve(
+        overrides={**{f"training.{key}": value for key, value in training.items()}, **overrides}
+        | {"data.tokenizer.vocabulary": 1500}
+    )
+
+
+def pairs_of(phrases: Sequence[Phrase]) -> list[Pair]:
+    return [Pair(phrase.source, phrase.target) for phrase in phrases]
+
+
+def gold_of(phrases: Sequence[Phrase]) -> list[Gold]:
+    return [Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)) for phrase in phrases]
+
+
+def figures(name: str, how: str, score: AlignmentScore) -> list[str]:
+    return [name, how, *(f"{x:.3f}" for x in (score.error_rate, score.precision, score.recall, score.f1))]
+
+
+def attention_rows(
+    name: str, translator: Translator, valid: Sequence[Phrase], test: Sequence[Phrase]
+) -> list[list[str]]:
+    """Every way to read the attention; the one chosen on validation sentences is marked."""
+    chosen = next(iter(choose(translator.inspect(pairs_of(valid)), gold_of(valid))))
+    rows = []
+    for way, score in choose(translator.inspect(pairs_of(test)), gold_of(test)).items():
+        layer = "all layers" if way.layer is None else f"layer {way.layer}"
+        how = f"attention, {layer}, {'shifted' if way.shift else 'plain'}{' (chosen)' if way == chosen else ''}"
+        rows.append(figures(name, how, score))
+    return rows
+
+
+def explanation_rows(name: str, translator: Translator, test: Sequence[Phrase]) -> list[list[str]]:
+    """The strongest source word of each target word by each explanation, for the reference translations."""
+    rows = []
+    for method in METHODS[1:]:
+        found = []
+        for phrase in track(test, f"{name}: {method}", console=Console(stderr=True)):
+            case = Case(translator.model, translator.tokenizer, phrase.source, phrase.target)
+            found.append([(s, t) for t, s in enumerate(explain(case, method).importance.argmax(1).tolist())])
+        rows.append(figures(name, f"strongest by {method} ({len(test)} pairs)", alignment_score(found, gold_of(test))))
+    return rows
+
+
+def statistical_rows(train: Sequence[Phrase], test: Sequence[Phrase], folder: Path) -> list[list[str]]:
+    """Eflomal in both directions, joined by grow-diagonal."""
+    program = shutil.which("eflomal-align") or shutil.which("eflomal-align", path=str(Path(sys.executable).parent))
+    if program is None:
+        return []
+    sides, links = {}, {}
+    for side in ("source", "target"):
+        sides[side] = folder / f"eflomal.{side}"
+        sides[side].write_text("".join(getattr(phrase, side) + "\n" for phrase in (*train, *test)), encoding="utf-8")
+        links[side] = folder / f"eflomal.{side}.links"
+    subprocess.run(
+        [
+            program,
+            "-s",
+            sides["source"],
+            "-t",
+            sides["target"],
+            "-f",
+            links["source"],
+            "-r",
+            links["target"],
+            "--overwrite",
+        ],
+        check=True,
+    )
+    read = {
+        side: [
+            [tuple(map(int, link.split("-"))) for link in line.split()]
+            for line in links[side].read_text().splitlines()[-len(test) :]
+        ]
+        for side in links
+    }
+    joined = [grow_diagonal(one, other) for one, other in zip(read["source"], read["target"], strict=True)]  # type: ignore[arg-type]
+    found = {"forwards": read["source"], "backwards": read["target"], "both, grow-diagonal": joined}
+    return [figures("eflomal", how, alignment_score(links, gold_of(test))) for how, links in found.items()]  # type: ignore[arg-type]
+
+
+def faithfulness_rows(corpus: str, translators: dict[str, Translator], texts: Sequence[str]) -> list[list[str]]:
+    """Each method on each model's own translations."""
+    rows = []
+    for name, translator in translators.items():
+        cases = [
+            Case(translator.model, translator.tokenizer, text, found.text)
+            for text, found in zip(texts, translator.translate(list(texts)), strict=True)
+            if found.text.strip()
+        ]
+        for method in METHODS:
+            scores = [
+                faithfulness(case, explain(case, method))
+                for case in track(cases, f"{corpus}, {name}: {method}", console=Console(stderr=True))
+            ]
+            rows.append(
+                [
+                    corpus,
+                    name,
+                    method,
+                    show(*mean_interval([score.comprehensiveness for score in scores]), digits=2),
+                    show(*mean_interval([score.sufficiency for score in scores]), digits=2),
+                ]
+            )
+    return rows
+
+
+def page(rows: list[list[str]], faithful: list[list[str]], test: int, count: int) -> str:
+    """Claim 7."""
+    return f"""# Claim 7: attention as an explanation
+
+## Against gold alignments
+
+{test} phrasebook test pairs with gold links. Attention is read plainly (where the model looked when it predicted the
+word) or shifted (when the word was fed to the decoder); the layer is chosen on other sentences.
+
+{table(["model", "how", "AER", "precision", "recall", "F1"], rows)}
+Links of eflomal come from the same training pairs and the test pairs.
+
+## Faithfulness
+
+{count} sentences of each corpus, the model's own translations. *Left out*: by how many nats the log-probability of a
+target word falls when the source word said to matter most is left out (high is faithful); *alone*: when nothing but
+that word is left (low is faithful). ± is the 95 % interval over sentences.
+
+{table(["corpus", "model", "method", "left out", "alone"], faithful)}
+Again: `{COMMAND}`
+"""
+
+
+if __name__ == "__main__":
+    main()

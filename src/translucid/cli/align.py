@@ -1,0 +1,75 @@
+"""`translucid align`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from translucid.cli.files import pair_up
+
+
+def align(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    pairs: Annotated[
+        list[str] | None, typer.Option("--pairs", metavar="FILES", help="Sentence pairs to align.")
+    ] = None,
+    reverse: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="A run of the other direction; both are joined by grow-diagonal.")
+    ] = None,
+    layer: Annotated[int | None, typer.Option(help="Decoder layer to read; the run's own choice if not given.")] = None,
+    shift: Annotated[
+        bool | None, typer.Option("--shift/--no-shift", help="Read a word's row one step later (SHIFT-ATT).")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+) -> None:
+    """Align the words of given sentence pairs, one line of `0-0 1-2` a pair (source word first, counted from 0).
+
+    The model is made to write each target, and the alignment is read off its attention.
+
+    **Examples**
+
+        translucid align runs/demo --pairs runs/demo/phrasebook/test.tsv > test.align
+
+        translucid align runs/en-es --reverse runs/es-en --pairs pairs.tsv --layer 1 --shift
+    """
+    from translucid.atomic import write_atomically
+    from translucid.cli.progress import counting
+    from translucid.data.corpus import Pair, read_pairs
+    from translucid.errors import UserError
+    from translucid.evaluation.alignment import AlignmentOptions
+    from translucid.inspection.alignment import grow_diagonal, read_alignment, to_pharaoh
+    from translucid.translator import Translator
+
+    if not pairs:
+        raise UserError("there is nothing to align", fix="Give sentence pairs with --pairs FILES.")
+    if output and output.exists() and not overwrite:
+        raise UserError("is there already", file=output, fix="Replace it with --overwrite.")
+    texts = list(read_pairs(*pair_up(pairs)))
+    given = {key: value for key, value in (("layer", layer), ("shift", shift)) if value is not None}
+
+    def links_of(translator: Translator, texts: list[Pair]) -> list[list[tuple[int, int]]]:
+        own = translator.configuration.alignment.model_dump()
+        options = AlignmentOptions(**{**own, **given})
+        found = []
+        with counting(Console(stderr=True), "aligning", len(texts)) as advance:
+            for first in range(0, len(texts), 512):
+                part = texts[first : first + 512]
+                found += [read_alignment(one, options) for one in translator.inspect(part)]
+                advance(len(part))
+        return found
+
+    links = links_of(Translator.load(run, device), texts)
+    if reverse:
+        turned = links_of(Translator.load(reverse, device), [Pair(pair.target, pair.source) for pair in texts])
+        backward = [[(source, target) for target, source in one] for one in turned]
+        links = [grow_diagonal(one, other) for one, other in zip(links, backward, strict=True)]
+    lines = "".join(to_pharaoh(one) + "\n" for one in links)
+    if output:
+        write_atomically(output, lines.encode())
+    else:
+        print(lines, end="")

@@ -1,0 +1,33 @@
+"""Is an explanation true? Take away what it says matters, or all the rest, and see what happens."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.explanation import Explanation
+
+
+class Faithfulness(NamedTuple):
+    """Falls of a target word's log-probability, in nats, averaged over the target words."""
+
+    comprehensiveness: float
+    """When the source words said to matter are left out; high is faithful."""
+    sufficiency: float
+    """When only they are left; low is faithful."""
+
+
+def faithfulness(case: Case, explanation: Explanation, k: int = 1) -> Faithfulness:
+    """Measure both with the k most important source words of each target word (DeYoung et al. 2020, arXiv 1911.03429).
+
+    The measures are theirs (section 4.2), as differences of log-probabilities.
+    """
+    words = len(case.target_words)
+    k = min(k, len(case.source_words))
+    best = explanation.importance.topk(k, dim=1).indices
+    only = torch.zeros(words, len(case.source_words), dtype=torch.bool).scatter_(1, best, value=True)
+    whole = case.log_probs(torch.ones(1, len(case.source_words), dtype=torch.bool))[0]
+    without, alone = (case.log_probs(keep).diagonal() for keep in (~only, only))
+    return Faithfulness((whole - without).mean().item(), (whole - alone).mean().item())

@@ -1,0 +1,112 @@
+"""One payload for everything that is seen of one translation, whatever the model; it can be saved and loaded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from translucid.atomic import write_atomically
+from translucid.errors import UserError
+from translucid.inspection.maps import rollout
+from translucid.inspection.words import WordMap, word_map, word_spans
+from translucid.models.protocol import Maps
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """Where a model looked when it wrote a target for a source, and how sure it was. The end tokens come last."""
+
+    source: list[str]
+    """Pieces of words."""
+    target: list[str]
+    maps: Maps
+    """Attention weights by name, [H, T, S] each."""
+    log_probs: list[float]
+    """Of each target piece, given those before, in nats."""
+
+    @cached_property
+    def layers(self) -> list[int]:
+        """The decoder layers that look at the source."""
+        return sorted(int(name.split(".")[1]) for name in self.maps if name.endswith(".cross"))
+
+    def cross(self, layer: int | None = None, head: int | None = None, *, shift: bool = False) -> Tensor:
+        """Return the cross-attention [T, S] of a layer and a head, or averaged over all of those not chosen.
+
+        Args:
+            layer: of the decoder, from 0.
+            head: from 0.
+            shift: read a piece's row at the step at which it is the decoder's *input*, one later than the step that
+                predicts it (SHIFT-ATT, Chen et al. 2020, arXiv 2004.14837, section 3.2). The last keeps its own.
+
+        Raises:
+            UserError: the model has no attention, no such layer or no such head.
+        """
+        if not self.layers:
+            raise UserError(
+                "this model has no attention to look at", fix="Train one that has, such as --model rnn-luong-general."
+            )
+        if layer is not None and layer not in self.layers:
+            raise UserError(f"there is no layer {layer}", fix=f"Choose one of 0 to {self.layers[-1]}.")
+        chosen = self.layers if layer is None else [layer]
+        maps = torch.stack([self.maps[f"decoder.{i}.cross"].float() for i in chosen])  # [layers, H, T, S]
+        if head is not None and not 0 <= head < maps.size(1):
+            raise UserError(f"there is no head {head}", fix=f"Choose one of 0 to {maps.size(1) - 1}.")
+        weights = (maps if head is None else maps[:, head : head + 1]).mean((0, 1))
+        return torch.cat([weights[1:], weights[-1:]]) if shift else weights
+
+    def rollout(self) -> Tensor:
+        """Return what has flowed from each source piece to each target piece through all layers [T, S]."""
+        return rollout(self.maps)
+
+    def words(self, weights: Tensor | None = None) -> WordMap:
+        """Merge weights [T, S] between pieces, the average of all cross-attention if not given, to words."""
+        return word_map(self.source, self.target, self.cross() if weights is None else weights)
+
+    def word_log_probs(self) -> list[float]:
+        """Return the log-probability of each target word: the sum over its pieces."""
+        return [sum(self.log_probs[first:after]) for _, first, after in word_spans(self.target)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values: pieces, words, weights rounded to five decimals, log-probabilities."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "source_words": [word for word, _, _ in word_spans(self.source)],
+            "target_words": [word for word, _, _ in word_spans(self.target)],
+            "log_probs": [round(value, 5) for value in self.log_probs],
+            "attention": {name: _rounded(weights) for name, weights in self.maps.items()},
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Inspected:
+        """Make it again from what `to_json` returned."""
+        maps = {name: torch.tensor(weights) for name, weights in record["attention"].items()}
+        return cls(record["source"], record["target"], maps, record["log_probs"])
+
+    def save(self, file: Path) -> None:
+        """Write it as JSON."""
+        write_atomically(file, json.dumps(self.to_json(), ensure_ascii=False).encode())
+
+    @classmethod
+    def load(cls, file: Path) -> Inspected:
+        """Read what `save` wrote.
+
+        Raises:
+            UserError: it is something else.
+        """
+        try:
+            return cls.from_json(json.loads(file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(
+                "holds no saved attention", file=file, fix="Give a file that was saved as .json."
+            ) from error
+
+
+def _rounded(weights: Tensor) -> Any:
+    return (weights.double() * 1e5).round().div(1e5).tolist()

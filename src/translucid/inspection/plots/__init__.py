@@ -1,0 +1,19 @@
+"""Pictures by Matplotlib: attention, masks, positions, beam search, training. Each function returns a figure."""
+
+from translucid.inspection.plots.beam import draw_beam
+from translucid.inspection.plots.curves import draw_curves
+from translucid.inspection.plots.heatmaps import draw_attention, draw_heads, draw_words
+from translucid.inspection.plots.mask import draw_mask
+from translucid.inspection.plots.positions import draw_positions
+from translucid.inspection.plots.saving import save_figure
+
+__all__ = [
+    "draw_attention",
+    "draw_beam",
+    "draw_curves",
+    "draw_heads",
+    "draw_mask",
+    "draw_positions",
+    "draw_words",
+    "save_figure",
+]

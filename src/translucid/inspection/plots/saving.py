@@ -1,0 +1,55 @@
+"""Figures without a screen, in the fonts that are there, and onto disk."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+
+from matplotlib import font_manager, rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from translucid.atomic import write_atomically
+from translucid.errors import UserError
+
+_SCRIPTS = ("CJK", "Arabic", "Hebrew", "Devanagari", "Thai", "Bengali", "Tamil", "Georgian", "Armenian", "Ethiopic")
+"""What fonts of other scripts have in their names."""
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of this size in inches; nothing is drawn on a screen."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
+    """Write a figure as .png, .svg or .pdf.
+
+    Raises:
+        UserError: the file ends in something else.
+    """
+    kind = file.suffix.lower().lstrip(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise UserError("is no kind of picture that can be drawn", file=file, fix="End it in .png, .svg or .pdf.")
+    write_atomically(file, rendered(figure, kind, dpi))
+
+
+def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
+    """Return the bytes of a figure as `png`, `svg` or `pdf`."""
+    # Matplotlib says on the log what glyphs no font has; it draws a box for them, which says it as well.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    buffer = io.BytesIO()
+    with rc_context({"font.family": _fonts(), "svg.fonttype": "path"}):
+        for text in figure.findobj(lambda artist: hasattr(artist, "set_fontfamily")):
+            text.set_fontfamily(_fonts())  # type: ignore[attr-defined]
+        figure.savefig(buffer, format=kind, dpi=dpi)
+    return buffer.getvalue()
+
+
+def _fonts() -> list[str]:
+    """Matplotlib's own font first, then those installed for other scripts, which fill in what it lacks."""
+    installed = sorted({font.name for font in font_manager.fontManager.ttflist})
+    others = [name for name in installed if any(script in name for script in _SCRIPTS)]
+    return ["DejaVu Sans", *others]

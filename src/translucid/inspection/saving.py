@@ -1,0 +1,53 @@
+"""What a model saw, onto disk: a picture, a page or the figures themselves, told by the file's ending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from translucid.atomic import write_atomically
+from translucid.errors import UserError
+from translucid.inspection.html import page
+from translucid.inspection.inspected import Inspected
+
+ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
+
+
+def save(
+    pieces: Sequence[Inspected],
+    file: Path,
+    source: str,
+    translation: str,
+    layer: int | None = None,
+    head: int | None = None,
+) -> None:
+    """Save the attention of one translation.
+
+    Args:
+        pieces: what was seen of each piece of the text.
+        file: `.html` holds all pieces with all layers and heads; a picture or `.json` holds one piece, and of a longer
+            text the first, the others beside it as `name-2.png` and so on.
+        source: the text.
+        translation: of it.
+        layer: for pictures, the decoder layer; the average of all if not given.
+        head: for pictures, the head; the average of all if not given.
+
+    Raises:
+        UserError: the file's ending is none of those, the model has no attention, or no such layer or head.
+    """
+    kind = file.suffix.lower()
+    if kind not in ENDINGS:
+        raise UserError("is nothing that attention is saved as", file=file, fix=f"End it in {', '.join(ENDINGS)}.")
+    if kind == ".html":
+        write_atomically(file, page(pieces, source, translation).encode())
+        return
+    for number, one in enumerate(pieces, 1):
+        place = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
+        if kind == ".json":
+            one.save(place)
+            continue
+        from translucid.inspection.plots import draw_words, save_figure
+
+        which = "all layers" if layer is None else f"layer {layer}"
+        which += ", all heads" if head is None else f", head {head}"
+        save_figure(draw_words(one.words(one.cross(layer, head)), which), place)

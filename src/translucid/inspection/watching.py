@@ -1,0 +1,60 @@
+"""Watch a model write given targets for given sources, in batches (forced decoding)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.batched import batches, padded
+from translucid.inspection.inspected import Inspected
+from translucid.inspection.maps import forced_pass
+from translucid.models.protocol import Maps, SequenceModel
+
+
+def watch(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    pairs: Sequence[tuple[list[int], list[int]]],
+    device: torch.device | str = "cpu",
+    batch_tokens: int = 4096,
+) -> list[Inspected]:
+    """Return what is to be seen of each pair of source and target ids, end tokens included.
+
+    Args:
+        model: in evaluation mode.
+        tokenizer: its own.
+        pairs: ids of sources and targets.
+        device: where the model is.
+        batch_tokens: in a batch, padding included; at least one pair is in every batch.
+    """
+    found: dict[int, Inspected] = {}
+    lengths = [max(len(source), len(target)) for source, target in pairs]
+    order = sorted(range(len(pairs)), key=lambda i: -lengths[i])
+    for batch in batches(order, lengths, batch_tokens):
+        source = padded([pairs[i][0] for i in batch], model.pad).to(device)
+        target = padded([pairs[i][1] for i in batch], model.pad).to(device)
+        maps, log_probs = forced_pass(model, source, target)
+        for row, i in enumerate(batch):
+            source_ids, target_ids = pairs[i]
+            found[i] = Inspected(
+                tokenizer.source_pieces(source_ids),
+                tokenizer.target_pieces(target_ids),
+                _cut({name: weights[row] for name, weights in maps.items()}, len(source_ids), len(target_ids)),
+                log_probs[row, : len(target_ids)].tolist(),
+            )
+    return [found[i] for i in range(len(pairs))]
+
+
+def _cut(maps: Maps, source: int, target: int) -> Maps:
+    """Leave out the padding of [H, T, S] maps."""
+
+    def cut(name: str, weights: Tensor) -> Tensor:
+        side, _, kind = name.split(".")
+        rows = source if side == "encoder" else target
+        columns = target if side == "decoder" and kind == "self" else source
+        return weights[:, :rows, :columns].cpu()
+
+    return {name: cut(name, weights) for name, weights in maps.items()}

@@ -1,0 +1,106 @@
+"""Explanations of a model that is known: it copies, so each target word depends on one source word."""
+
+import pytest
+import torch
+from torch import nn
+
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.errors import UserError
+from translucid.inspection.explain import METHODS, explain, faithfulness
+from translucid.inspection.explain.case import Case
+from translucid.models.protocol import Memory, SequenceModel
+
+WORDS = ["uno", "dos", "tres", "cuatro", "cinco"]
+
+
+class Counter(SequenceModel):
+    """Writes a word only if the source has it: logits are how often the token is in the source, times 8."""
+
+    pad, bos, eos, max_length = 0, 2, 3, None
+
+    def __init__(self, vocabulary):
+        super().__init__()
+        self.source_embedding = nn.Embedding(vocabulary, vocabulary)
+        self.source_embedding.weight.data = torch.eye(vocabulary) * 8
+        self.output = nn.Linear(vocabulary, vocabulary)
+        self.output.weight.data, self.output.bias.data = torch.eye(vocabulary), torch.zeros(vocabulary)
+
+    def encode(self, source, maps=None):
+        return Memory(self.source_embedding(source), source != 0)
+
+    def features(self, memory, targets_in, maps=None):
+        bag = (memory.states * memory.mask[..., None]).sum(1, keepdim=True)
+        if maps is not None:  # attention that looks at the last word, whatever it says
+            weights = torch.zeros(len(targets_in), 1, targets_in.size(1), memory.mask.size(1))
+            weights[..., -2] = 1
+            maps["decoder.0.cross"] = weights
+        return bag.expand(-1, targets_in.size(1), -1)
+
+    def start(self, memory):
+        raise NotImplementedError
+
+    def step(self, tokens, state):
+        raise NotImplementedError
+
+
+@pytest.fixture(scope="module")
+def case():
+    pairs = [Pair(" ".join(WORDS), " ".join(WORDS[::-1]))] * 20
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=40), seed=1)
+    model = Counter(tokenizer.target_size).eval()
+    return Case(model, tokenizer, "uno dos tres cuatro", "tres uno cuatro")
+
+
+@pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
+def test_each_word_depends_on_itself(case, method):
+    found = explain(case, method)
+    assert found.importance.shape == (3, 4)
+    best = [found.source[i] for i in found.importance.argmax(1).tolist()]
+    assert best == found.target == ["tres", "uno", "cuatro"]
+
+
+def test_what_the_attention_says_is_another_thing(case):
+    found = explain(case, "attention")
+    assert [found.source[i] for i in found.importance.argmax(1).tolist()] == ["cuatro"] * 3
+
+
+def test_faithfulness_tells_them_apart(case):
+    """Out of a bag, a word alone is likelier than in company, and lost when it is gone."""
+    true, false = (faithfulness(case, explain(case, method)) for method in ("erasure", "attention"))
+    assert true.comprehensiveness > 5 > false.comprehensiveness
+    assert true.sufficiency < 0 < false.sufficiency
+
+
+def test_erasure_is_a_difference_of_log_probabilities(case):
+    importance = explain(case, "erasure").importance
+    whole = case.log_probs(torch.ones(1, 4, dtype=torch.bool))[0]
+    without_first = case.log_probs(torch.tensor([[False, True, True, True]]))[0]
+    torch.testing.assert_close(importance[:, 0], whole - without_first)
+
+
+def test_gradients_add_up(case):
+    """Completeness: the shares sum to what the log-probability gains from the baseline to the sentence."""
+    from translucid.inspection.explain.gradients import UNKNOWN, integrated_gradients
+    from translucid.inspection.maps import forced_log_probs
+
+    def log_probs(ids):
+        with torch.no_grad():
+            return case.by_word(forced_log_probs(case.model, torch.tensor([ids]), torch.tensor([case.target_ids])))[0]
+
+    gained = log_probs(case.source_ids) - log_probs([UNKNOWN] * (len(case.source_ids) - 1) + [case.source_ids[-1]])
+    torch.testing.assert_close(integrated_gradients(case, 200).sum(1), gained, rtol=0.02, atol=0.02)
+
+
+def test_lime_says_how_well_it_fits(case):
+    assert all(0 <= fit <= 1 for fit in explain(case, "lime").fit)
+    assert max(explain(case, "lime").fit) > 0.3
+
+
+def test_wrong_methods_and_texts_are_named(case):
+    with pytest.raises(UserError, match="Did you mean 'erasure'"):
+        explain(case, "erasur")
+    assert "random" in METHODS
+    tokenizer = Tokenizer.learn([Pair("a b", "b a")] * 20, TokenizerOptions(vocabulary=8), seed=1)
+    with pytest.raises(UserError, match="no words"):
+        Case(Counter(tokenizer.target_size), tokenizer, "", "a")

@@ -6,13 +6,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test browser check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/translucid demo
 
-test: check
+test: check browser
 	$(BIN)/python -m pytest
+
+# The test of the page needs Chromium; where it is missing it is installed if that is possible, else that test is skipped.
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo 'installing Chromium for the test of the page' && \
+		apt-get update -qq >/dev/null 2>&1; apt-get install -y -qq chromium >/dev/null 2>&1; } || \
+		echo 'NO CHROMIUM: the test of the page is skipped'
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -20,6 +20,7 @@ FLOORS = [
     {"training"},
     {"inspection"},
     {"translator", "demonstration"},
+    {"serving"},
     {"cli"},
     {"__main__"},
 ]

@@ -1,0 +1,89 @@
+"""The models that are served, by language pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from translucid.errors import UserError
+from translucid.serving.batcher import Batcher
+from translucid.serving.failures import ApiError
+from translucid.serving.options import ServerOptions
+from translucid.translator import Translator
+
+
+@dataclass(frozen=True)
+class Served:
+    """One model with its queue."""
+
+    name: str
+    """As shown on the page; unique."""
+    source: str
+    """Language code."""
+    target: str
+    translator: Translator
+    batcher: Batcher
+
+
+class Catalogue:
+    """All models; the first one of a language pair answers unless another is named."""
+
+    def __init__(self, models: Sequence[Served]) -> None:
+        """At least one."""
+        self.models = list(models)
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter(self.models)
+
+    @property
+    def languages(self) -> list[str]:
+        """Every language that something can be translated from or to."""
+        return sorted({code for served in self.models for code in (served.source, served.target)})
+
+    def targets(self, source: str) -> list[str]:
+        """The languages that a language can be translated to; itself is one, as with LibreTranslate."""
+        return sorted({source, *(served.target for served in self.models if served.source == source)})
+
+    def find(self, source: str, target: str, name: str | None = None) -> Served:
+        """Return a model of a language pair.
+
+        Raises:
+            ApiError: 400, there is none.
+        """
+        for code in (source, target):
+            if code not in self.languages:
+                raise ApiError(400, f"{code[:20]} is not supported")
+        for served in self.models:
+            if (served.source, served.target) == (source, target) and name in (None, served.name):
+                return served
+        if name is not None:
+            raise ApiError(400, f"there is no model {name[:50]!r} for {source} to {target}")
+        raise ApiError(400, f"{target} is not available as a target language from {source}")
+
+    def close(self) -> None:
+        """Finish what was taken, and stop."""
+        for served in self.models:
+            served.batcher.close()
+
+
+def load(runs: Sequence[str], device: str, options: ServerOptions) -> Catalogue:
+    """Load run folders; `en-es=FOLDER` says the languages of one that was trained without naming them.
+
+    Raises:
+        UserError: one is no run folder, or its languages are not known.
+    """
+    models: list[Served] = []
+    for given in runs:
+        pair, _, folder = given.rpartition("=")
+        translator = Translator.load(folder, device)
+        data = translator.configuration.data
+        source, target = pair.split("-", 1) if "-" in pair else (data.source_language, data.target_language)
+        if not source or not target:
+            raise UserError(
+                "does not say which languages it translates", file=folder, fix=f"Write en-es={folder} (with its codes)."
+            )
+        name = folder.rstrip("/").rsplit("/", 1)[-1] or "model"
+        taken = {served.name for served in models}
+        unique = next(n for n in (name, *(f"{name} {i}" for i in range(2, len(runs) + 2))) if n not in taken)
+        models.append(Served(unique, source, target, translator, Batcher(translator, options.queue, options.batch)))
+    return Catalogue(models)

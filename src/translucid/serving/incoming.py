@@ -1,0 +1,104 @@
+"""Bodies of requests: bounded while they come in, JSON or form, every value checked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import Request
+
+from translucid.serving.failures import ApiError
+from translucid.serving.options import ServerOptions
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Return the body, of which no more than `most` bytes are ever held.
+
+    Raises:
+        ApiError: 413, there are more.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            raise ApiError(413, f"Invalid request: more than {most} bytes")
+    return bytes(body)
+
+
+async def read_fields(request: Request, options: ServerOptions) -> dict[str, Any]:
+    """Return the fields of a JSON or form request; some clients send them in the query instead.
+
+    Raises:
+        ApiError: 400, it is neither; 413, it is too large.
+    """
+    # A character may take twelve bytes of JSON (two \\uXXXX), and of a form.
+    body = await read_body(request, 12 * options.characters + 20_000)
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    try:
+        if kind in ("application/x-www-form-urlencoded", ""):
+            text = body.decode()
+            if kind == "" and text.lstrip().startswith("{"):
+                fields = json.loads(text)
+            else:
+                fields = {key: v[0] if len(v) == 1 else v for key, v in parse_qs(text, keep_blank_values=True).items()}
+        elif kind == "multipart/form-data":
+            raise ApiError(400, "Invalid request: send JSON or a form, not multipart")
+        else:
+            fields = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ApiError(400, "Invalid request: the body is neither JSON nor a form") from error
+    if not isinstance(fields, dict):
+        raise ApiError(400, "Invalid request: the body is not a JSON object")
+    return {**request.query_params, **fields}
+
+
+def text_field(fields: dict[str, Any], name: str, default: str | None = None) -> str:
+    """Return a field that is a text.
+
+    Raises:
+        ApiError: 400, it is missing or something else.
+    """
+    value = fields.get(name)
+    if value is None:
+        if default is not None:
+            return default
+        raise ApiError(400, f"Invalid request: missing {name} parameter")
+    if not isinstance(value, str):
+        raise ApiError(400, f"Invalid request: {name} is not a text")
+    return value
+
+
+def number_field(fields: dict[str, Any], name: str, default: int, most: int) -> int:
+    """Return a field that is a whole number from 0 on; more than `most` is taken as `most`.
+
+    Raises:
+        ApiError: 400, it is something else.
+    """
+    value = fields.get(name, default)
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ApiError(400, f"Invalid request: {name} is not a whole number")
+    return min(value, most)
+
+
+def texts_field(fields: dict[str, Any], options: ServerOptions) -> tuple[list[str], bool]:
+    """Return the texts of `q`, and whether it was a list.
+
+    Raises:
+        ApiError: 400, it is missing, too much, or something else.
+    """
+    value = fields.get("q")
+    if value is None:
+        raise ApiError(400, "Invalid request: missing q parameter")
+    texts = value if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) for text in texts):
+        raise ApiError(400, "Invalid request: q is neither a text nor a list of texts")
+    if len(texts) > options.texts:
+        raise ApiError(400, f"Invalid request: {len(texts)} texts exceed the limit of {options.texts}")
+    characters = sum(map(len, texts))
+    if characters > options.characters:
+        raise ApiError(400, f"Invalid request: {characters} characters exceed the limit of {options.characters}")
+    # Half surrogates can come in through JSON's escapes; they are no characters and can't be sent back.
+    return [text.encode("utf-8", "replace").decode() for text in texts], isinstance(value, list)

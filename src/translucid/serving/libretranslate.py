@@ -1,0 +1,194 @@
+"""The API of LibreTranslate 1.9, which its clients can use unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any
+
+from babel import Locale, UnknownLocaleError
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.concurrency import run_in_threadpool
+
+from translucid.serving import schemas
+from translucid.serving.catalogue import Catalogue, Served
+from translucid.serving.detection import detect
+from translucid.serving.failures import ApiError
+from translucid.serving.guard import Guard
+from translucid.serving.incoming import number_field, read_body, read_fields, text_field, texts_field
+from translucid.serving.markup import translate_html
+from translucid.serving.options import ServerOptions
+from translucid.serving.shelf import Shelf
+from translucid.serving.work import awaited, translate_texts
+
+
+@dataclass(frozen=True)
+class LibreTranslate:
+    """The handlers; `routes` binds them to their paths."""
+
+    catalogue: Catalogue
+    options: ServerOptions
+    guard: Guard
+    files: Shelf = field(default_factory=Shelf)
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(tags=["translation"], responses=schemas.ERRORS)
+        routes.post("/translate", openapi_extra=schemas.TRANSLATE)(self.translate)
+        routes.post("/detect", openapi_extra=schemas.DETECT)(self.detect)
+        routes.post("/translate_file", openapi_extra=schemas.FILE)(self.translate_file)
+        routes.get("/download_file/{key}", name="download_file")(self.download_file)
+        routes.get("/languages")(self.languages)
+        routes.get("/health")(self.health)
+        routes.get("/frontend/settings")(self.settings)
+        return routes
+
+    async def translate(self, request: Request) -> JSONResponse:
+        """Translate a text or a list of texts."""
+        fields = await read_fields(request, self.options)
+        self.guard.check(request, fields)
+        texts, many = texts_field(fields, self.options)
+        source, target = text_field(fields, "source"), text_field(fields, "target")
+        kind = text_field(fields, "format", "text")
+        if kind not in ("text", "html"):
+            raise ApiError(400, f"{kind[:20]} format is not supported")
+        wanted = number_field(fields, "alternatives", 0, self.options.alternatives)
+        answer: dict[str, Any] = {}
+        codes = [source] * len(texts)
+        if source == "auto":
+            found = [detect(text, self._sources(target))[0] for text in texts]
+            codes = [code for code, _ in found]
+            details = [{"confidence": round(confidence), "language": code} for code, confidence in found]
+            answer["detectedLanguage"] = details if many else details[0] if details else None
+        results: list[list[str]] = [[] for _ in texts]
+        for code in dict.fromkeys(codes):
+            ours = [i for i, one in enumerate(codes) if one == code]
+            versions = await self._versions(request, [texts[i] for i in ours], code, target, kind, wanted)
+            for i, version in zip(ours, versions, strict=True):
+                results[i] = version
+        answer["translatedText"] = [one[0] for one in results] if many else results[0][0]
+        if wanted:
+            others = [one[1:] for one in results]
+            answer["alternatives"] = others if many else others[0]
+        return JSONResponse(answer)
+
+    async def _versions(
+        self, request: Request, texts: Sequence[str], source: str, target: str, kind: str, wanted: int
+    ) -> list[list[str]]:
+        """Return the translation of each text, and alternatives behind it."""
+        if source == target and source in self.catalogue.languages:
+            return [[text] for text in texts]
+        served = self.catalogue.find(source, target)
+        if kind == "html":
+            return [[await self._html(request, served, text)] for text in texts]
+        return await translate_texts(request, served, texts, wanted, self.options)
+
+    async def _html(self, request: Request, served: Served, text: str) -> str:
+        """Translate HTML; parsing and putting back are done beside the event loop."""
+        outcome: Future[str] = Future()
+
+        def work() -> None:
+            try:
+                outcome.set_result(
+                    translate_html(text, lambda runs: served.batcher.submit(runs).result(self.options.seconds))
+                )
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        Thread(target=work, daemon=True).start()
+        return await awaited(request, outcome, self.options.seconds)
+
+    def _sources(self, target: str) -> list[str]:
+        """Return the languages that can be translated to a target, and the target itself.
+
+        Raises:
+            ApiError: 400, there are none.
+        """
+        sources = [served.source for served in self.catalogue if served.target == target]
+        if not sources:
+            raise ApiError(400, f"{target[:20]} is not supported")
+        return [*dict.fromkeys([*sources, target])]
+
+    async def detect(self, request: Request) -> JSONResponse:
+        """Say which language a text is in."""
+        fields = await read_fields(request, self.options)
+        self.guard.check(request, fields)
+        texts, _ = texts_field(fields, self.options)
+        found = await run_in_threadpool(detect, " ".join(texts), self.catalogue.languages)
+        return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in found])
+
+    async def translate_file(self, request: Request) -> JSONResponse:
+        """Translate a plain text file (multipart: file, source, target)."""
+        if request.headers.get("content-type", "").split(";")[0].strip().lower() != "multipart/form-data":
+            raise ApiError(400, "Invalid request: send a form with a file")
+        body = await read_body(request, self.options.file_bytes + 20_000)
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        try:
+            form = await Request(request.scope, receive).form(max_files=1, max_fields=10)
+        except Exception as error:
+            raise ApiError(400, "Invalid request: the form can't be read") from error
+        file, fields = form.get("file"), {key: value for key, value in form.items() if isinstance(value, str)}
+        self.guard.check(request, fields)
+        if file is None or isinstance(file, str):
+            raise ApiError(400, "Invalid request: missing file parameter")
+        source, target = text_field(fields, "source"), text_field(fields, "target")
+        if not (file.filename or "").lower().endswith(".txt"):
+            raise ApiError(400, "Invalid request: only .txt files are translated")
+        try:
+            text = (await file.read()).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ApiError(400, "Invalid request: the file is not UTF-8 text") from error
+        served = self.catalogue.find(source, target)
+        ((translation, *_),) = await translate_texts(request, served, [text], 0, self.options)
+        key = self.files.keep(translation)
+        return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", key=key))})
+
+    async def download_file(self, key: str) -> PlainTextResponse:
+        """Return a translated file, for some minutes after its translation."""
+        text = self.files.get(key)
+        if text is None:
+            raise ApiError(404, "There is no such file, or not any more")
+        return PlainTextResponse(text, headers={"Content-Disposition": "attachment; filename=translation.txt"})
+
+    async def languages(self) -> JSONResponse:
+        """List languages, and what each can be translated to."""
+        codes = self.catalogue.languages
+        rows = [{"code": code, "name": name_of(code), "targets": self.catalogue.targets(code)} for code in codes]
+        return JSONResponse(rows)
+
+    async def health(self) -> JSONResponse:
+        """Say that the server lives."""
+        return JSONResponse({"status": "ok"})
+
+    async def settings(self) -> JSONResponse:
+        """Return what a page needs to know."""
+        first = next(iter(self.catalogue))
+        return JSONResponse(
+            {
+                "apiKeys": bool(self.options.api_keys),
+                "charLimit": self.options.characters,
+                "filesTranslation": True,
+                "frontendTimeout": 500,
+                "keyRequired": bool(self.options.api_keys),
+                "language": {
+                    "source": {"code": first.source, "name": name_of(first.source)},
+                    "target": {"code": first.target, "name": name_of(first.target)},
+                },
+                "suggestions": False,
+                "supportedFilesFormat": [".txt"],
+            }
+        )
+
+
+def name_of(code: str) -> str:
+    """Return the English name of a language: `es` is Spanish."""
+    try:
+        return Locale.parse(code, sep="-").get_display_name("en") or code
+    except (UnknownLocaleError, ValueError):
+        return code

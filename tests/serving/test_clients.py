@@ -1,0 +1,81 @@
+"""Real clients of LibreTranslate from PyPI, unchanged, against a real server; and fuzzing from our own schema."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import deep_translator
+import libretranslatepy
+import pytest
+import schemathesis
+import torch
+import uvicorn
+from hypothesis import HealthCheck, Phase, given, settings
+
+from translucid.serving.app import create_app
+from translucid.serving.catalogue import load
+from translucid.serving.options import ServerOptions
+from translucid.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def address(run):
+    """A server on a free port of this machine."""
+    options = ServerOptions()
+    app = create_app(load([str(run)], "cpu", options), options)
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(30)
+    assert not thread.is_alive(), "the server does not go down"
+
+
+def test_libretranslatepy(address, run):
+    client = libretranslatepy.LibreTranslateAPI(address)
+    assert client.translate("I like soccer", "en", "es") == Translator.load(run).translate("I like soccer").text
+    assert client.detect("Los niños leen un libro en el jardín")[0]["language"] == "es"
+    assert {"en", "es"} == {language["code"] for language in client.languages()}
+
+
+def test_deep_translator(address, run):
+    client = deep_translator.LibreTranslator(
+        source="en", target="es", base_url=address, api_key="none", use_free_api=False
+    )
+    client._base_url = address + "/"
+    assert client.translate("I like soccer") == Translator.load(run).translate("I like soccer").text
+
+
+def test_many_at_once_get_their_own_answers(address, run):
+    api = libretranslatepy.LibreTranslateAPI(address)
+    words = ("soccer", "music", "the beach", "books", "my sister", "the sea", "dogs", "art")
+    texts = [f"{who} like {what}" for who in ("I", "You", "We", "They") for what in words]
+    translator = Translator.load(run)
+    expected = [found.text for found in translator.translate(texts)]
+    with ThreadPoolExecutor(32) as pool:
+        assert list(pool.map(lambda text: api.translate(text, "en", "es"), texts)) == expected
+
+
+def test_fuzzing_finds_no_server_error(address):
+    torch.set_flush_denormal(False)  # Hypothesis wants to draw the smallest of numbers in this process
+    schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
+    for operation in schema.get_all_operations():
+        api = operation.ok()
+
+        @settings(
+            max_examples=25,
+            deadline=None,
+            phases=[Phase.generate],
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=api.as_strategy())
+        def fuzz(case):
+            answer = case.call()
+            assert answer.status_code < 500 or answer.status_code == 503, (case.body, answer.text)
+
+        fuzz()

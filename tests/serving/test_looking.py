@@ -1,0 +1,76 @@
+"""Our own API: maps, explanations, ways to go on."""
+
+import pytest
+
+
+def look(client, **fields):
+    return client.post("/look", json={"source": "en", "target": "es", **fields})
+
+
+def test_maps_of_every_sentence(client):
+    answer = look(client, q="I sing. You sing.").json()
+    assert len(answer["sentences"]) == 2
+    for sentence in answer["sentences"]:
+        (piece,) = sentence["pieces"]
+        assert len(piece["tokens"]) == len(piece["target"]) == len(piece["probabilities"])
+        for one in piece["maps"]:
+            assert len(one["weights"]) == len(piece["target"])
+            assert all(len(row) == len(piece["source"]) for row in one["weights"])
+    assert (
+        answer["translation"]
+        == client.post("/translate", json={"q": "I sing. You sing.", "source": "en", "target": "es"}).json()[
+            "translatedText"
+        ]
+    )
+
+
+@pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
+def test_explanations_come_with_their_test(client, method):
+    why = look(client, q="I like soccer", explain=method).json()["sentences"][0]["explanation"]
+    assert len(why["importance"]) == len(why["target"])
+    assert {"comprehensiveness", "sufficiency"} == set(why["faithfulness"])
+
+
+def test_ways_to_go_on_begin_with_the_prefix_and_the_best_comes_first(client):
+    piece = look(client, q="I like soccer").json()["sentences"][0]["pieces"][0]
+    prefix = piece["tokens"][0]
+    ways = client.post(
+        "/continue", json={"q": "I like soccer", "source": "en", "target": "es", "prefix": prefix}
+    ).json()
+    assert len(ways) == 8
+    assert all(way["tokens"][: len(prefix)] == prefix for way in ways)
+    assert [way["probability"] for way in ways] == sorted((way["probability"] for way in ways), reverse=True)
+    assert len({tuple(way["tokens"][: len(prefix) + 1]) for way in ways}) == 8
+
+
+@pytest.mark.parametrize("prefix", [None, "x", [1], [2.5], [10**9], [True], [5] * 5000])
+def test_wrong_prefixes(client, prefix):
+    answer = client.post("/continue", json={"q": "a", "source": "en", "target": "es", "prefix": prefix})
+    assert answer.status_code == 400
+
+
+def test_limits_and_names(client):
+    assert look(client, q="a" * 501).status_code == 400
+    assert look(client, q="a", model="other").status_code == 400
+    assert look(client, q="a", explain="magic").status_code == 400
+    assert look(client, q=" ").json()["sentences"] == []
+    assert client.get("/models").json() == [{"name": "tiny", "source": "en", "target": "es"}]
+
+
+def test_two_models_of_one_folder_have_two_names(serve, run):
+    client = serve(str(run), f"en-fr={run}")
+    assert client.get("/models").json() == [
+        {"name": "tiny", "source": "en", "target": "es"},
+        {"name": "tiny 2", "source": "en", "target": "fr"},
+    ]
+    assert look(client, q="I sing", target="fr").json()["model"] == "tiny 2"
+
+
+def test_the_page_and_nothing_else_is_served(client):
+    page = client.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    for path in ("/page.js", "/page.css", "/attention.js", "/attention.css"):
+        assert client.get(path).status_code == 200
+    for path in ("/page/index.html", "/config.yaml", "/..%2fapp.py"):
+        assert client.get(path).status_code == 404

@@ -160,14 +160,15 @@ def score_page(results: Results, seeds: int) -> str:
             " / ".join(f"{mean(run['bleu'][part]):.1f}" for run in runs) for part in (slice(0, 3), slice(3, None))
         )
         loss = " / ".join(f"{run['validations'][-1]['loss']:.3f}" for run in runs)
-        rows.append([name, short, long, loss, f"{mean(run['tokens_per_second'] for run in runs):,.0f}"])
-    head = ["attention", "BLEU, up to 15 words", "BLEU, 16 to 60 words", "validation loss", "tokens/s"]
+        rows.append([name, short, long, loss])
+    head = ["attention", "BLEU, up to 15 words", "BLEU, 16 to 60 words", "validation loss"]
     return f"""# Claim 3, on the phrasebook: Luong's dot variants against concat
 
 The same updates for each; BLEU is the mean over the buckets of [claim 2](2-long-sentences.md), seed by seed.
 
 {table(head, rows)}
-{note(seeds)}"""
+Again: `{COMMAND}`
+"""
 
 
 def position_page(results: Results, seeds: int) -> str:

@@ -14,7 +14,6 @@ import torch
 
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.batched import decode_sentences
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import search
@@ -27,6 +26,7 @@ from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import forced_pass
 from translucid.inspection.watching import watch
 from translucid.inspection.words import WordMap, word_spans
+from translucid.interop.engines import EngineName, choose_engine
 from translucid.models.protocol import Maps, SequenceModel
 from translucid.training.configuration import Configuration
 from translucid.training.run_folder import RunFolder
@@ -116,7 +116,12 @@ class Translator:
     """A trained model, its tokenizer and its settings."""
 
     def __init__(
-        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
+        self,
+        model: SequenceModel,
+        tokenizer: Tokenizer,
+        configuration: Configuration,
+        device: torch.device,
+        engine: EngineName = "torch",
     ) -> None:
         """`Translator.load` is the usual way in."""
         self.model = model.to(device).eval()
@@ -125,18 +130,25 @@ class Translator:
         longest = configuration.data.max_tokens
         self.longest = min(longest, model.max_length or longest)
         """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
+        self.engine = choose_engine(engine, self.model, tokenizer, device)
 
     @classmethod
-    def load(cls, run: str | Path, device: str = "auto") -> Translator:
+    def load(cls, run: str | Path, device: str = "auto", engine: EngineName = "auto") -> Translator:
         """Load a run folder.
 
+        Args:
+            run: what `translucid train` wrote.
+            device: auto, cpu, cuda, cuda:1 or mps.
+            engine: what searches for translations: `torch`, `ctranslate2`, or the faster one of those that can.
+
         Raises:
-            UserError: it is not one, or it is damaged.
+            UserError: it is not one, or it is damaged, or the engine can't run its model there.
         """
         tune_cpu()
         folder = RunFolder(Path(run))
         configuration, tokenizer = folder.configuration(), folder.tokenizer()
-        return cls(folder.load_model(configuration, tokenizer), tokenizer, configuration, choose_device(device))
+        model = folder.load_model(configuration, tokenizer)
+        return cls(model, tokenizer, configuration, choose_device(device), engine)
 
     @overload
     def translate(self, text: str, options: DecodingOptions | None = None) -> Translation: ...
@@ -170,18 +182,24 @@ class Translator:
         iterator = iter(texts)
         while window := list(islice(iterator, WINDOW)):
             pieces = [self._pieces(text, sentences) for text in window]
-            found = decode_sentences(
-                self.model,
-                [piece.ids for of_text in pieces for piece in of_text],
-                options,
-                word_starts=self.word_starts,
-                device=self.device,
-                on_batch=on_done,
-            )
+            found = self._decoded([piece.ids for of_text in pieces for piece in of_text], options, on_done)
             at = 0
             for text, of_text in zip(window, pieces, strict=True):
                 yield self._joined(text, of_text, found[at : at + len(of_text)])
                 at += len(of_text)
+
+    def _decoded(
+        self, sentences: list[list[int]], options: DecodingOptions, on_done: Callable[[int], None] | None
+    ) -> list[list[Hypothesis]]:
+        """Search for each different sentence once, unless each is to be drawn for itself."""
+        if options.sample:
+            return self.engine.decode(sentences, options, on_done)
+        different = list(dict.fromkeys(map(tuple, sentences)))
+        if on_done and len(different) < len(sentences):
+            on_done(len(sentences) - len(different))
+        found = self.engine.decode([list(ids) for ids in different], options, on_done)
+        by_ids = dict(zip(different, found, strict=True))
+        return [by_ids[tuple(ids)] for ids in sentences]
 
     def _pieces(self, text: str, sentences: bool) -> list[Piece]:
         if not text.strip():

@@ -92,3 +92,18 @@ def test_help_needs_no_torch():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--resume" in done.stdout
+
+
+def test_engines_are_chosen_and_models_exported(call, small_run, corpus, tmp_path):
+    texts = ["I like soccer.", "She reads a book."]
+    by_engine = [
+        call("translate", small_run, *texts, "--engine", name).out for name in ("torch", "ctranslate2", "auto")
+    ]
+    assert len(set(by_engine)) == 1
+    assert call("translate", small_run, *texts, "--engine", "abacus").code == 2
+    done = call("export", small_run, tmp_path / "out", "--quantization", "int8")
+    assert done.code == 0
+    assert {"model.bin", "tokenizer.model"} <= {file.name for file in (tmp_path / "out").iterdir()}
+    assert call("export", small_run, tmp_path / "out").code == 2
+    done = call("export", small_run, tmp_path / "out2", "--quantization", "int8", "--check", corpus / "test.tsv")
+    assert "with float32" in done.err

@@ -19,6 +19,7 @@ FLOORS = [
     {"evaluation"},
     {"training"},
     {"inspection"},
+    {"interop"},
     {"translator", "demonstration"},
     {"serving"},
     {"cli"},

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from translucid.cli.files import pair_up
+from translucid.cli.options import EngineOption
 
 
 def evaluate(
@@ -37,6 +38,7 @@ def evaluate(
     samples: Annotated[int, typer.Option(help="Show this many translations beside their references.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --hypotheses if it is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    engine: EngineOption = "auto",
 ) -> None:
     """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures.
 
@@ -77,7 +79,7 @@ def evaluate(
         )
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
-    translator = Translator.load(run, device)
+    translator = Translator.load(run, device, engine)
     settings = translator.configuration.decoding
     options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
     log = Console(stderr=True, highlight=False)

@@ -13,10 +13,10 @@ from rich.markup import escape
 from typer.exceptions import TyperException
 
 from translucid import __version__
-from translucid.cli import align, data, demo, draw, evaluate, explain, look, models, serve, train, translate
+from translucid.cli import align, data, demo, draw, evaluate, explain, export, look, models, serve, train, translate
 from translucid.errors import UserError
 
-SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--set")
+SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set")
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
@@ -58,6 +58,7 @@ app.command("align")(align.align)
 app.command("look")(look.look)
 app.command("explain")(explain.explain)
 app.command("serve")(serve.serve)
+app.command("export")(export.export)
 app.command("models")(models.models)
 app.add_typer(draw.app, name="draw")
 app.add_typer(data.app, name="data")

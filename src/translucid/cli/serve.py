@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from translucid.cli.options import EngineOption
+
 
 def serve(
     runs: Annotated[
@@ -21,6 +23,7 @@ def serve(
     per_minute: Annotated[int, typer.Option(help="Requests a minute from one address; 0 is no limit.", min=0)] = 0,
     api_keys: Annotated[Path | None, typer.Option(help="A file with one API key a line; then a key is needed.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    engine: EngineOption = "auto",
 ) -> None:
     """Serve models: a web page, and an API that LibreTranslate's clients can use (POST /translate).
 
@@ -52,7 +55,7 @@ def serve(
     if api_keys and not keys:
         raise UserError("holds no API key", file=api_keys, fix="Write one a line.")
     options = ServerOptions(characters=characters, queue=queue, seconds=seconds, per_minute=per_minute, api_keys=keys)
-    catalogue = load(runs, device, options)
+    catalogue = load(runs, device, options, engine)
     console = Console(stderr=True, highlight=False)
     for served in catalogue:
         console.print(f"{served.source} → {served.target}: {served.name}")

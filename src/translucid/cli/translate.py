@@ -14,6 +14,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from translucid.cli.options import EngineOption
+
 if TYPE_CHECKING:
     from translucid.translator import Translation
 
@@ -49,6 +51,7 @@ def translate(
     ] = False,
     output_format: Annotated[Format, typer.Option("--format", help="text, or jsonl with scores.")] = Format.text,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    engine: EngineOption = "auto",
 ) -> None:
     """Translate: one output line for each input line, in order, always.
 
@@ -74,7 +77,7 @@ def translate(
         raise UserError("both a text and --input were given", fix="Give one of them.")
     if output and output.exists() and not overwrite:
         raise UserError("is there already", file=output, fix="Replace it with --overwrite.")
-    translator = Translator.load(run, device)
+    translator = Translator.load(run, device, engine)
     if alignments and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     given = {

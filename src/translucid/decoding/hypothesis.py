@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -12,11 +12,11 @@ class Hypothesis:
     tokens: list[int]
     """Token ids, without start and end token."""
     log_probability: float
-    """log p(tokens, end token | source) in nats, the sum of `token_log_probabilities`; never above 0."""
+    """log p(tokens, end token | source) in nats; never above 0."""
     score: float
     """What hypotheses are ranked by: the log-probability after the length penalty."""
-    token_log_probabilities: list[float]
-    """The log-probability of each token given those before it, the end token's last: one more than `tokens`."""
+    token_log_probabilities: list[float] = field(default_factory=list)
+    """The log-probability of each token given those before it, the end token's last; of our own search only."""
 
 
 def empty_hypothesis() -> Hypothesis:

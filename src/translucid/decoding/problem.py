@@ -66,13 +66,12 @@ class Problem:
         return log_probs, state
 
 
-def length_limits(memory: Memory, options: DecodingOptions, max_length: int | None) -> Tensor:
+def length_limits(source: Tensor, options: DecodingOptions, max_length: int | None) -> Tensor:
     """Return the most tokens [B] that the output of each sentence may have, end token not counted.
 
-    It depends on the sentence's own length, never on the others in the batch. `max_length` is the model's limit, for
-    the start token and the output together.
+    It depends on the sentence's own length `source` [B], end token not counted either, never on the others in the
+    batch. `max_length` is the model's limit, for the start token and the output together.
     """
-    source = (memory.mask.sum(1) - 1).clamp(min=0)  # without the end token
     limits = (source * options.max_length_ratio).floor().long() + options.max_length_extra
     return limits if max_length is None else limits.clamp(max=max_length - 1)
 

@@ -84,6 +84,18 @@ class NoLoops:
             (row,) = loops.nonzero(as_tuple=True)
             log_probs[row, last[row, 0]] = -torch.inf
 
+    def broken_by(self, tokens: Sequence[int]) -> bool:
+        """Whether a whole output has a token that should have been forbidden."""
+        if len(tokens) - len(set(tokens)) < self.times:  # the usual case, seen at a glance
+            return False
+        history, allowed = torch.tensor([tokens]), torch.zeros(1, len(self.word_starts))
+        for t, token in enumerate(tokens):
+            self(history[:, :t], allowed)
+            if allowed[0, token] < 0:
+                return True
+            allowed.zero_()
+        return False
+
 
 @dataclass(frozen=True)
 class Prefix:

@@ -77,7 +77,8 @@ def prepare(
     """Let the model read the sources, and lay down limits, penalties and rules; arguments as for `search`."""
     memory = model.encode(source)
     device = memory.mask.device
-    limits = length_limits(memory, options, model.max_length).clamp(min=len(prefix) + 1)
+    tokens = (memory.mask.sum(1) - 1).clamp(min=0)  # without the end token
+    limits = length_limits(tokens, options, model.max_length).clamp(min=len(prefix) + 1)
     return Problem(
         model=model,
         memory=memory,

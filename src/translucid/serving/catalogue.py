@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from translucid.errors import UserError
+from translucid.interop.engines import EngineName
 from translucid.serving.batcher import Batcher
 from translucid.serving.failures import ApiError
 from translucid.serving.options import ServerOptions
@@ -66,7 +67,7 @@ class Catalogue:
             served.batcher.close()
 
 
-def load(runs: Sequence[str], device: str, options: ServerOptions) -> Catalogue:
+def load(runs: Sequence[str], device: str, options: ServerOptions, engine: EngineName = "auto") -> Catalogue:
     """Load run folders; `en-es=FOLDER` says the languages of one that was trained without naming them.
 
     Raises:
@@ -75,7 +76,7 @@ def load(runs: Sequence[str], device: str, options: ServerOptions) -> Catalogue:
     models: list[Served] = []
     for given in runs:
         pair, _, folder = given.rpartition("=")
-        translator = Translator.load(folder, device)
+        translator = Translator.load(folder, device, engine)
         data = translator.configuration.data
         source, target = pair.split("-", 1) if "-" in pair else (data.source_language, data.target_language)
         if not source or not target:

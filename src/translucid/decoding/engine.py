@@ -1,0 +1,58 @@
+"""What searches for translations: our own search, or another engine behind the same door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from translucid.decoding.batched import decode_sentences
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.options import DecodingOptions
+from translucid.models.protocol import SequenceModel
+
+
+class Engine(Protocol):
+    """Finds outputs for sentences of any lengths."""
+
+    name: str
+
+    def decode(
+        self,
+        sentences: Sequence[list[int]],
+        options: DecodingOptions,
+        on_batch: Callable[[int], None] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return up to `nbest` hypotheses for each sentence, best first, at least one, in the order given.
+
+        Args:
+            sentences: source ids, each ending in the end token; one that is nothing else gives the empty output.
+            options: how to search.
+            on_batch: called now and then with the number of sentences done since.
+
+        Raises:
+            UserError: the model's output is not a number.
+        """
+
+
+class TorchEngine:
+    """Our own search, for every model, device and option."""
+
+    name = "torch"
+
+    def __init__(self, model: SequenceModel, word_starts: Tensor, device: torch.device) -> None:
+        """`word_starts`: [V] boolean, True where a piece begins a word."""
+        self.model, self.word_starts, self.device = model, word_starts, device
+
+    def decode(
+        self,
+        sentences: Sequence[list[int]],
+        options: DecodingOptions,
+        on_batch: Callable[[int], None] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """See `Engine`."""
+        return decode_sentences(
+            self.model, sentences, options, word_starts=self.word_starts, device=self.device, on_batch=on_batch
+        )

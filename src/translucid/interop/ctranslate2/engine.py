@@ -1,0 +1,143 @@
+"""Greedy and beam search by CTranslate2, the fast engine for Transformers on CPUs.
+
+Its beam search differs from ours in when it stops and in how it counts length, so it is asked for the whole beam with
+bare log-probabilities, and the ranking is ours. An output that breaks a rule that CTranslate2 does not know, such as
+the limit of its own sentence, is searched for again by our search: the rules hold whatever the engine.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import ctranslate2
+import torch
+
+from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.engine import TorchEngine
+from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.problem import length_limits
+from translucid.decoding.rules import NoLoops
+from translucid.interop.ctranslate2.convert import END, PADDING, POSITIONS, START, save_ctranslate2
+from translucid.models.protocol import SequenceModel
+
+BATCH = 64
+"""Sentences in a batch, at most; larger ones fall out of the cache."""
+CALL = 1024
+"""Sentences of like length handed over at a time; a call has one limit of length."""
+WIDEST = 32
+"""The widest beam that is left to it."""
+
+
+class CTranslate2Engine:
+    """Searches with a converted model, on each core by itself."""
+
+    name = "ctranslate2"
+
+    def __init__(
+        self, folder: Path, tokenizer: Tokenizer, device: torch.device, own: TorchEngine, *, positions: int
+    ) -> None:
+        """Open a converted model.
+
+        Args:
+            folder: of the converted model; not needed any more afterwards.
+            tokenizer: the model's.
+            device: the CPU or a CUDA device.
+            own: our own search with the same model.
+            positions: the most tokens that the converted model takes on either side.
+        """
+        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.own, self.positions = own, positions
+        self.word_starts = own.word_starts.cpu()
+        self.source = tokenizer.source_pieces(range(tokenizer.source_size))
+        self.target = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
+        self.translator = ctranslate2.Translator(
+            str(folder), device.type, device_index=device.index or 0, inter_threads=self.threads, intra_threads=1
+        )
+
+    @classmethod
+    def of(
+        cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device, own: TorchEngine
+    ) -> CTranslate2Engine:
+        """Convert a model and open it, which takes a fraction of a second.
+
+        Nothing is kept on disk: what could grow stale, or come from a stranger with the run folder, is not there.
+
+        Raises:
+            UserError: the model is not a Transformer.
+        """
+        with tempfile.TemporaryDirectory(prefix="translucid-") as folder:
+            save_ctranslate2(model, tokenizer, Path(folder))
+            return cls(Path(folder), tokenizer, device, own, positions=model.max_length or POSITIONS)
+
+    def decode(
+        self,
+        sentences: Sequence[list[int]],
+        options: DecodingOptions,
+        on_batch: Callable[[int], None] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """See `Engine`."""
+        if options.sample or options.beam > WIDEST:
+            return self.own.decode(sentences, options, on_batch)
+        done = on_batch or (lambda count: None)
+        results = [[empty_hypothesis()] for _ in sentences]
+        lengths = torch.tensor([len(ids) - 1 for ids in sentences])
+        limits = length_limits(lengths, options, self.own.model.max_length).tolist()
+        order = sorted((i for i, ids in enumerate(sentences) if len(ids) > 1), key=lambda i: -len(sentences[i]))
+        done(len(sentences) - len(order))
+        left = [i for i in order if max(len(sentences[i]), limits[i] + 1) > self.positions]
+        order = order[len(left) :]
+        calls = [order[first : first + CALL] for first in range(0, len(order), CALL)]
+        begun = [self._begin([sentences[i] for i in call], max(limits[i] for i in call), options) for call in calls]
+        loops = NoLoops(options.max_loops, self.word_starts) if options.max_loops else None
+        for call, answers in zip(calls, begun, strict=True):
+            for i, answer in zip(call, answers, strict=True):
+                results[i] = self._ranked(answer.result(), options)
+                if all(_obeys(hypothesis, limits[i], loops) for hypothesis in results[i]):
+                    done(1)
+                else:
+                    left.append(i)
+        if left:
+            for i, found in zip(left, self.own.decode([sentences[i] for i in left], options), strict=True):
+                results[i] = found
+            done(len(left))
+        return results
+
+    def _begin(
+        self, sentences: list[list[int]], limit: int, options: DecodingOptions
+    ) -> list[ctranslate2.AsyncTranslationResult]:
+        begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
+            [[*(self.source[number] for number in ids[:-1]), END] for ids in sentences],
+            asynchronous=True,
+            max_batch_size=min(BATCH, -(-len(sentences) // self.threads)),
+            beam_size=options.beam,
+            num_hypotheses=options.beam,
+            length_penalty=0,
+            return_scores=True,
+            min_decoding_length=options.min_length,
+            max_decoding_length=limit + 1,
+            max_input_length=0,
+            no_repeat_ngram_size=options.no_repeat_ngram,
+            disable_unk=True,
+            suppress_sequences=[[PADDING], [START]],
+        )
+        return begun
+
+    def _ranked(self, answer: ctranslate2.TranslationResult, options: DecodingOptions) -> list[Hypothesis]:
+        found = []
+        for pieces, log_probability in zip(answer.hypotheses, answer.scores, strict=True):
+            tokens = [self.target[piece] for piece in pieces]
+            penalty = ((5 + len(tokens) + 1) / 6) ** options.length_penalty
+            found.append(Hypothesis(tokens, log_probability, log_probability / penalty))
+        return sorted(found, key=lambda hypothesis: -hypothesis.score)[: options.nbest]
+
+
+def _obeys(hypothesis: Hypothesis, limit: int, loops: NoLoops | None) -> bool:
+    """Whether our own search might have found this: its score is a number, it has ended in time and does not loop."""
+    if not math.isfinite(hypothesis.score) or len(hypothesis.tokens) > limit:
+        return False
+    return loops is None or not loops.broken_by(hypothesis.tokens)

@@ -1,0 +1,157 @@
+"""A converted model says what ours says, and its search keeps our rules."""
+
+import ctranslate2
+import pytest
+import torch
+
+from translucid.data.corpus import Pair
+from translucid.data.phrasebook import generate
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.decoding.engine import TorchEngine
+from translucid.decoding.options import DecodingOptions
+from translucid.errors import UserError
+from translucid.interop.ctranslate2 import CTranslate2Engine, save_ctranslate2
+from translucid.interop.ctranslate2.export import bleu_by_quantization, export_ctranslate2
+from translucid.interop.engines import choose_engine
+from translucid.models.build import build_model
+from translucid.models.recurrent import RecurrentOptions
+from translucid.models.transformer import TransformerOptions
+
+CPU = torch.device("cpu")
+PAIRS = [Pair(p.source, p.target) for p in generate(400, max_words=8)]
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["joint", "separate"])
+def tokenizer(request):
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=200, joint=request.param), seed=1)
+
+
+def model_of(tokenizer, **changes):
+    """An untrained model with opinions: sharper than fresh weights are, so that no two outputs are nearly equal."""
+    torch.manual_seed(1)
+    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
+    shape |= {"share_embeddings": tokenizer.joint, **changes}
+    model = build_model(TransformerOptions(**shape), tokenizer.source_size, tokenizer.target_size).eval()
+    for parameter in model.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    return model
+
+
+def sources_of(tokenizer, count=40):
+    return [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:count]])]
+
+
+def engines(model, tokenizer):
+    own = choose_engine("torch", model, tokenizer, CPU)
+    fast = choose_engine("ctranslate2", model, tokenizer, CPU)
+    assert isinstance(own, TorchEngine) and isinstance(fast, CTranslate2Engine)
+    return own, fast
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "post"},
+        {"positions": "learned", "max_length": 60},
+        {"positions": "none"},
+        {"tie_output": False},
+    ],
+    ids=str,
+)
+def test_every_kind_of_transformer_gives_the_same_log_probabilities(tokenizer, changes, tmp_path):
+    model = model_of(tokenizer, **changes)
+    save_ctranslate2(model, tokenizer, tmp_path / "model")
+    converted = ctranslate2.Translator(str(tmp_path / "model"), intra_threads=1)
+    for source, pair in zip(sources_of(tokenizer, 5), PAIRS, strict=False):
+        target = tokenizer.encode_target([pair.target])[0]
+        pieces = tokenizer.source_pieces(source[:-1]), tokenizer.target_pieces(target)
+        scored = converted.score_batch([[*pieces[0], "</s>"]], [pieces[1]])[0].log_probs
+        with torch.no_grad():
+            logits = model.decode(model.encode(torch.tensor([source])), torch.tensor([[2, *target]]))
+        ours = logits.log_softmax(-1)[0].gather(1, torch.tensor([*target, 3])[:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(scored), ours, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_both_engines_find_the_same(tokenizer, beam):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    options = DecodingOptions(beam=beam, max_length_ratio=1, max_length_extra=5)
+    sources = [*sources_of(tokenizer), [3]]
+    done = []
+    mine, theirs = own.decode(sources, options), fast.decode(sources, options, done.append)
+    assert sum(done) == len(sources)
+    same = [a[0].tokens == b[0].tokens for a, b in zip(mine, theirs, strict=True)]
+    assert sum(same) >= 0.99 * len(same)
+    for a, b, equal in zip(mine, theirs, same, strict=True):
+        if equal:
+            assert b[0].log_probability == pytest.approx(a[0].log_probability, abs=1e-3)
+            assert b[0].score == pytest.approx(a[0].score, abs=1e-3)
+    assert theirs[-1][0].tokens == []
+
+
+def test_the_rules_hold_whatever_the_engine(tokenizer):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    sources = sources_of(tokenizer)
+    short = DecodingOptions(beam=2, max_length_ratio=0, max_length_extra=3, min_length=2)
+    loops = DecodingOptions(beam=1, max_loops=2, max_length_extra=40)
+    alike = DecodingOptions(beam=3, nbest=3, no_repeat_ngram=2, length_penalty=0.6, max_length_extra=10)
+    drawn = DecodingOptions(sample=True, max_length_extra=5, max_length_ratio=1)
+    for options in (short, loops, alike, drawn):
+        mine, theirs = own.decode(sources, options), fast.decode(sources, options)
+        for a, b in zip(mine, theirs, strict=True):
+            assert 1 <= len(b) <= options.nbest
+            assert all(options.min_length <= len(h.tokens) for h in b)
+            if options in (short, drawn):
+                assert all(len(h.tokens) <= 3 for h in b) or options is drawn
+            if options in (loops, drawn):
+                assert a[0].tokens == b[0].tokens
+            ngrams = [tuple(h.tokens[i : i + 2]) for h in b[:1] for i in range(len(h.tokens) - 1)]
+            assert options is not alike or len(ngrams) == len(set(ngrams))
+            assert [h.score for h in b] == sorted((h.score for h in b), reverse=True)
+
+
+def test_what_is_too_long_for_its_table_is_left_to_ours(tokenizer, monkeypatch):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    fast.positions = 12
+    options = DecodingOptions(beam=2, max_length_ratio=0.5, max_length_extra=2)
+    sources = [ids * 3 for ids in sources_of(tokenizer, 4)] + sources_of(tokenizer, 8)
+    handed_over = []
+    decode = own.decode
+    monkeypatch.setattr(fast.own, "decode", lambda given, options: handed_over.extend(given) or decode(given, options))
+    found = fast.decode(sources, options)
+    assert {tuple(ids) for ids in sources if len(ids) > 12} <= set(map(tuple, handed_over))
+    assert [h[0].tokens for h in found] == [h[0].tokens for h in own.decode(sources, options)]
+
+
+def test_weights_that_are_no_numbers_are_an_error(tokenizer):
+    model = model_of(tokenizer)
+    model.output.bias.data.fill_(torch.nan)
+    with pytest.raises(UserError, match="not numbers"):
+        engines(model, tokenizer)[1].decode(sources_of(tokenizer, 2), DecodingOptions(beam=2))
+
+
+def test_the_engine_is_chosen_by_model_and_device(tokenizer):
+    recurrent = build_model(RecurrentOptions(width=16), tokenizer.source_size, tokenizer.target_size)
+    assert choose_engine("auto", recurrent, tokenizer, CPU).name == "torch"
+    assert choose_engine("auto", model_of(tokenizer), tokenizer, CPU).name == "ctranslate2"
+    with pytest.raises(UserError, match="RecurrentModel can't become"):
+        choose_engine("ctranslate2", recurrent, tokenizer, CPU)
+    with pytest.raises(UserError, match="does not run on mps"):
+        choose_engine("ctranslate2", model_of(tokenizer), tokenizer, torch.device("mps"))
+
+
+def test_a_model_to_take_away(tokenizer, tmp_path):
+    model, out = model_of(tokenizer), tmp_path / "out"
+    export_ctranslate2(model, tokenizer, out, "int8")
+    assert Tokenizer.load(out).fingerprint == tokenizer.fingerprint
+    assert ctranslate2.Translator(str(out)).translate_batch([["▁a", "</s>"]], max_decoding_length=5)
+    with pytest.raises(UserError, match="already"):
+        export_ctranslate2(model, tokenizer, out, "float32")
+    export_ctranslate2(model, tokenizer, out, "float32", overwrite=True)
+    assert not list(tmp_path.glob(".*"))
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(UserError, match="not a CTranslate2 model"):
+        export_ctranslate2(model, tokenizer, tmp_path / "mine", "float32", overwrite=True)
+    full, small = bleu_by_quantization(model, tokenizer, PAIRS[:5])
+    assert 0 <= full < 20 and 0 <= small < 20

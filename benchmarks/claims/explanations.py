@@ -32,7 +32,7 @@ from translucid.data.corpus import Pair, read_pairs
 from translucid.data.phrasebook import generate
 from translucid.data.phrasebook.text import Phrase
 from translucid.evaluation.alignment import AlignmentScore, Gold, alignment_score
-from translucid.inspection.alignment import choose, grow_diagonal
+from translucid.inspection.alignment import choose, grow_diagonal, read_alignment
 from translucid.inspection.explain import explain, faithfulness
 from translucid.inspection.explain.case import Case
 from translucid.training.configuration import resolve
@@ -63,14 +63,17 @@ def main() -> None:
         list(generate(n, split=split)) for n, split in ((60_000, "train"), (300, "valid"), (500, "test"))
     )
     phrasebook: dict[str, Translator] = {}
+    turned: dict[str, Translator] = {}
     for name, model in MODELS.items():
-        Console(stderr=True).rule(name)
-        run = train_once(runs / name.lower(), configured(model, updates), pairs_of(train), pairs_of(valid))
-        phrasebook[name] = Translator.load(run.path)
+        for direction, found in (("", phrasebook), ("-reverse", turned)):
+            Console(stderr=True).rule(name + direction)
+            sides = [pairs_of(phrases, turn=bool(direction)) for phrases in (train, valid)]
+            run = train_once(runs / f"{name.lower()}{direction}", configured(model, updates), *sides)
+            found[name] = Translator.load(run.path)
 
     rows = []
     for name, translator in phrasebook.items():
-        rows += attention_rows(name, translator, valid, test)
+        rows += attention_rows(name, translator, turned[name], valid, test)
         rows += explanation_rows(name, translator, test[:count])
     rows += statistical_rows(train, test, runs)
     corpora = {"phrasebook": (phrasebook, [phrase.source for phrase in test[:count]])}
@@ -95,7 +98,9 @@ def configured(model: dict[str, Any], updates: int) -> Any:
     )
 
 
-def pairs_of(phrases: Sequence[Phrase]) -> list[Pair]:
+def pairs_of(phrases: Sequence[Phrase], *, turn: bool = False) -> list[Pair]:
+    if turn:
+        return [Pair(phrase.target, phrase.source) for phrase in phrases]
     return [Pair(phrase.source, phrase.target) for phrase in phrases]
 
 
@@ -108,15 +113,18 @@ def figures(name: str, how: str, score: AlignmentScore) -> list[str]:
 
 
 def attention_rows(
-    name: str, translator: Translator, valid: Sequence[Phrase], test: Sequence[Phrase]
+    name: str, translator: Translator, turned: Translator, valid: Sequence[Phrase], test: Sequence[Phrase]
 ) -> list[list[str]]:
-    """Every way to read the attention; the one chosen on validation sentences is marked."""
+    """Every way to read the attention, that chosen on validation sentences marked; and the same of two models."""
     chosen = next(iter(choose(translator.inspect(pairs_of(valid)), gold_of(valid))))
-    rows = []
-    for way, score in choose(translator.inspect(pairs_of(test)), gold_of(test)).items():
+    seen, other = translator.inspect(pairs_of(test)), turned.inspect(pairs_of(test, turn=True))
+    two = [read_alignment(one, chosen, reverse) for one, reverse in zip(seen, other, strict=True)]
+    rows = [figures(name, "attention of the models of both directions, as chosen", alignment_score(two, gold_of(test)))]
+    for way, score in choose(seen, gold_of(test)).items():
         layer = "all layers" if way.layer is None else f"layer {way.layer}"
-        how = f"attention, {layer}, {'shifted' if way.shift else 'plain'}{' (chosen)' if way == chosen else ''}"
-        rows.append(figures(name, how, score))
+        sides = "from both sides" if way.both else "from the target"
+        how = f"attention, {layer}, {'shifted' if way.shift else 'plain'}, {sides}"
+        rows.append(figures(name, how + (" (chosen)" if way == chosen else ""), score))
     return rows
 
 
@@ -202,7 +210,9 @@ def page(rows: list[list[str]], faithful: list[list[str]], test: int, count: int
 ## Against gold alignments
 
 {test} phrasebook test pairs with gold links. Attention is read plainly (where the model looked when it predicted the
-word) or shifted (when the word was fed to the decoder); the layer is chosen on other sentences.
+word) or shifted (when the word was fed to the decoder); from the target (each target word is linked to the source word
+it looked at most) or from both sides (each source word also to the target word that looked at it most, both joined by
+grow-diagonal). Which of these is best is chosen on other sentences.
 
 {table(["model", "how", "AER", "precision", "recall", "F1"], rows)}
 Links of eflomal come from the same training pairs and the test pairs.

@@ -61,7 +61,7 @@ def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold):
     ways = json.loads(done.out)["alignment"]
     assert [way["aer"] for way in ways] == sorted(way["aer"] for way in ways)
     kept = yaml.safe_load((small_run / "config.yaml").read_text())["alignment"]
-    assert kept == {"layer": ways[0]["layer"], "shift": ways[0]["shift"]}
+    assert kept == {name: ways[0][name] for name in ("layer", "shift", "both")}
     shown = call("evaluate", small_run, "--test", gold, "--alignments", gold)
     assert "← this run" in shown.out
 

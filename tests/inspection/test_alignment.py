@@ -3,8 +3,9 @@
 import torch
 
 from translucid.evaluation.alignment import AlignmentOptions, Gold
-from translucid.inspection.alignment import choose, grow_diagonal, read_alignment
+from translucid.inspection.alignment import choose, grow_diagonal, link, read_alignment, source_shares
 from translucid.inspection.inspected import Inspected
+from translucid.inspection.words import WordMap
 
 
 def one_hot(*columns):
@@ -23,12 +24,34 @@ def test_shifted_attention_is_read_when_the_word_is_fed():
     assert read_alignment(example(), AlignmentOptions(layer=0)) != right
 
 
+def test_a_verb_that_all_look_at_does_not_take_every_link():
+    # "I had it" -> "lo tenía": both target words look at "had" most, and "I" is looked at by the second more.
+    words = WordMap(["I", "had", "it", "</s>"], ["lo", "tenía", "</s>"], torch.eye(3, 4))
+    words.weights[:2] = torch.tensor([[0.0, 0.6, 0.4, 0.0], [0.2, 0.8, 0.0, 0.0]])
+    assert link(words.weights[:-1, :-1], both=False) == [(1, 0), (1, 1)]
+    shares = source_shares(words)
+    torch.testing.assert_close(shares.sum(0), torch.ones(3))
+    assert link(shares, both=False) == [(0, 1), (2, 0)]
+    assert link(shares, both=True) == [(0, 1), (1, 1), (2, 0)]
+
+
+def test_the_other_direction_is_asked_as_well():
+    options = AlignmentOptions(layer=0, both=False)
+    seen = Inspected(["▁a", "▁b", "</s>"], ["▁x", "▁y", "</s>"], {"decoder.0.cross": torch.eye(3)[None]}, [-1.0] * 3)
+    weights = torch.tensor([[0.1, 0.9, 0.0], [0.9, 0.1, 0.0], [0.0, 0.0, 1.0]])[None]
+    unsure = Inspected(seen.source, seen.target, {"decoder.0.cross": 0.4 * weights + 0.2}, [-1.0] * 3)
+    turned = Inspected(seen.target, seen.source, seen.maps, [-1.0] * 3)
+    assert read_alignment(unsure, options) == [(0, 1), (1, 0)]
+    assert read_alignment(unsure, options, turned) == [(0, 0), (1, 1)]
+
+
 def test_the_best_layer_is_found_on_gold():
     gold = [Gold(*[frozenset([(0, 0), (1, 1), (2, 2)])] * 2)]
     ways = choose([example()], gold)
-    assert len(ways) == 6
+    assert len(ways) == 12
     best, score = next(iter(ways.items()))
-    assert best in (AlignmentOptions(layer=0, shift=True), AlignmentOptions(layer=None, shift=True))
+    assert best.shift
+    assert best.layer in (0, None)
     assert score.error_rate == 0
     assert max(score.error_rate for score in ways.values()) > 0.3
 

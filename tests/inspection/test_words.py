@@ -6,7 +6,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from translucid.inspection.alignment import align, to_pharaoh
+from translucid.inspection.alignment import link, source_shares, to_pharaoh
 from translucid.inspection.terminal import heatmap, looked_at
 from translucid.inspection.words import WordMap, word_map, word_spans
 
@@ -47,11 +47,13 @@ def test_sides_that_do_not_fit_are_refused():
 
 def test_each_target_word_is_linked_to_where_it_looked_most_the_end_token_aside():
     words = word_map(SOURCE, TARGET, WEIGHTS)
-    assert align(words) == [(1, 0), (2, 1)]
-    assert to_pharaoh(align(words)) == "1-0 2-1"
+    links = link(words.weights[:-1, :-1], both=False)
+    assert links == [(1, 0), (2, 1)]
+    assert to_pharaoh(links) == "1-0 2-1"
     to_the_end = WordMap(["a", "b", "</s>"], ["x", "</s>"], torch.tensor([[0.1, 0.2, 0.7], [0, 0, 1.0]]))
-    assert align(to_the_end) == [(1, 0)]
-    assert align(WordMap(["</s>"], ["</s>"], torch.ones(1, 1))) == []
+    assert link(to_the_end.weights[:-1, :-1], both=False) == [(1, 0)]
+    nothing = WordMap(["</s>"], ["</s>"], torch.ones(1, 1))
+    assert link(source_shares(nothing), both=True) == link(source_shares(nothing), both=False) == []
 
 
 @pytest.mark.parametrize("width", [30, 80, 120])

@@ -17,11 +17,14 @@ def align(
         list[str] | None, typer.Option("--pairs", metavar="FILES", help="Sentence pairs to align.")
     ] = None,
     reverse: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="A run of the other direction; both are joined by grow-diagonal.")
+        Path | None, typer.Option(metavar="RUN", help="A run of the other direction, which is asked as well.")
     ] = None,
     layer: Annotated[int | None, typer.Option(help="Decoder layer to read; the run's own choice if not given.")] = None,
     shift: Annotated[
         bool | None, typer.Option("--shift/--no-shift", help="Read a word's row one step later (SHIFT-ATT).")
+    ] = None,
+    both: Annotated[
+        bool | None, typer.Option("--both/--one-side", help="Read from both sides, joined by grow-diagonal.")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
@@ -42,7 +45,7 @@ def align(
     from translucid.data.corpus import Pair, read_pairs
     from translucid.errors import UserError
     from translucid.evaluation.alignment import AlignmentOptions
-    from translucid.inspection.alignment import grow_diagonal, read_alignment, to_pharaoh
+    from translucid.inspection.alignment import read_alignment, to_pharaoh
     from translucid.translator import Translator
 
     if not pairs:
@@ -50,24 +53,21 @@ def align(
     if output and output.exists() and not overwrite:
         raise UserError("is there already", file=output, fix="Replace it with --overwrite.")
     texts = list(read_pairs(*pair_up(pairs)))
-    given = {key: value for key, value in (("layer", layer), ("shift", shift)) if value is not None}
+    given = {key: value for key, value in (("layer", layer), ("shift", shift), ("both", both)) if value is not None}
 
-    def links_of(translator: Translator, texts: list[Pair]) -> list[list[tuple[int, int]]]:
-        own = translator.configuration.alignment.model_dump()
-        options = AlignmentOptions(**{**own, **given})
-        found = []
-        with counting(Console(stderr=True), "aligning", len(texts)) as advance:
-            for first in range(0, len(texts), 512):
-                part = texts[first : first + 512]
-                found += [read_alignment(one, options) for one in translator.inspect(part)]
-                advance(len(part))
-        return found
-
-    links = links_of(Translator.load(run, device), texts)
-    if reverse:
-        turned = links_of(Translator.load(reverse, device), [Pair(pair.target, pair.source) for pair in texts])
-        backward = [[(source, target) for target, source in one] for one in turned]
-        links = [grow_diagonal(one, other) for one, other in zip(links, backward, strict=True)]
+    forward = Translator.load(run, device, "torch")
+    backward = Translator.load(reverse, device, "torch") if reverse else None
+    options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **given})
+    links = []
+    with counting(Console(stderr=True), "aligning", len(texts)) as advance:
+        for first in range(0, len(texts), 512):
+            part = texts[first : first + 512]
+            seen = forward.inspect(part)
+            turned = (
+                backward.inspect([Pair(pair.target, pair.source) for pair in part]) if backward else [None] * len(part)
+            )
+            links += [read_alignment(one, options, other) for one, other in zip(seen, turned, strict=True)]
+            advance(len(part))
     lines = "".join(to_pharaoh(one) + "\n" for one in links)
     if output:
         write_atomically(output, lines.encode())

@@ -17,7 +17,7 @@ Links: TypeAlias = list[tuple[int, int]]
 
 
 class AlignmentOptions(BaseModel):
-    """Where in a model's attention its word alignments are read."""
+    """Where in a model's attention its word alignments are read, and how."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -25,6 +25,8 @@ class AlignmentOptions(BaseModel):
     """The decoder layer; the average of all if not given. `translucid evaluate --alignments` finds the best."""
     shift: bool = False
     """Read a word's row when it is the decoder's input, not when it is predicted (SHIFT-ATT, Chen et al. 2020)."""
+    both: bool = True
+    """Also ask for each source word which target word looked at it most, and join the two readings by grow-diagonal."""
 
 
 class Gold(NamedTuple):

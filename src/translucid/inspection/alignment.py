@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from torch import Tensor
+
 from translucid.evaluation.alignment import AlignmentOptions, AlignmentScore, Gold, Links, alignment_score
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap
@@ -11,23 +13,58 @@ from translucid.inspection.words import WordMap
 _NEIGHBOURS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
 
 
-def align(words: WordMap) -> Links:
-    """Link each target word to the source word it looked at most. The end tokens take no part."""
+def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Inspected | None = None) -> Links:
+    """Read a word alignment off the attention, where and how the options say.
+
+    `reverse` is the same pair as a model of the other direction saw it: a link is as strong as what the two gave it,
+    multiplied.
+    """
+    shares = _shares(inspected, options)
+    if reverse is not None:
+        shares = shares * _shares(reverse, options).T
+    return link(shares, both=options.both)
+
+
+def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:
+    words = inspected.words(inspected.cross(options.layer, shift=options.shift))
+    return source_shares(words) if options.both else words.weights[:-1, :-1]
+
+
+def source_shares(words: WordMap) -> Tensor:
+    """Return the attention [T, S] that each source word got, as shares of the target words; without the end tokens.
+
+    A verb that half the sentence looks at would otherwise be the strongest link of all these words.
+    """
     inner = words.weights[:-1, :-1]
-    if not inner.numel():
+    return inner / inner.sum(0, keepdim=True).clamp(min=1e-9)
+
+
+def link(weights: Tensor, *, both: bool) -> Links:
+    """Link each target word to the source word of the greatest weight [T, S].
+
+    With `both`, each source word is linked to the target word of the greatest weight as well, and `grow_diagonal`
+    joins the two.
+    """
+    if not weights.numel():
         return []
-    return sorted((int(best), target) for target, best in enumerate(inner.argmax(1)))
-
-
-def read_alignment(inspected: Inspected, options: AlignmentOptions) -> Links:
-    """Read a word alignment off the attention, where and how the options say."""
-    return align(inspected.words(inspected.cross(options.layer, shift=options.shift)))
+    forward = [(int(best), target) for target, best in enumerate(weights.argmax(1))]
+    if not both:
+        return sorted(forward)
+    return grow_diagonal(forward, [(source, int(best)) for source, best in enumerate(weights.argmax(0))])
 
 
 def choose(examples: Sequence[Inspected], gold: Sequence[Gold]) -> dict[AlignmentOptions, AlignmentScore]:
-    """Score every way to read an alignment off the attention: each layer, plain and shifted; the best comes first."""
+    """Score every way to read an alignment off the attention; the best comes first.
+
+    The ways are each layer and their average, plain and shifted, from one side and from both.
+    """
     layers = [None, *examples[0].layers] if len(examples[0].layers) > 1 else examples[0].layers
-    ways = [AlignmentOptions(layer=layer, shift=shift) for layer in layers for shift in (False, True)]
+    ways = [
+        AlignmentOptions(layer=layer, shift=shift, both=both)
+        for layer in layers
+        for shift in (False, True)
+        for both in (True, False)
+    ]
     scores = {way: alignment_score([read_alignment(one, way) for one in examples], gold) for way in ways}
     return dict(sorted(scores.items(), key=lambda item: item[1].error_rate))
 

@@ -58,12 +58,15 @@ def looked_at(words: WordMap, most: int = 2) -> RenderableType:
 def alignment_table(ways: dict[AlignmentOptions, AlignmentScore], own: AlignmentOptions) -> RenderableType:
     """Error rates of every way to read word alignments off the attention, that of the run marked."""
     table = Table(box=None, pad_edge=False)
-    for column in ("attention", "read when the word is", "AER", "precision", "recall", "F1", ""):
-        table.add_column(column, justify="left" if column in ("attention", "read when the word is") else "right")
+    for column in ("attention", "when the word is", "read from"):
+        table.add_column(column)
+    for column in ("AER", "precision", "recall", "F1", ""):
+        table.add_column(column, justify="right")
     for way, score in ways.items():
         figures = (f"{figure:.3f}" for figure in (score.error_rate, score.precision, score.recall, score.f1))
         layer = "all layers" if way.layer is None else f"layer {way.layer}"
-        table.add_row(layer, "fed" if way.shift else "predicted", *figures, "← this run" if way == own else "")
+        how = ("fed" if way.shift else "predicted", "both sides" if way.both else "the target")
+        table.add_row(layer, *how, *figures, "← this run" if way == own else "")
     return table
 
 

@@ -1,0 +1,115 @@
+"""What the measuring scripts of all peers share: the corpus in ids, batches, clocks, and one line of JSON as result.
+
+Ids are the same for every peer: 0 end, 1 unknown, 2 start, then pieces, and padding last. "Target tokens" are pieces of
+the target with the end token, without padding.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+WORK = Path(os.environ["PEERS_WORK"])
+"""Environments, data and models; set by run.py."""
+DATA = WORK / "data"
+END, UNKNOWN, START = 0, 1, 2
+
+Pair = tuple[list[int], list[int]]
+
+
+class Size:
+    """A Transformer's shape and the target tokens of a batch."""
+
+    def __init__(self, layers: int, width: int, feed_forward: int, heads: int, dropout: float, tokens: int) -> None:
+        self.layers, self.width, self.feed_forward, self.heads = layers, width, feed_forward, heads
+        self.dropout, self.tokens = dropout, tokens
+
+
+SIZES = {"tiny": Size(4, 128, 256, 4, 0.3, 4096), "base": Size(6, 512, 2048, 8, 0.1, 2048)}
+
+
+def vocabulary() -> list[str]:
+    """Pieces in the order of their ids, padding last."""
+    return (DATA / "vocabulary.txt").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def pieces(split: str, language: str) -> list[list[str]]:
+    """The sentences of a split in pieces."""
+    return [line.split() for line in (DATA / f"{split}.bpe.{language}").open(encoding="utf-8")]
+
+
+def load_pairs(split: str, longest: int = 100) -> list[Pair]:
+    """Source and target ids, each with the end token."""
+    number = {piece: i for i, piece in enumerate(vocabulary())}
+    sides = [
+        [[number.get(piece, UNKNOWN) for piece in line] + [END] for line in pieces(split, language)]
+        for language in ("en", "de")
+    ]
+    return [pair for pair in zip(*sides, strict=True) if max(map(len, pair)) <= longest]
+
+
+def random_batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[Pair]]:
+    """As tutorials do: shuffled, a fixed number of sentences with about so many target tokens."""
+    size = max(1, round(tokens / statistics.fmean(len(target) for _, target in pairs)))
+    generator, order = random.Random(1), list(pairs)
+    while True:
+        generator.shuffle(order)
+        for first in range(0, len(order) - size + 1, size):
+            yield order[first : first + size]
+
+
+def like_length_batches(pairs: Sequence[Pair], tokens: int) -> Iterator[list[Pair]]:
+    """Sorted by length, filled up to so many target tokens, the batches shuffled."""
+    generator = random.Random(1)
+    while True:
+        batches: list[list[Pair]] = [[]]
+        count = 0
+        for pair in sorted(pairs, key=lambda pair: (len(pair[1]), len(pair[0]), generator.random())):
+            if batches[-1] and count + len(pair[1]) > tokens:
+                batches.append([])
+                count = 0
+            batches[-1].append(pair)
+            count += len(pair[1])
+        generator.shuffle(batches)
+        yield from batches
+
+
+BATCHES = {"random": random_batches, "like length": like_length_batches}
+
+
+def measure(step: Callable[[list[Pair]], None], batches: Iterator[list[Pair]], seconds: float) -> dict[str, Any]:
+    """Take three steps to warm up and then steps for so many seconds, making batches included."""
+    for _ in range(3):
+        step(next(batches))
+    tokens, updates, started = 0, 0, time.perf_counter()
+    while (spent := time.perf_counter() - started) < seconds:
+        batch = next(batches)
+        step(batch)
+        tokens += sum(len(target) for _, target in batch)
+        updates += 1
+    return {"tokens_per_second": tokens / spent, "updates": updates, "peak_mib": peak_mib()}
+
+
+def peak_mib(*, children: bool = False) -> int:
+    """The most memory that this process, or one of its children, has held."""
+    who = resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF
+    return resource.getrusage(who).ru_maxrss // 1024
+
+
+def versions(*names: str) -> dict[str, str]:
+    """Of installed packages."""
+    return {"python": sys.version.split()[0], **{name: metadata.version(name) for name in names}}
+
+
+def report(**fields: Any) -> None:
+    """Print the result, which run.py reads."""
+    print("RESULT " + json.dumps(fields), flush=True)

@@ -1,0 +1,223 @@
+"""How fast we are and how fast the others are, on the machine at hand, in one run.
+
+    python benchmarks/peers/run.py multi30k-en-de/ --model runs/en-de [--rounds 3] [--only tiny translation]
+
+Makes a virtual environment for each peer with pinned versions (about 6 GB in all), prepares Multi30k English–German in
+one vocabulary of 10,000, and then measures everybody in turn, round after round, so that a machine whose speed drifts
+still gives honest ratios. Medians over the rounds, with the lowest and the highest, go to docs/benchmarks.md between
+the marks there, and every single figure to docs/benchmarks.json. A peer that can't be installed or fails is left out,
+and named. `--model` is a trained run of ours for the translation tables: translucid train recipes/multi30k-en-de.yaml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+DOCS = ROOT / "docs"
+
+TORCH = "torch==2.13.0"
+ENVS = {
+    "base": [TORCH, "numpy", "sentencepiece==0.2.1"],
+    "translucid": ["-c", str(ROOT / "constraints.txt"), "-e", str(ROOT)],
+    "hf": [TORCH, "transformers==5.23.0"],
+    "ctranslate2": ["ctranslate2==4.8.5", "sentencepiece==0.2.1", "sacrebleu==2.6.0"],
+    "keras": ["tensorflow-cpu==2.21.0", "keras==3.15.1"],
+    "eole": [TORCH, "eole==0.6.4", "aiohttp"],
+    "joeynmt": [TORCH, "joeynmt==2.3.0", "importlib_metadata"],
+    "opennmt": [TORCH, "configargparse", "ctranslate2<5", "tensorboard", "flask", "waitress", "pyonmttok<2,>=1.37"]
+    + ["pyyaml", "sacrebleu", "rapidfuzz", "pyahocorasick", "fasttext-wheel", "six", "spacy"],
+}
+WITHOUT_DEPENDENCIES = {"opennmt": ["OpenNMT-py==3.5.1"]}
+"""OpenNMT-py asks for a PyTorch that is no longer there; it runs with this one."""
+
+
+class Measure(NamedTuple):
+    """One row of a table."""
+
+    table: str
+    name: str
+    env: str
+    script: str
+    arguments: list[str]
+
+
+def training(size: str, seconds: float) -> list[Measure]:
+    """The rows of a training table."""
+    clock = str(seconds)
+
+    def loop(name: str, module: str, env: str) -> list[Measure]:
+        return [
+            Measure(size, f"{name}, plain loop, {how} batches", env, "train_pytorch.py", [module, size, how, clock])
+            for how in ("random", "like length")
+        ]
+
+    rows = [Measure(size, "**Translucid**", "translucid", "train_translucid.py", [size, clock])]
+    rows += loop("HF MarianMT", "marian", "hf") + loop("`torch.nn.Transformer`", "nn-transformer", "base")
+    if size == "tiny":
+        for name, env in (("OpenNMT-py 3.5.1", "opennmt"), ("Eole 0.6.4", "eole"), ("JoeyNMT 2.3.0", "joeynmt")):
+            rows.append(Measure(size, name, env, "train_tools.py", [env, size, clock]))
+        rows.append(Measure(size, "Keras 3 textbook, TensorFlow", "keras", "train_keras.py", [size, clock]))
+        rnn = "**Translucid**, `rnn-luong-general` (6.8M parameters)"
+        rows.append(Measure(size, rnn, "translucid", "train_translucid.py", ["rnn", clock]))
+    return rows
+
+
+def translation(model: Path, exported: Path) -> list[Measure]:
+    """The rows of the translation table."""
+    return [
+        Measure("translation", "**Translucid**", "translucid", "translate.py", ["translucid", str(model)]),
+        Measure("translation", "Translucid, `--engine torch`", "translucid", "translate.py", ["torch", str(model)]),
+        Measure("translation", "CTranslate2 4.8.5", "ctranslate2", "translate.py", ["ctranslate2", str(exported)]),
+        Measure("translation", "HF `generate`", "hf", "translate.py", ["hf", str(model)]),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("corpus", type=Path, help="the folder with train.lc.norm.tok.en.gz and the others")
+    parser.add_argument("--model", type=Path, help="a trained run of ours, for the translation table")
+    parser.add_argument("--work", type=Path, default=Path("runs/peers"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=30, help="of training, for each peer in each round")
+    parser.add_argument("--only", nargs="*", default=["tiny", "base", "translation"], help="these tables")
+    arguments = parser.parse_args()
+    work = arguments.work.resolve()
+    measures = [row for size in ("tiny", "base") if size in arguments.only for row in training(size, arguments.seconds)]
+    if arguments.model and "translation" in arguments.only:
+        measures += translation(arguments.model.resolve(), work / "exported")
+    missing = {env for env in dict.fromkeys(["base", *(row.env for row in measures)]) if not install(work, env)}
+    if not (work / "data" / "vocabulary.txt").exists():
+        run(work, Measure("", "", "base", "prepare.py", [str(arguments.corpus.resolve())]))
+    if arguments.model and not (work / "exported").exists():
+        program = work / "envs" / "translucid" / "bin" / "translucid"
+        subprocess.run([program, "export", arguments.model, work / "exported"], check=True)
+
+    limits: list[dict[str, Any]] = []
+    results: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    failed = {row.name for row in measures if row.env in missing}
+    for number in range(1, arguments.rounds + 1):
+        limits += run(work, Measure("", "limits", "base", "limits.py", []))
+        for row in measures:
+            if row.name in failed:
+                continue
+            print(f"round {number}: {row.table}: {row.name}", file=sys.stderr, flush=True)
+            found = run(work, row)
+            results[row.table, row.name] += found
+            if not found:
+                failed.add(row.name)
+    write(limits, results, sorted(failed), arguments.rounds)
+
+
+def install(work: Path, env: str) -> bool:
+    """Make a peer's environment; say whether it is there."""
+    folder = work / "envs" / env
+    done = folder / ".done"
+    if done.exists():
+        return True
+    print(f"installing {env}", file=sys.stderr, flush=True)
+    python = folder / "bin" / "python"
+    commands = [[sys.executable, "-m", "venv", str(folder)], [str(python), "-m", "pip", "-q", "install", *ENVS[env]]]
+    if env in WITHOUT_DEPENDENCIES:
+        commands.append([str(python), "-m", "pip", "-q", "install", "--no-deps", *WITHOUT_DEPENDENCIES[env]])
+    for command in commands:
+        if subprocess.run(command, check=False).returncode:
+            return False
+    done.touch()
+    return True
+
+
+def run(work: Path, row: Measure) -> list[dict[str, Any]]:
+    """Run a measuring script in its environment; return its results, none if it failed."""
+    python = work / "envs" / row.env / "bin" / "python"
+    environment = {**os.environ, "PEERS_WORK": str(work), "TOKENIZERS_PARALLELISM": "false"}
+    environment |= {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
+    log = work / "logs" / f"{row.script}-{'-'.join(row.arguments[:2]).replace('/', '_')}.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as file:
+        done = subprocess.run(
+            [python, HERE / row.script, *row.arguments], stdout=subprocess.PIPE, stderr=file, text=True, env=environment
+        )
+    if done.returncode:
+        print(f"failed: {row.name}; see {log}", file=sys.stderr, flush=True)
+        return []
+    prefix = "RESULT "
+    return [json.loads(line[len(prefix) :]) for line in done.stdout.splitlines() if line.startswith(prefix)]
+
+
+def spread(values: list[float], digits: int = 0) -> str:
+    """The median, and the lowest and highest."""
+    low, high = min(values), max(values)
+    return f"{statistics.median(values):,.{digits}f} ({low:,.{digits}f}–{high:,.{digits}f})"
+
+
+def training_table(results: dict[tuple[str, str], list[dict[str, Any]]], size: str) -> str:
+    """Target tokens a second, the ratio to ours, and memory."""
+    rates = {
+        name: [row["tokens_per_second"] for row in rows] for (table, name), rows in results.items() if table == size
+    }
+    ours = statistics.median(rates["**Translucid**"])
+    lines = ["| | target tokens/s | of ours | peak MiB |", "| --- | ---: | ---: | ---: |"]
+    for name, values in sorted(rates.items(), key=lambda item: -statistics.median(item[1])):
+        memory = max(row["peak_mib"] for row in results[size, name])
+        lines.append(f"| {name} | {spread(values)} | {statistics.median(values) / ours:.2f} | {memory:,} |")
+    return "\n".join(lines)
+
+
+def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
+    """Sentences a second, latency and BLEU by peer, weights and beam."""
+    lines = ["| | weights, search | sentences/s | one sentence, ms | BLEU |", "| --- | --- | ---: | ---: | ---: |"]
+    for (table, name), rows in results.items():
+        if table != "translation":
+            continue
+        for key in dict.fromkeys(row["key"] for row in rows):
+            mine = [row for row in rows if row["key"] == key]
+            bleu = f"{mine[0]['bleu']:.2f}" if "bleu" in mine[0] else "–"
+            rates, waits = [row["sentences_per_second"] for row in mine], [row["alone_ms"] for row in mine]
+            lines.append(f"| {name} | {key} | {spread(rates)} | {statistics.median(waits):.1f} | {bleu} |")
+    return "\n".join(lines)
+
+
+def write(
+    limits: list[dict[str, Any]], results: dict[tuple[str, str], list[dict[str, Any]]], failed: list[str], rounds: int
+) -> None:
+    """Put the tables between the marks of docs/benchmarks.md, and the figures beside it."""
+    record = {f"{table}: {name}": rows for (table, name), rows in results.items()}
+    (DOCS / "benchmarks.json").write_text(json.dumps({"limits": limits, **record}, indent=1) + "\n", encoding="utf-8")
+    speeds = {name: statistics.median(row["gflops"][name] for row in limits) for name in limits[0]["gflops"]}
+    memory = statistics.median(row["memory_gb"] for row in limits)
+    parts = [
+        f"{rounds} rounds, medians (lowest–highest). {platform.system()} on {platform.machine()}, "
+        f"{limits[0]['threads']} cores, Python {platform.python_version()}, PyTorch {limits[0]['versions']['torch']}.",
+        "The machine itself, in GFLOP/s of fp32 matrix products: "
+        + "; ".join(f"{name} {value:.0f}" for name, value in speeds.items())
+        + f". Memory: {memory:.0f} GB/s.",
+    ]
+    for size in ("tiny", "base"):
+        if any(table == size for table, _ in results):
+            parts += [f"### Training, {size}", training_table(results, size)]
+    if any(table == "translation" for table, _ in results):
+        parts += ["### Translating 1,000 sentences", translation_table(results)]
+    if failed:
+        parts.append("Not measured, because it could not be installed or failed: " + ", ".join(failed) + ".")
+    page = DOCS / "benchmarks.md"
+    begin, end = "<!-- peers -->", "<!-- end of peers -->"
+    text = page.read_text(encoding="utf-8") if page.exists() else f"# Benchmarks\n\n{begin}\n{end}\n"
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    page.write_text(before + begin + "\n\n" + "\n\n".join(parts) + "\n\n" + end + after, encoding="utf-8")
+    print(f"written: {page}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Plain training loops around modules that others ship.
+
+    python train_pytorch.py marian|nn-transformer SIZE BATCHES SECONDS
+
+The loop is that of the tutorials: padded batches, all logits, PyTorch's cross-entropy with label smoothing, Adam.
+"""
+
+import math
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+from common import BATCHES, END, SIZES, START, Pair, load_pairs, measure, report, versions, vocabulary
+from torch import Tensor, nn
+
+NAME, SIZE, HOW, SECONDS = sys.argv[1], SIZES[sys.argv[2]], sys.argv[3], float(sys.argv[4])
+ENTRIES = len(vocabulary())
+PADDING = ENTRIES - 1
+
+
+def marian() -> nn.Module:
+    """Hugging Face's MarianMTModel; its decoder starts with padding."""
+    from transformers import MarianConfig, MarianMTModel
+
+    s = SIZE
+    return MarianMTModel(
+        MarianConfig(
+            vocab_size=ENTRIES,
+            d_model=s.width,
+            encoder_layers=s.layers,
+            decoder_layers=s.layers,
+            encoder_attention_heads=s.heads,
+            decoder_attention_heads=s.heads,
+            encoder_ffn_dim=s.feed_forward,
+            decoder_ffn_dim=s.feed_forward,
+            dropout=s.dropout,
+            activation_function="relu",
+            max_position_embeddings=512,
+            pad_token_id=PADDING,
+            eos_token_id=END,
+            bos_token_id=START,
+            forced_eos_token_id=None,
+            decoder_start_token_id=PADDING,
+            scale_embedding=True,
+        )
+    )
+
+
+class Tutorial(nn.Module):
+    """torch.nn.Transformer with sinusoidal positions and tied embeddings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        s = SIZE
+        self.embedding = nn.Embedding(ENTRIES, s.width, padding_idx=PADDING)
+        angle = torch.arange(512)[:, None] * torch.exp(torch.arange(0, s.width, 2) * (-math.log(1e4) / s.width))
+        self.register_buffer("positions", torch.stack([angle.sin(), angle.cos()], -1).flatten(1))
+        self.dropout = nn.Dropout(s.dropout)
+        self.transformer = nn.Transformer(
+            s.width, s.heads, s.layers, s.layers, s.feed_forward, s.dropout, batch_first=True
+        )
+        self.output = nn.Linear(s.width, ENTRIES)
+        self.output.weight = self.embedding.weight
+
+    def embed(self, ids: Tensor) -> Tensor:
+        return self.dropout(self.embedding(ids) * math.sqrt(SIZE.width) + self.positions[: ids.size(1)])
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        padding = source == PADDING
+        future = torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1)
+        states = self.transformer(
+            self.embed(source),
+            self.embed(target),
+            tgt_mask=future,
+            src_key_padding_mask=padding,
+            memory_key_padding_mask=padding,
+        )
+        return self.output(states)
+
+
+def padded(rows: list[list[int]], value: int) -> Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
+
+
+def main() -> None:
+    torch.manual_seed(1)
+    model = (marian() if NAME == "marian" else Tutorial()).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
+
+    def step(batch: list[Pair]) -> None:
+        source = padded([source for source, _ in batch], PADDING)
+        labels = padded([target for _, target in batch], -100)
+        first = PADDING if NAME == "marian" else START
+        inputs = padded([[first, *target[:-1]] for _, target in batch], PADDING)
+        if NAME == "marian":
+            logits = model(input_ids=source, attention_mask=source != PADDING, decoder_input_ids=inputs).logits
+        else:
+            logits = model(source, inputs)
+        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=0.1, ignore_index=-100)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    batches = BATCHES[HOW](load_pairs("train"), SIZE.tokens)
+    started = time.perf_counter()
+    found = measure(step, batches, SECONDS)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    extra = ["transformers"] if NAME == "marian" else []
+    report(**found, parameters=parameters, seconds=time.perf_counter() - started, versions=versions("torch", *extra))
+
+
+if __name__ == "__main__":
+    main()

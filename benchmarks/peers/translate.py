@@ -1,0 +1,166 @@
+"""Translating the 1,000 sentences of test_2016_flickr: `python translate.py ctranslate2|translucid|torch|hf MODEL`.
+
+MODEL is a run folder of ours, which `translucid` and `torch` (our own engine) translate with; for `ctranslate2` it is
+what `translucid export` made of it, called directly with its best settings among several; `hf` ignores it and generates
+as many tokens with untrained weights, because no model of theirs has our pre-norm layers. Sentences/s are from text to
+text, for `ctranslate2` and `hf` from pieces to pieces.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+from common import DATA, END, SIZES, START, load_pairs, peak_mib, report, versions, vocabulary
+
+NAME, MODEL = sys.argv[1], sys.argv[2]
+LINES = (DATA / "test.en").read_text(encoding="utf-8").splitlines()
+REFERENCES = (DATA / "test.de").read_text(encoding="utf-8").splitlines()
+LATENCY = 40
+"""Sentences translated one by one."""
+TOKENS = 13
+"""Of an output, for `hf`: about the mean of the trained models."""
+
+
+def clocked(action: Callable[[], Any]) -> tuple[float, Any]:
+    started = time.perf_counter()
+    found = action()
+    return time.perf_counter() - started, found
+
+
+def alone(translate: Callable[[str], object]) -> float:
+    """Milliseconds that a sentence takes by itself, the median."""
+    translate(LINES[0])
+    spent = [clocked(partial(translate, line))[0] for line in LINES[:LATENCY]]
+    return 1000 * statistics.median(spent)
+
+
+def bleu(texts: Sequence[str]) -> float:
+    import sacrebleu
+
+    return sacrebleu.corpus_bleu(list(texts), [REFERENCES], tokenize="none", force=True).score
+
+
+def ctranslate2() -> None:
+    import ctranslate2
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_file=f"{MODEL}/tokenizer.model")
+    sources = [[*model.encode(line, out_type=str), "</s>"] for line in LINES]
+    for compute, beam in product(("float32", "int8"), (1, 5)):
+        tries = {}
+        for inter, intra in ((1, 2), (2, 1)):
+            translator = ctranslate2.Translator(MODEL, compute_type=compute, inter_threads=inter, intra_threads=intra)
+            translator.translate_batch(sources[:8], beam_size=beam)
+            for size in (32, 64, 128):
+                started = time.perf_counter()
+                found = translator.translate_batch(
+                    sources, beam_size=beam, max_batch_size=size, max_decoding_length=100
+                )
+                tries[time.perf_counter() - started] = f"{inter} × {intra} threads, batch {size}", found
+        best = min(tries)
+        texts = [model.decode(answer.hypotheses[0]) for answer in tries[best][1]]
+        translator = ctranslate2.Translator(MODEL, compute_type=compute, inter_threads=1, intra_threads=2)
+        pieces = dict(zip(LINES, sources, strict=True))
+        report(
+            key=f"{compute}, beam {beam}",
+            sentences_per_second=len(LINES) / best,
+            settings=tries[best][0],
+            bleu=bleu(texts),
+            alone_ms=alone(partial(one_by_one, translator, pieces, beam)),
+            peak_mib=peak_mib(),
+            versions=versions("ctranslate2"),
+        )
+
+
+def one_by_one(translator: Any, pieces: dict[str, list[str]], beam: int, line: str) -> object:
+    return translator.translate_batch([pieces[line]], beam_size=beam)
+
+
+def translucid(engine: str) -> None:
+    from translucid import Translator
+    from translucid.decoding import DecodingOptions
+
+    translator = Translator.load(MODEL, "cpu", engine)  # type: ignore[arg-type]
+    for beam in (1, 5):
+        options = DecodingOptions(beam=beam)
+        translator.translate(LINES[:8], options)
+        seconds, found = clocked(partial(translator.translate, LINES, options))
+        report(
+            key=f"float32, beam {beam}",
+            sentences_per_second=len(LINES) / seconds,
+            bleu=bleu([one.text for one in found]),
+            alone_ms=alone(partial(translator.translate, options=options)),
+            peak_mib=peak_mib(),
+            versions=versions("translucid"),
+        )
+
+
+def hf() -> None:
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    s, entries = SIZES["tiny"], len(vocabulary())
+    padding = entries - 1
+    model = MarianMTModel(
+        MarianConfig(
+            vocab_size=entries,
+            d_model=s.width,
+            encoder_layers=s.layers,
+            decoder_layers=s.layers,
+            encoder_attention_heads=s.heads,
+            decoder_attention_heads=s.heads,
+            encoder_ffn_dim=s.feed_forward,
+            decoder_ffn_dim=s.feed_forward,
+            max_position_embeddings=512,
+            pad_token_id=padding,
+            eos_token_id=END,
+            bos_token_id=START,
+            forced_eos_token_id=None,
+            decoder_start_token_id=padding,
+        )
+    ).eval()
+    sources = sorted((source for source, _ in load_pairs("test")), key=len)
+
+    def generate(batch: Sequence[list[int]], beam: int) -> None:
+        longest = max(map(len, batch))
+        ids = torch.tensor([[*source, *[padding] * (longest - len(source))] for source in batch])
+        with torch.inference_mode():
+            model.generate(
+                input_ids=ids,
+                attention_mask=(ids != padding).long(),
+                num_beams=beam,
+                do_sample=False,
+                min_new_tokens=TOKENS,
+                max_new_tokens=TOKENS,
+            )
+
+    for beam in (1, 5):
+        generate(sources[:8], beam)
+        tries = {}
+        for size in (32, 128):
+            started = time.perf_counter()
+            for first in range(0, len(sources), size):
+                generate(sources[first : first + size], beam)
+            tries[time.perf_counter() - started] = f"batch {size}"
+        spent = []
+        for source in sources[:: len(sources) // LATENCY]:
+            started = time.perf_counter()
+            generate([source], beam)
+            spent.append(time.perf_counter() - started)
+        best = min(tries)
+        report(
+            key=f"float32, beam {beam}",
+            sentences_per_second=len(sources) / best,
+            settings=tries[best],
+            alone_ms=1000 * statistics.median(spent),
+            peak_mib=peak_mib(),
+            versions=versions("transformers"),
+        )
+
+
+if __name__ == "__main__":
+    {"ctranslate2": ctranslate2, "hf": hf}.get(NAME, lambda: translucid({"translucid": "auto"}.get(NAME, NAME)))()

@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -73,14 +74,26 @@ def training(size: str, seconds: float) -> list[Measure]:
     return rows
 
 
-def translation(model: Path, exported: Path) -> list[Measure]:
+def translation(work: Path) -> list[Measure]:
     """The rows of the translation table."""
-    return [
-        Measure("translation", "**Translucid**", "translucid", "translate.py", ["translucid", str(model)]),
-        Measure("translation", "Translucid, `--engine torch`", "translucid", "translate.py", ["torch", str(model)]),
-        Measure("translation", "CTranslate2 4.8.5", "ctranslate2", "translate.py", ["ctranslate2", str(exported)]),
-        Measure("translation", "HF `generate`", "hf", "translate.py", ["hf", str(model)]),
+    rows = [
+        ("**Translucid** after `tune`", "translucid", "translucid", "tuned"),
+        ("**Translucid**", "translucid", "translucid", "model"),
+        ("Translucid, `--engine torch`", "translucid", "torch", "model"),
+        ("CTranslate2 4.8.5", "ctranslate2", "ctranslate2", "exported"),
+        ("HF `generate`", "hf", "hf", "model"),
     ]
+    return [Measure("translation", name, env, "translate.py", [how, str(work / of)]) for name, env, how, of in rows]
+
+
+def prepare_model(work: Path, run: Path) -> None:
+    """Copy a trained run, tune one copy of it and export it."""
+    program = work / "envs" / "translucid" / "bin" / "translucid"
+    for name in ("model", "tuned"):
+        shutil.copytree(run, work / name, ignore=shutil.ignore_patterns("state", "tuned.json"), dirs_exist_ok=True)
+    pairs = ["--train", f"{work}/data/train.{{en,de}}", "--valid", f"{work}/data/valid.{{en,de}}"]
+    subprocess.run([program, "tune", work / "tuned", *pairs], check=True)
+    subprocess.run([program, "export", work / "model", work / "exported"], check=True)
 
 
 def main() -> None:
@@ -95,13 +108,12 @@ def main() -> None:
     work = arguments.work.resolve()
     measures = [row for size in ("tiny", "base") if size in arguments.only for row in training(size, arguments.seconds)]
     if arguments.model and "translation" in arguments.only:
-        measures += translation(arguments.model.resolve(), work / "exported")
+        measures += translation(work)
     missing = {env for env in dict.fromkeys(["base", *(row.env for row in measures)]) if not install(work, env)}
     if not (work / "data" / "vocabulary.txt").exists():
         run(work, Measure("", "", "base", "prepare.py", [str(arguments.corpus.resolve())]))
     if arguments.model and not (work / "exported").exists():
-        program = work / "envs" / "translucid" / "bin" / "translucid"
-        subprocess.run([program, "export", arguments.model, work / "exported"], check=True)
+        prepare_model(work, arguments.model)
 
     limits: list[dict[str, Any]] = []
     results: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)

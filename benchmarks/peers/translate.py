@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from common import DATA, END, SIZES, START, load_pairs, peak_mib, report, versions, vocabulary
@@ -83,14 +84,17 @@ def one_by_one(translator: Any, pieces: dict[str, list[str]], beam: int, line: s
 def translucid(engine: str) -> None:
     from translucid import Translator
     from translucid.decoding import DecodingOptions
+    from translucid.interop.tuning import Tuned, load_tuned
 
     translator = Translator.load(MODEL, "cpu", engine)  # type: ignore[arg-type]
+    tuned = load_tuned(Path(MODEL)) or Tuned()
+    weights = tuned.quantization + (", shortlist" if tuned.shortlist else "")
     for beam in (1, 5):
         options = DecodingOptions(beam=beam)
         translator.translate(LINES[:8], options)
         seconds, found = clocked(partial(translator.translate, LINES, options))
         report(
-            key=f"float32, beam {beam}",
+            key=f"{weights}, beam {beam}",
             sentences_per_second=len(LINES) / seconds,
             bleu=bleu([one.text for one in found]),
             alone_ms=alone(partial(translator.translate, options=options)),

@@ -14,6 +14,7 @@ import torch
 
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.engine import Engine
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import search
@@ -121,16 +122,16 @@ class Translator:
         tokenizer: Tokenizer,
         configuration: Configuration,
         device: torch.device,
-        engine: EngineName = "torch",
+        engine: Engine | None = None,
     ) -> None:
-        """`Translator.load` is the usual way in."""
+        """`Translator.load` is the usual way in; without an engine, ours searches."""
         self.model = model.to(device).eval()
         self.tokenizer, self.configuration, self.device = tokenizer, configuration, device
         self.word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
         longest = configuration.data.max_tokens
         self.longest = min(longest, model.max_length or longest)
         """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
-        self.engine = choose_engine(engine, self.model, tokenizer, device)
+        self.engine = engine or choose_engine("torch", self.model, tokenizer, device)
 
     @classmethod
     def load(cls, run: str | Path, device: str = "auto", engine: EngineName = "auto") -> Translator:
@@ -147,8 +148,10 @@ class Translator:
         tune_cpu()
         folder = RunFolder(Path(run))
         configuration, tokenizer = folder.configuration(), folder.tokenizer()
-        model = folder.load_model(configuration, tokenizer)
-        return cls(model, tokenizer, configuration, choose_device(device), engine)
+        chosen = choose_device(device)
+        model = folder.load_model(configuration, tokenizer).to(chosen)
+        searching = choose_engine(engine, model, tokenizer, chosen, folder.path)
+        return cls(model, tokenizer, configuration, chosen, searching)
 
     @overload
     def translate(self, text: str, options: DecodingOptions | None = None) -> Translation: ...

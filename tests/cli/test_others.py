@@ -1,6 +1,7 @@
 """`evaluate`, `look`, `models`, `data`, and the command itself."""
 
 import json
+import shutil
 
 import pytest
 
@@ -107,3 +108,16 @@ def test_engines_are_chosen_and_models_exported(call, small_run, corpus, tmp_pat
     assert call("export", small_run, tmp_path / "out").code == 2
     done = call("export", small_run, tmp_path / "out2", "--quantization", "int8", "--check", corpus / "test.tsv")
     assert "with float32" in done.err
+
+
+def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(small_run, run)
+    done = call("tune", run, "--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--allow", "100")
+    assert done.code == 0, done.err
+    assert done.out.count("ctranslate2") == 4
+    assert "← from now on" in done.out
+    assert {"tuned.json", "shortlist.tsv"} <= {file.name for file in run.iterdir()}
+    assert call("translate", run, "I like soccer.").code == 0
+    (run / "config.yaml").write_text((run / "config.yaml").read_text().replace(str(corpus), "/nowhere"))
+    assert call("tune", run).code == 2

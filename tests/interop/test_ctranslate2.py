@@ -143,7 +143,9 @@ def test_the_engine_is_chosen_by_model_and_device(tokenizer):
 
 def test_a_model_to_take_away(tokenizer, tmp_path):
     model, out = model_of(tokenizer), tmp_path / "out"
+    before = {name: weights.clone() for name, weights in model.state_dict().items()}
     export_ctranslate2(model, tokenizer, out, "int8")
+    assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
     assert Tokenizer.load(out).fingerprint == tokenizer.fingerprint
     assert ctranslate2.Translator(str(out)).translate_batch([["▁a", "</s>"]], max_decoding_length=5)
     with pytest.raises(UserError, match="already"):

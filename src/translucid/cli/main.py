@@ -13,7 +13,21 @@ from rich.markup import escape
 from typer.exceptions import TyperException
 
 from translucid import __version__
-from translucid.cli import align, data, demo, draw, evaluate, explain, export, look, models, serve, train, translate
+from translucid.cli import (
+    align,
+    data,
+    demo,
+    draw,
+    evaluate,
+    explain,
+    export,
+    look,
+    models,
+    serve,
+    train,
+    translate,
+    tune,
+)
 from translucid.errors import UserError
 
 SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set")
@@ -58,6 +72,7 @@ app.command("align")(align.align)
 app.command("look")(look.look)
 app.command("explain")(explain.explain)
 app.command("serve")(serve.serve)
+app.command("tune")(tune.tune)
 app.command("export")(export.export)
 app.command("models")(models.models)
 app.add_typer(draw.app, name="draw")

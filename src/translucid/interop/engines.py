@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import torch
@@ -15,10 +16,13 @@ from translucid.models.transformer import Transformer
 EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2"]
 
 
-def choose_engine(name: EngineName, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> Engine:
+def choose_engine(
+    name: EngineName, model: SequenceModel, tokenizer: Tokenizer, device: torch.device, run: Path | None = None
+) -> Engine:
     """Return the engine of that name; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
 
-    There it has been measured to be the faster one (docs/benchmarks.md).
+    There it has been measured to be the faster one (docs/benchmarks.md), unless `translucid tune` has found otherwise
+    for this `run`. What it has found for CTranslate2 holds in any case.
 
     Raises:
         UserError: CTranslate2 is asked for and can't run the model, or not on that device.
@@ -29,5 +33,10 @@ def choose_engine(name: EngineName, model: SequenceModel, tokenizer: Tokenizer, 
     if name == "torch" or (name == "auto" and (device.type != "cpu" or not isinstance(model, Transformer))):
         return own
     from translucid.interop.ctranslate2 import CTranslate2Engine
+    from translucid.interop.tuning import SHORTLIST, Tuned, load_tuned
 
-    return CTranslate2Engine.of(model, tokenizer, device, own)
+    tuned = (load_tuned(run) if run else None) or Tuned()
+    if name == "auto" and tuned.engine == "torch":
+        return own
+    shortlist = run / SHORTLIST if run and tuned.shortlist else None
+    return CTranslate2Engine.of(model, tokenizer, device, own, quantization=tuned.quantization, shortlist=shortlist)

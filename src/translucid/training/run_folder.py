@@ -20,7 +20,10 @@ from translucid.models.protocol import SequenceModel
 from translucid.training.configuration import Configuration, read_settings, validated
 from translucid.training.tensor_file import load_tensors, save_tensors
 
-_OURS = ("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model")
+_OURS = (
+    *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
+    *("tuned.json", "shortlist.tsv"),
+)
 
 
 class RunFolder:

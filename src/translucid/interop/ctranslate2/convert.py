@@ -30,12 +30,18 @@ POSITIONS = 1024
 
 
 def save_ctranslate2(
-    model: SequenceModel, tokenizer: Tokenizer, folder: Path, quantization: Quantization = "float32"
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    folder: Path,
+    quantization: Quantization = "float32",
+    shortlist: Path | None = None,
 ) -> None:
     """Write a model into a folder that `ctranslate2.Translator` opens. It is fed pieces, the end token included.
 
+    A `shortlist` goes with it, to be used with `use_vmap=True`.
+
     Raises:
-        UserError: the model is not a Transformer, which is the one kind that CTranslate2 has.
+        UserError: the model is not a Transformer, which is the one kind that CTranslate2 has, or there is no shortlist.
     """
     if not isinstance(model, Transformer):
         raise UserError(
@@ -48,6 +54,10 @@ def save_ctranslate2(
     spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = START, END, UNKNOWN
     spec.config.decoder_start_token = START
     spec.config.add_source_bos = spec.config.add_source_eos = False
+    if shortlist:
+        if not shortlist.exists():
+            raise UserError("is not there", file=shortlist, fix="Make it with translucid tune.")
+        spec.register_vocabulary_mapping(str(shortlist))
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,4 +134,4 @@ def _norm(spec: LayerNormSpec, norm: nn.LayerNorm) -> None:
 
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:
-    return tensor.detach().float().cpu().numpy()
+    return tensor.detach().float().cpu().numpy().copy()  # quantisation works in place

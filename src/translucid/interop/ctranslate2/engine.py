@@ -22,11 +22,13 @@ from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.problem import length_limits
 from translucid.decoding.rules import NoLoops
-from translucid.interop.ctranslate2.convert import END, PADDING, POSITIONS, START, save_ctranslate2
+from translucid.interop.ctranslate2.convert import END, PADDING, POSITIONS, START, Quantization, save_ctranslate2
 from translucid.models.protocol import SequenceModel
 
 BATCH = 64
 """Sentences in a batch, at most; larger ones fall out of the cache."""
+BATCH_WITH_SHORTLIST = 16
+"""The same where the words of all the batch's sentences are on one shortlist."""
 CALL = 1024
 """Sentences of like length handed over at a time; a call has one limit of length."""
 WIDEST = 32
@@ -39,7 +41,14 @@ class CTranslate2Engine:
     name = "ctranslate2"
 
     def __init__(
-        self, folder: Path, tokenizer: Tokenizer, device: torch.device, own: TorchEngine, *, positions: int
+        self,
+        folder: Path,
+        tokenizer: Tokenizer,
+        device: torch.device,
+        own: TorchEngine,
+        *,
+        positions: int,
+        shortlist: bool = False,
     ) -> None:
         """Open a converted model.
 
@@ -49,7 +58,9 @@ class CTranslate2Engine:
             device: the CPU or a CUDA device.
             own: our own search with the same model.
             positions: the most tokens that the converted model takes on either side.
+            shortlist: whether the folder has a shortlist, to be used.
         """
+        self.shortlist = shortlist
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.own, self.positions = own, positions
         self.word_starts = own.word_starts.cpu()
@@ -61,18 +72,27 @@ class CTranslate2Engine:
 
     @classmethod
     def of(
-        cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device, own: TorchEngine
+        cls,
+        model: SequenceModel,
+        tokenizer: Tokenizer,
+        device: torch.device,
+        own: TorchEngine,
+        *,
+        quantization: Quantization = "float32",
+        shortlist: Path | None = None,
     ) -> CTranslate2Engine:
-        """Convert a model and open it, which takes a fraction of a second.
+        """Convert a model and open it, which takes a fraction of a second; `shortlist` is a file of `shortlist.py`'s.
 
-        Nothing is kept on disk: what could grow stale, or come from a stranger with the run folder, is not there.
+        Nothing converted is kept: what could grow stale, or come from a stranger with the run folder, is not there.
 
         Raises:
-            UserError: the model is not a Transformer.
+            UserError: the model is not a Transformer, or there is no such file.
         """
-        with tempfile.TemporaryDirectory(prefix="translucid-") as folder:
-            save_ctranslate2(model, tokenizer, Path(folder))
-            return cls(Path(folder), tokenizer, device, own, positions=model.max_length or POSITIONS)
+        with tempfile.TemporaryDirectory(prefix="translucid-") as name:
+            folder = Path(name)
+            save_ctranslate2(model, tokenizer, folder, quantization, shortlist)
+            positions = model.max_length or POSITIONS
+            return cls(folder, tokenizer, device, own, positions=positions, shortlist=shortlist is not None)
 
     def decode(
         self,
@@ -110,10 +130,12 @@ class CTranslate2Engine:
     def _begin(
         self, sentences: list[list[int]], limit: int, options: DecodingOptions
     ) -> list[ctranslate2.AsyncTranslationResult]:
+        largest = BATCH_WITH_SHORTLIST if self.shortlist else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [[*(self.source[number] for number in ids[:-1]), END] for ids in sentences],
             asynchronous=True,
-            max_batch_size=min(BATCH, -(-len(sentences) // self.threads)),
+            max_batch_size=min(largest, -(-len(sentences) // self.threads)),
+            use_vmap=self.shortlist,
             beam_size=options.beam,
             num_hypotheses=options.beam,
             length_penalty=0,

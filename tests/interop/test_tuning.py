@@ -1,0 +1,129 @@
+"""Shortlists made of attention, and the fastest way to translate."""
+
+import pytest
+import torch
+
+from translucid.data.corpus import Pair
+from translucid.data.phrasebook import generate
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.decoding.engine import TorchEngine
+from translucid.decoding.options import DecodingOptions
+from translucid.errors import UserError
+from translucid.interop.ctranslate2 import CTranslate2Engine
+from translucid.interop.ctranslate2.shortlist import learn_shortlist
+from translucid.interop.engines import choose_engine
+from translucid.interop.tuning import Trial, Tuned, fastest, load_tuned, save_tuned, trials
+from translucid.models.build import build_model
+from translucid.models.transformer import TransformerOptions
+
+CPU = torch.device("cpu")
+PAIRS = [Pair(p.source, p.target) for p in generate(60, max_words=8)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=120), seed=1)
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    torch.manual_seed(1)
+    options = TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=1)
+    return build_model(options, tokenizer.source_size, tokenizer.target_size).eval()
+
+
+@pytest.fixture(scope="module")
+def shortlist(model, tokenizer, tmp_path_factory):
+    file = tmp_path_factory.mktemp("run") / "shortlist.tsv"
+    sides = (tokenizer.encode_source([p.source for p in PAIRS]), tokenizer.encode_target([p.target for p in PAIRS]))
+    done = []
+    text = learn_shortlist(
+        model, tokenizer, [([*s, 3], [*t, 3]) for s, t in zip(*sides, strict=True)], CPU, done.append
+    )
+    assert sum(done) == len(PAIRS)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def lines_of(file):
+    return dict(line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())
+
+
+def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
+    lines = lines_of(shortlist)
+    frequent = lines.pop("").split()
+    assert "." in frequent or "▁." in frequent
+    pieces = set(tokenizer.target_pieces(range(4, tokenizer.target_size)))
+    together = {}
+    for pair in PAIRS:
+        source, target = tokenizer.encode_source([pair.source])[0], tokenizer.encode_target([pair.target])[0]
+        for piece in tokenizer.source_pieces(source):
+            together.setdefault(piece, set()).update(tokenizer.target_pieces(target))
+    for piece, found in lines.items():
+        names = set(found.split())
+        assert names <= pieces
+        assert len(names) <= 21
+        assert names <= together.get(piece, set()) | {piece}
+        assert piece not in pieces or piece in names
+
+
+def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, monkeypatch):
+    own = choose_engine("torch", model, tokenizer, CPU)
+    assert isinstance(own, TorchEngine)
+    engine = CTranslate2Engine.of(model, tokenizer, CPU, own, shortlist=shortlist)
+    # What breaks a rule is searched for again in the whole vocabulary; not here.
+    monkeypatch.setattr("translucid.interop.ctranslate2.engine._obeys", lambda *_: True)
+    lines = lines_of(shortlist)
+    options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
+    sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
+    said = []
+    for source in sources:
+        allowed = set(lines[""].split())
+        for piece in tokenizer.source_pieces(source[:-1]):
+            allowed |= set(lines.get(piece, "").split())
+        (found,) = engine.decode([source], options)
+        assert set(tokenizer.target_pieces(found[0].tokens)) <= allowed
+        said.append(found[0].tokens)
+    assert any(said)
+
+
+def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, shortlist):
+    before = {name: weights.clone() for name, weights in model.state_dict().items()}
+    options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
+    tried = list(trials(model, tokenizer, PAIRS[:10], options, shortlist))
+    assert [trial.tuned for trial in tried] == [
+        Tuned(),
+        Tuned(quantization="int8"),
+        Tuned(shortlist=True),
+        Tuned(quantization="int8", shortlist=True),
+        Tuned(engine="torch"),
+    ]
+    assert all(trial.sentences_per_second > 0 for trial in tried)
+    assert tried[0].bleu == pytest.approx(tried[-1].bleu, abs=0.5)
+    assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
+
+
+def test_the_fastest_that_costs_nearly_nothing_is_chosen():
+    full, small, words, torch_ = (Tuned(), Tuned(quantization="int8"), Tuned(shortlist=True), Tuned(engine="torch"))
+    tried = [Trial(full, 100, 30.0), Trial(small, 150, 29.95), Trial(words, 300, 29.0), Trial(torch_, 20, 30.1)]
+    assert fastest(tried, 0.1).tuned == small
+    assert fastest(tried, 1.5).tuned == words
+    assert fastest(tried, 0).tuned == full
+
+
+def test_what_was_found_is_used(model, tokenizer, shortlist):
+    run = shortlist.parent
+    assert load_tuned(run) is None
+    save_tuned(run, Tuned(shortlist=True, quantization="int8"))
+    engine = choose_engine("auto", model, tokenizer, CPU, run)
+    assert isinstance(engine, CTranslate2Engine) and engine.shortlist
+    save_tuned(run, Tuned(engine="torch"))
+    assert choose_engine("auto", model, tokenizer, CPU, run).name == "torch"
+    assert choose_engine("ctranslate2", model, tokenizer, CPU, run).name == "ctranslate2"
+    (run / "tuned.json").write_text('{"engine": "../../evil"}')
+    with pytest.raises(UserError, match=r"tuned\.json: can't be read"):
+        choose_engine("auto", model, tokenizer, CPU, run)
+    (run / "tuned.json").write_text('{"shortlist": true}')
+    shortlist.unlink()
+    with pytest.raises(UserError, match="is not there"):
+        choose_engine("auto", model, tokenizer, CPU, run)

@@ -1,0 +1,186 @@
+"""How time and memory grow: with the length of a sentence, sentences in a batch, the beam, the vocabulary, the corpus.
+
+    python benchmarks/growth.py [--quick]
+
+Each point is measured in a process of its own, whose peak memory is taken less what it had before. The model has the
+shape of the preset `tiny` and fresh weights; outputs have a fixed length. Tables and a plot go to docs/growth.md and
+docs/pictures/growth.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+Point = tuple[float, float]
+"""Seconds and MiB."""
+
+
+def model_of(vocabulary: int = 10_000) -> Any:
+    import torch
+
+    from translucid.devices import tune_cpu
+    from translucid.models.transformer import Transformer
+    from translucid.training.configuration import resolve
+
+    tune_cpu()
+    torch.manual_seed(1)
+    return Transformer(vocabulary, vocabulary, resolve(preset="tiny").model).eval()
+
+
+def attention(length: int, *, plain: bool) -> Callable[[], object]:
+    """One training step over one pair of this length; `plain` keeps all weights."""
+    import torch
+
+    model = model_of(1000)
+    ids = torch.randint(4, 1000, (1, length))
+
+    def step() -> None:
+        maps: dict[str, Any] | None = {} if plain else None
+        model.features(model.encode(ids, maps), ids, maps).sum().backward()
+
+    return step
+
+
+def search(sentences: int = 64, beam: int = 5, vocabulary: int = 10_000, length: int = 20) -> Callable[[], object]:
+    """Our own search over sentences of 20 tokens, outputs of 20 tokens."""
+    import torch
+
+    from translucid.decoding import DecodingOptions
+    from translucid.decoding.search import search
+
+    model = model_of(vocabulary)
+    source = torch.cat([torch.randint(4, vocabulary, (sentences, length)), torch.full((sentences, 1), 3)], 1)
+    options = DecodingOptions(beam=beam, min_length=length, max_length_ratio=0, max_length_extra=length, max_loops=0)
+    return lambda: search(model, source, options)
+
+
+def corpus(pairs: int) -> Callable[[], object]:
+    """What happens to a corpus before the first update: read, filtered, encoded."""
+    import random
+
+    from translucid.data.corpus import read_pairs
+    from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+    from translucid.training.epochs import Epochs
+
+    words = [f"{a}{b}{c}" for a in "bdfglmnprst" for b in "aeiou" for c in ("n", "s", "ra", "le", "to")]
+    generator = random.Random(1)
+    file = Path(tempfile.mkdtemp()) / "pairs.tsv"
+    with file.open("w") as out:
+        for _ in range(pairs):
+            source = " ".join(generator.choices(words, k=10))
+            out.write(f"{source}\t{source[::-1]}\n")
+    tokenizer = Tokenizer.learn(list(read_pairs(str(file)))[:5000], TokenizerOptions(vocabulary=500), seed=1)
+    return lambda: Epochs(list(read_pairs(str(file))), tokenizer, max_tokens=256, batch_tokens=4096, seed=1).size(0)
+
+
+FACTORS: dict[str, tuple[str, list[Any], dict[str, Callable[[Any], Callable[[], object]]]]] = {
+    "tokens of a sentence": (
+        "one training step over one pair",
+        [10, 30, 100, 300, 1000, 2000],
+        {"fused": lambda n: attention(n, plain=False), "weights kept": lambda n: attention(n, plain=True)},
+    ),
+    "sentences in a batch": ("search, beam 5", [1, 4, 16, 64, 256], {"": lambda n: search(sentences=n)}),
+    "beam": ("search, 64 sentences", [1, 2, 5, 10, 20], {"": lambda n: search(beam=n)}),
+    "pieces in the vocabulary": (
+        "search, 64 sentences, beam 5",
+        [1000, 4000, 16000, 64000],
+        {"": lambda n: search(vocabulary=n)},
+    ),
+    "pairs in the corpus": (
+        "read, filtered, encoded, planned",
+        [10_000, 30_000, 100_000, 300_000],
+        {"": corpus},
+    ),
+}
+
+
+def peak_mib() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def point(factor: str, variant: str, value: Any, out: Any) -> None:
+    """Measure one point, in a process of its own."""
+    action = FACTORS[factor][2][variant](value)
+    before, started = peak_mib(), time.perf_counter()
+    action()
+    once = time.perf_counter() - started
+    memory = peak_mib() - before
+    times = [once]
+    while sum(times) < 1.5 and len(times) < 20:
+        started = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - started)
+    out.put((min(times), memory))
+
+
+def measure(factor: str, variant: str, value: Any) -> Point:
+    context = multiprocessing.get_context("spawn")
+    out = context.Queue()
+    process = context.Process(target=point, args=(factor, variant, value, out))
+    process.start()
+    found: Point = out.get()
+    process.join()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="the two smallest values of each, printed only")
+    quick = parser.parse_args().quick
+    parts = []
+    points: dict[str, dict[str, list[Point]]] = {}
+    for factor, (what, values, variants) in FACTORS.items():
+        values = values[:2] if quick else values
+        points[factor] = {name: [measure(factor, name, value) for value in values] for name in variants}
+        head = [f"{name} {unit}".strip() for name in variants for unit in ("ms", "MiB")]
+        rows = [f"| {factor} | " + " | ".join(head) + " |", "| ---: |" + " ---: |" * len(head)]
+        for i, value in enumerate(values):
+            cells = [f"{number:,.0f}" for name in variants for number in scaled(points[factor][name][i])]
+            rows.append(f"| {value:,} | " + " | ".join(cells) + " |")
+        parts.append(f"## By {factor}: {what}\n\n" + "\n".join(rows) + "\n")
+        print(parts[-1])
+    if quick:
+        return
+    (DOCS / "growth.md").write_text(
+        "# How time and memory grow\n\nOn two cores; each point in a process of its own, the shortest of several "
+        "times, and the peak memory above\nwhat the process had before. A model of the shape of `tiny` with fresh "
+        "weights. Again: `python benchmarks/growth.py`\n\n![Growth](pictures/growth.png)\n\n" + "\n".join(parts),
+        encoding="utf-8",
+    )
+    draw(points)
+
+
+def scaled(point: Point) -> tuple[float, float]:
+    return 1000 * point[0], point[1]
+
+
+def draw(points: dict[str, dict[str, list[Point]]]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(14, 5.5), layout="constrained")
+    axes = figure.subplots(2, len(points))
+    for column, (factor, variants) in enumerate(points.items()):
+        for row, (index, unit) in enumerate(((0, "seconds"), (1, "MiB"))):
+            axis = axes[row][column]
+            for name, found in variants.items():
+                values = [max(one[index], 1e-3) for one in found]
+                axis.plot(FACTORS[factor][1], values, marker="o", label=name or None)
+            axis.set(xscale="log", yscale="log", ylabel=unit, xlabel=factor)
+            axis.grid(alpha=0.3)
+            if len(variants) > 1:
+                axis.legend(fontsize=8)
+    figure.savefig(DOCS / "pictures" / "growth.png", dpi=90)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Where the time of a training step goes: the operators of PyTorch by their own time, as Markdown.
+
+    python benchmarks/training_profile.py [--model tiny] [--steps 10]
+
+The batch is made up, as in training_speed.py; shares of the step's time, both threads together.
+"""
+
+import argparse
+
+from torch.profiler import ProfilerActivity, profile
+from training_speed import step_of
+
+from translucid.devices import tune_cpu
+
+KINDS = {
+    "matrix products (linear layers, output, their gradients)": ("aten::mm", "aten::addmm", "aten::bmm"),
+    "fused attention, both ways": ("scaled_dot_product",),
+    "dropout masks, random bytes to floats": ("aten::ge", "aten::copy_", "aten::randint", "random_"),
+    "element by element: add, multiply, ReLU": ("aten::add", "aten::mul", "relu", "threshold", "aten::clamp"),
+    "softmax of the loss": ("logsumexp", "aten::exp", "aten::sub_", "log_softmax", "argmax", "aten::sum", "aten::amax"),
+    "layer normalisation, both ways": ("layer_norm",),
+    "embeddings, gathers, scatters": ("embedding", "index", "gather", "scatter"),
+    "optimiser": ("adam", "Adam", "foreach", "lerp"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--model", default="tiny", choices=["tiny", "small"])
+    parser.add_argument("--steps", type=int, default=10)
+    arguments = parser.parse_args()
+    tune_cpu()
+    step, tokens = step_of(arguments.model)
+    for _ in range(3):
+        step()
+    with profile(activities=[ProfilerActivity.CPU]) as measured:
+        for _ in range(arguments.steps):
+            step()
+    own = {event.key: event.self_cpu_time_total for event in measured.key_averages()}
+    total = sum(own.values())
+    shares: dict[str, float] = dict.fromkeys([*KINDS, "everything else, Python included"], 0.0)
+    for name, spent in own.items():
+        kind = next((kind for kind, parts in KINDS.items() if any(part in name for part in parts)), None)
+        shares[kind or "everything else, Python included"] += spent / total
+    milliseconds = total / 1000 / arguments.steps
+    print(f"`{arguments.model}`, {tokens:,} target tokens, {milliseconds:.0f} ms a step\n")
+    print("| | share |\n| --- | ---: |")
+    for kind, share in sorted(shares.items(), key=lambda item: -item[1]):
+        print(f"| {kind} | {100 * share:.0f} % |")
+    print("\n| operator | share | calls a step |\n| --- | ---: | ---: |")
+    for event in sorted(measured.key_averages(), key=lambda event: -event.self_cpu_time_total)[:12]:
+        share = 100 * event.self_cpu_time_total / total
+        print(f"| `{event.key}` | {share:.1f} % | {event.count / arguments.steps:.0f} |")
+
+
+if __name__ == "__main__":
+    main()

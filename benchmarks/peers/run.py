@@ -35,7 +35,7 @@ ENVS = {
     "ctranslate2": ["ctranslate2==4.8.5", "sentencepiece==0.2.1", "sacrebleu==2.6.0"],
     "keras": ["tensorflow-cpu==2.21.0", "keras==3.15.1"],
     "eole": [TORCH, "eole==0.6.4", "aiohttp"],
-    "joeynmt": [TORCH, "joeynmt==2.3.0", "importlib_metadata"],
+    "joeynmt": [TORCH, "joeynmt==2.3.0", "importlib_metadata", "sentencepiece<0.2.1"],
     "opennmt": [TORCH, "configargparse", "ctranslate2<5", "tensorboard", "flask", "waitress", "pyonmttok<2,>=1.37"]
     + ["pyyaml", "sacrebleu", "rapidfuzz", "pyahocorasick", "fasttext-wheel", "six", "spacy"],
 }
@@ -124,9 +124,9 @@ def main() -> None:
             if row.name in failed:
                 continue
             print(f"round {number}: {row.table}: {row.name}", file=sys.stderr, flush=True)
-            found = run(work, row)
-            results[row.table, row.name] += found
-            if not found:
+            if found := run(work, row):
+                results[row.table, row.name] += found
+            else:
                 failed.add(row.name)
     write(limits, results, sorted(failed), arguments.rounds)
 

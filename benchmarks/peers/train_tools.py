@@ -210,7 +210,7 @@ def joeynmt() -> Started:
         "normalization": "tokens",
         "scheduling": "warmupinversesquareroot",
         "learning_rate_warmup": 200,
-        "learning_rate_min": 1e-9,
+        "learning_rate_min": 0,
         "epochs": 1000,
         "updates": NEVER,
         "validation_freq": NEVER,

@@ -1,6 +1,7 @@
 """A training small enough to run many times."""
 
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from rich.console import Console
@@ -43,10 +44,11 @@ def corpora() -> Corpora:
 def train(corpora):
     """Train as in SETTINGS but for what is given: train(folder, "training.max_steps=5", resume=True)."""
 
-    def training(folder: Path, *settings: str, data: Corpora = corpora, resume: bool = False):
+    def training(
+        folder: Path, *settings: str, data: Corpora = corpora, resume: bool = False, said: TextIO | None = None
+    ):
         configuration = resolve(assignments=[*SETTINGS, *settings])
-        return run_experiment(
-            configuration, folder, corpora=data, resume=resume, device="cpu", console=Console(quiet=True)
-        )
+        console = Console(quiet=said is None, file=said, width=1000)
+        return run_experiment(configuration, folder, corpora=data, resume=resume, device="cpu", console=console)
 
     return training

@@ -1,5 +1,6 @@
 """An interrupted training ends with the same weights, bit for bit, as one that was not."""
 
+import io
 import os
 import signal
 import subprocess
@@ -57,8 +58,8 @@ def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkey
 
     update = Trainer._update
 
-    def interrupted(self, batches, rate):
-        figures = update(self, batches, rate)
+    def interrupted(self, batches, *rest):
+        figures = update(self, batches, *rest)
         if self.place.step + 1 in stops:
             os.kill(os.getpid(), signal.SIGINT)
         return figures
@@ -121,15 +122,6 @@ def test_other_data_is_refused(train, whole, corpora):
         train(whole, data=changed, resume=True)
 
 
-def test_a_damaged_checkpoint_is_refused_clearly(train, whole):
-    file = whole / "state" / "checkpoint.safetensors"
-    content = bytearray(file.read_bytes())
-    content[-100] ^= 1
-    file.write_bytes(content)
-    with pytest.raises(UserError, match="checksum"):
-        train(whole, resume=True)
-
-
 def test_a_cool_down_over_epochs_goes_on_exactly(train, tmp_path, monkeypatch):
     from translucid.training.trainer import Trainer
 
@@ -137,8 +129,8 @@ def test_a_cool_down_over_epochs_goes_on_exactly(train, tmp_path, monkeypatch):
     train(tmp_path / "whole", *limits)
     update = Trainer._update
 
-    def interrupted(self, batches, rate):
-        figures = update(self, batches, rate)
+    def interrupted(self, batches, *rest):
+        figures = update(self, batches, *rest)
         if self.place.step + 1 == 9:
             os.kill(os.getpid(), signal.SIGINT)
         return figures
@@ -148,3 +140,45 @@ def test_a_cool_down_over_epochs_goes_on_exactly(train, tmp_path, monkeypatch):
     monkeypatch.setattr(Trainer, "_update", update)
     train(tmp_path / "stopped", *limits, resume=True)
     assert_same_run(tmp_path / "stopped", tmp_path / "whole")
+
+
+def damage(file, how):
+    content = bytearray(file.read_bytes())
+    if how == "cut short":
+        del content[len(content) // 2 :]
+    elif how == "a flipped byte":
+        content[-100] ^= 1
+    if how == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(content)
+
+
+@pytest.mark.parametrize("how", ["cut short", "a flipped byte", "missing"])
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, whole, tmp_path, how):
+    train(tmp_path / "run", "training.max_steps=14")
+    train(tmp_path / "run", "training.max_steps=21", resume=True)
+    damage(tmp_path / "run" / "state" / "checkpoint.safetensors", how)
+    said = io.StringIO()
+    train(tmp_path / "run", resume=True, said=said)
+    assert "checkpoint.safetensors" in said.getvalue() and "The checkpoint before it is used." in said.getvalue()
+    assert_same_run(tmp_path / "run", whole)
+
+
+def test_when_both_checkpoints_are_damaged_it_says_so(train, tmp_path):
+    train(tmp_path / "run", "training.max_steps=14")
+    train(tmp_path / "run", "training.max_steps=21", resume=True)
+    for file in (tmp_path / "run" / "state").glob("*.safetensors"):
+        damage(file, "cut short")
+    with pytest.raises(UserError, match="damaged or cut short"):
+        train(tmp_path / "run", resume=True)
+
+
+def test_two_trainings_do_not_share_a_folder(train, tmp_path):
+    train(tmp_path / "run", "training.max_steps=7")
+    with (
+        RunFolder(tmp_path / "run").locked(),
+        pytest.raises(UserError, match="another training is at work in this folder"),
+    ):
+        train(tmp_path / "run", resume=True)
+    train(tmp_path / "run", resume=True)

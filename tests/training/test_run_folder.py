@@ -83,4 +83,4 @@ def test_metrics_survive_a_last_line_cut_short(run):
 def test_overwrite_removes_what_is_ours_only(run):
     (run.path / "notes.txt").write_text("mine")
     run._clear()
-    assert [item.name for item in run.path.iterdir()] == ["notes.txt"]
+    assert sorted(item.name for item in run.path.iterdir()) == [".lock", "notes.txt"]

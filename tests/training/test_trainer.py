@@ -1,5 +1,7 @@
 """The loop: limits, averages, accumulated batches, and what it says of a loss that is no number."""
 
+import io
+
 import pytest
 import torch
 
@@ -84,10 +86,10 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
 
     seen = {}
 
-    def spy(self, batches, rate):
+    def spy(self, batches, *rest):
         seen["trainer"], seen["batches"] = self, batches
         self.model.eval()  # no dropout, so that the two sums can be compared
-        return update(self, batches, rate)
+        return update(self, batches, *rest)
 
     update = Trainer._update
     monkeypatch.setattr(Trainer, "_update", spy)
@@ -115,16 +117,38 @@ def test_a_loss_that_is_no_number_ends_with_advice_and_harms_nothing(train, tmp_
     before = {file: file.read_bytes() for file in tmp_path.rglob("*.safetensors")}
     start = Trainer.resume
 
-    def poisoned(self):
-        found = start(self)
+    def poisoned(self, *rest):
+        found = start(self, *rest)
         with torch.no_grad():
             self.parameters[0].fill_(torch.nan)
         return found
 
     monkeypatch.setattr(Trainer, "resume", poisoned)
-    with pytest.raises(UserError, match=r"the loss is nan at step 8.*learning_rate.*--resume"):
+    with pytest.raises(UserError, match=r"the loss is nan at step 12.*5th time in a row.*learning_rate.*--resume"):
         train(tmp_path / "run", resume=True)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*.safetensors")} == before
+
+
+def test_a_bad_update_is_skipped_and_counted(train, tmp_path, monkeypatch):
+    update = Trainer._update
+
+    def poisoned(self, batches, *rest):
+        weight = self.parameters[0].detach().clone()
+        bad = self.place.step in (0, 3)
+        if bad:
+            self.parameters[0].data.fill_(torch.nan)
+        update(self, batches, *rest)
+        if bad:
+            self.parameters[0].data.copy_(weight)
+
+    monkeypatch.setattr(Trainer, "_update", poisoned)
+    said = io.StringIO()
+    assert train(tmp_path / "run", said=said).skipped == 2
+    tensors, _ = load_tensors(tmp_path / "run" / "model.safetensors")
+    assert all(tensor.isfinite().all() for tensor in tensors.values())
+    rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
+    assert rows[-1]["skipped"] == 2
+    assert "this update is skipped (2 so far)" in said.getvalue()
 
 
 def test_interrupted_before_the_first_validation_there_is_something_to_try(train, tmp_path, monkeypatch):
@@ -133,9 +157,9 @@ def test_interrupted_before_the_first_validation_there_is_something_to_try(train
 
     update = Trainer._update
 
-    def interrupted(self, batches, rate):
+    def interrupted(self, batches, *rest):
         os.kill(os.getpid(), signal.SIGINT)
-        return update(self, batches, rate)
+        return update(self, batches, *rest)
 
     monkeypatch.setattr(Trainer, "_update", interrupted)
     assert train(tmp_path / "run").step == 1

@@ -32,6 +32,8 @@ class Status(NamedTuple):
     tokens_per_second: float
     """Target tokens."""
     learning_rate: float
+    skipped: int
+    """Updates that were not made because the loss was not a finite number."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -41,6 +43,7 @@ class Status(NamedTuple):
     def line(self) -> str:
         """All of it in one line."""
         left = "" if self.seconds_left is None else f"  {clock(self.seconds_left)} left"
+        left += f"  {self.skipped:,} skipped" if self.skipped else ""
         return (
             f"step {self.step:,}  epoch {self.epoch + 1}  loss {self.loss:.3f}  ppl {self.perplexity:.2f}  "
             f"acc {self.accuracy:.1%}  {self.tokens_per_second:,.0f} tokens/s{left}"

@@ -124,22 +124,25 @@ def run_experiment(
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,
         )
-    if resuming:
-        run.tidy()
-        run.save_configuration(configuration)
-    else:
-        run.begin(configuration, tokenizer, overwrite=overwrite)
-    console.print(f"training on {corpora.skipped.summary()}")
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    console.print(
-        f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
-        f"{epochs.size(0):,} batches an epoch, on {place}"
-    )
-    trainer = Trainer(model, epochs, validator, run, options, place)
-    if resuming:
-        found = trainer.resume()
-        console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
-    end = trainer.fit(Display(console))
+    with run.locked():
+        if resuming:
+            run.tidy()
+            run.save_configuration(configuration)
+        else:
+            run.begin(configuration, tokenizer, overwrite=overwrite)
+        console.print(f"training on {corpora.skipped.summary()}")
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        console.print(
+            f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
+            f"{epochs.size(0):,} batches an epoch, on {place}"
+        )
+        trainer = Trainer(model, epochs, validator, run, options, place)
+        if resuming:
+            found = trainer.resume(
+                lambda error: console.print(f"{error} The checkpoint before it is used.", soft_wrap=True)
+            )
+            console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
+        end = trainer.fit(Display(console))
     if not trainer.over:
         console.print(f"interrupted; go on with translucid train --resume --out {folder}")
     console.print(

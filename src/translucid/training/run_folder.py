@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 from torch import Tensor
 
 from translucid import __version__
@@ -36,6 +39,7 @@ class RunFolder:
         self.model_file = path / "model.safetensors"
         self.metrics_file = path / "metrics.jsonl"
         self.state_file = path / "state" / "checkpoint.safetensors"
+        self.previous_state_file = path / "state" / "previous.safetensors"
 
     @property
     def exists(self) -> bool:
@@ -142,12 +146,53 @@ class RunFolder:
         return model.eval()
 
     def save_state(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Write the checkpoint that `--resume` starts from."""
+        """Write the checkpoint that `--resume` starts from; the one before is kept, should this one get damaged."""
+        if self.state_file.exists():
+            self.state_file.replace(self.previous_state_file)
         save_tensors(self.state_file, tensors, facts)
 
-    def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """Read the checkpoint; None if the run was interrupted before its first."""
-        return load_tensors(self.state_file) if self.state_file.exists() else None
+    def load_state(
+        self, on_damage: Callable[[UserError], None] | None = None
+    ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Read the checkpoint, or the one before if it is missing or damaged; None if there is neither.
+
+        Args:
+            on_damage: told what is wrong with the last checkpoint when the one before is read instead.
+
+        Raises:
+            UserError: the only checkpoint, or both, are damaged.
+        """
+        if not self.previous_state_file.exists():
+            return load_tensors(self.state_file) if self.state_file.exists() else None
+        try:
+            return load_tensors(self.state_file)
+        except UserError as error:
+            state = load_tensors(self.previous_state_file)
+            if on_damage:
+                on_damage(error)
+            return state
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other trainings out of the folder meanwhile.
+
+        Raises:
+            UserError: one is at work there, or the folder can't be written to.
+        """
+        lock = FileLock(self.path / ".lock", timeout=0)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except Timeout as error:
+            fix = "Wait until it ends, or choose another --out."
+            raise UserError("another training is at work in this folder", file=self.path, fix=fix) from error
+        except OSError as error:
+            fix = "Choose another --out."
+            raise UserError(f"can't be written ({error.strerror})", file=self.path, fix=fix) from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def add_metrics(self, row: dict[str, Any]) -> None:
         """Append one row to `metrics.jsonl`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +25,9 @@ from translucid.training.run_folder import RunFolder, load_weights, unshared
 from translucid.training.schedule import learning_rate
 from translucid.training.validation import Validator
 
+PATIENCE_WITH_NAN = 5
+"""Updates in a row without a finite loss, after which the training stops."""
+
 
 @dataclass
 class Place:
@@ -42,6 +45,8 @@ class Place:
     best_step: int = 0
     stale: int = 0
     """Validations since the best one."""
+    skipped: int = 0
+    """Updates that were not made because the loss or a gradient was not a finite number."""
 
 
 class Trainer:
@@ -64,6 +69,7 @@ class Trainer:
         self.optimizer = _optimizer(options, self.parameters)
         self.place = Place()
         self.recent = Recent()
+        self.skipped_in_a_row = 0
         bfloat16 = options.precision == "bfloat16" or (
             options.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
         )
@@ -82,12 +88,13 @@ class Trainer:
         with Interrupt() as interrupt, display:
             while not self.over and not interrupt.asked:
                 rate = learning_rate(self.options, self.place.step + 1, self._done())
-                self.recent.add(*self._update(next(updates), rate))
+                self._update(next(updates), rate, display)
                 self.place.step += 1
                 self.place.seconds = time.monotonic() - started
-                display.status(self._status(rate))
-                if self.place.step % self.options.log_every == 0:
-                    record.write_training(self._status(rate))
+                if self.recent.window:  # empty as long as every update was skipped
+                    display.status(self._status(rate))
+                    if self.place.step % self.options.log_every == 0:
+                        record.write_training(self._status(rate))
                 due = self.place.step % self.options.validate_every == 0
                 if due or self.over:
                     self._validate(record, display)
@@ -117,8 +124,12 @@ class Trainer:
                 yield group
             self.place.epoch, self.place.batch = self.place.epoch + 1, 0
 
-    def _update(self, batches: list[Batch], rate: float) -> tuple[float, int, int]:
-        """Make one update; return the summed cross-entropy, the tokens ranked first, and all tokens."""
+    def _update(self, batches: list[Batch], rate: float, display: Display) -> None:
+        """Make one update, or skip it if the loss or a gradient is not a finite number.
+
+        Raises:
+            UserError: that has happened too often in a row.
+        """
         tokens = sum(batch.target_tokens for batch in batches)
         entropy, correct = 0.0, 0
         for batch in batches:
@@ -127,18 +138,31 @@ class Trainer:
             entropy, correct = entropy + loss.cross_entropy, correct + loss.correct
             (loss.smoothed / tokens).backward()
         norm = nn.utils.clip_grad_norm_(self.parameters, self.options.clip_norm)
-        if not math.isfinite(entropy) or not torch.isfinite(norm):
-            raise UserError(
-                f"the loss is {entropy / tokens:.3g} at step {self.place.step + 1}, gradient norm {float(norm):.3g}",
-                fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, or "
-                "set training.precision=float32; the last checkpoint is untouched, and --resume goes on from it.",
-            )
+        if math.isfinite(entropy) and torch.isfinite(norm):
+            self.skipped_in_a_row = 0
+            self.recent.add(entropy, correct, tokens)
+        else:
+            self._skip(entropy / tokens, float(norm), display)
+            return
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self._average()
-        return entropy, correct, tokens
+
+    def _skip(self, loss: float, norm: float, display: Display) -> None:
+        """Leave the weights as they are; one bad batch is no reason to stop, several in a row are."""
+        self.optimizer.zero_grad(set_to_none=True)
+        self.place.skipped += 1
+        self.skipped_in_a_row += 1
+        what = f"the loss is {loss:.3g} at step {self.place.step + 1}, gradient norm {norm:.3g}"
+        if self.skipped_in_a_row == PATIENCE_WITH_NAN:
+            raise UserError(
+                f"{what}, for the {PATIENCE_WITH_NAN}th time in a row",
+                fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, or "
+                "set training.precision=float32; the last checkpoint is untouched, and --resume goes on from it.",
+            )
+        display.note(f"{what}: this update is skipped ({self.place.skipped} so far)")
 
     @torch.no_grad()
     def _average(self) -> None:
@@ -167,7 +191,7 @@ class Trainer:
 
     def _status(self, rate: float) -> Status:
         p = self.place
-        return Status(p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate)
+        return Status(p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate, p.skipped)
 
     def _validate(self, record: Record, display: Display) -> None:
         found = self.validator.measure(self.averaged, self.device)
@@ -195,13 +219,13 @@ class Trainer:
         facts = {"place": asdict(self.place), "recent": [*self.recent.window], "corpus": self.epochs.fingerprint}
         self.run.save_state(tensors, facts)
 
-    def resume(self) -> bool:
-        """Go back to the last checkpoint, if there is one.
+    def resume(self, on_damage: Callable[[UserError], None] | None = None) -> bool:
+        """Go back to the last checkpoint, if there is one; to the one before, and tell `on_damage`, if it is damaged.
 
         Raises:
-            UserError: the checkpoint is damaged, or the training files are not those it was made with.
+            UserError: both are damaged, or the training files are not those it was made with.
         """
-        state = self.run.load_state()
+        state = self.run.load_state(on_damage)
         if state is None:
             self.run.forget_metrics_after(0)
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 
 import torch
@@ -19,6 +20,8 @@ def choose_device(name: str = "auto") -> torch.device:
     available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
         name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
+    if name == "cuda" and "LOCAL_RANK" in os.environ:  # torchrun: each process has a GPU of its own
+        name = f"cuda:{os.environ['LOCAL_RANK']}"
     if not available.get(name.split(":")[0], False):
         known = ", ".join(kind for kind, here in available.items() if here)
         raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {known}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -21,6 +22,7 @@ from translucid.training.epochs import Epochs
 from translucid.training.run_folder import RunFolder
 from translucid.training.trainer import Place, Trainer
 from translucid.training.validation import Validator
+from translucid.training.workers import Workers
 
 HELD_OUT = 1000
 """Training pairs kept for validation when no validation file is given, but never more than 2 % of them."""
@@ -93,19 +95,38 @@ def run_experiment(
     Raises:
         UserError: for everything that the user can put right.
     """
-    console = console or Console(stderr=True)
-    options, run = configuration.training, RunFolder(folder)
     place = choose_device(device)
     tune_cpu()
+    with Workers.joined(place) as workers:
+        console = console or Console(stderr=True)
+        return _train(configuration, RunFolder(folder), corpora, resume, overwrite, place, console, workers)
+
+
+def _train(
+    configuration: Configuration,
+    run: RunFolder,
+    corpora: Corpora | None,
+    resume: bool,
+    overwrite: bool,
+    device: torch.device,
+    console: Console,
+    workers: Workers,
+) -> Place:
+    if not workers.leads:
+        console = Console(quiet=True)
+    options, resuming = configuration.training, workers.gather(resume and run.exists)[0]
     corpora = corpora or read_corpora(configuration, console)
-    resuming = resume and run.exists
-    if resuming:
+    if not workers.leads:
+        workers.wait()  # until the first has begun the run
+    if resuming or not workers.leads:
         tokenizer = run.tokenizer()
     else:
         with console.status("learning the vocabulary"):
             tokenizer = Tokenizer.learn(corpora.train, configuration.data.tokenizer, seed=options.seed)
     torch.manual_seed(options.seed)
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
+    if workers.rank:  # the same weights as the first, but dropout of its own
+        torch.manual_seed(options.seed + workers.rank)
     longest = min(configuration.data.max_tokens, model.max_length or configuration.data.max_tokens)
     with console.status("encoding the corpus"):
         epochs = Epochs(
@@ -124,19 +145,21 @@ def run_experiment(
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,
         )
-    with run.locked():
-        if resuming:
-            run.tidy()
-            run.save_configuration(configuration)
-        else:
-            run.begin(configuration, tokenizer, overwrite=overwrite)
+    trainer = Trainer(model, epochs, validator, run, options, device, workers)
+    with run.locked() if workers.leads else nullcontext():
+        if workers.leads:
+            if resuming:
+                run.tidy()
+                run.save_configuration(configuration)
+            else:
+                run.begin(configuration, tokenizer, overwrite=overwrite)
+            workers.wait()
         console.print(f"training on {corpora.skipped.summary()}")
         parameters = sum(parameter.numel() for parameter in model.parameters())
         console.print(
             f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
-            f"{epochs.size(0):,} batches an epoch, on {place}"
+            f"{epochs.size(0):,} batches an epoch, on {device}{workers}"
         )
-        trainer = Trainer(model, epochs, validator, run, options, place)
         if resuming:
             found = trainer.resume(
                 lambda error: console.print(f"{error} The checkpoint before it is used.", soft_wrap=True)
@@ -144,9 +167,9 @@ def run_experiment(
             console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
         end = trainer.fit(Display(console))
     if not trainer.over:
-        console.print(f"interrupted; go on with translucid train --resume --out {folder}")
+        console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
     console.print(
         f"step {end.step:,} after {clock(end.seconds)}; "
-        f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {folder}"
+        f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {run.path}"
     )
     return end

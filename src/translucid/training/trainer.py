@@ -24,6 +24,7 @@ from translucid.training.record import Recent, Record
 from translucid.training.run_folder import RunFolder, load_weights, unshared
 from translucid.training.schedule import learning_rate
 from translucid.training.validation import Validator
+from translucid.training.workers import Workers
 
 PATIENCE_WITH_NAN = 5
 """Updates in a row without a finite loss, after which the training stops."""
@@ -60,8 +61,10 @@ class Trainer:
         run: RunFolder,
         options: TrainingOptions,
         device: torch.device,
+        workers: Workers | None = None,
     ) -> None:
         """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains."""
+        self.workers = workers or Workers()
         self.model = model.to(device).train()
         self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
@@ -81,32 +84,36 @@ class Trainer:
         Raises:
             UserError: the loss is no longer a finite number.
         """
-        record = Record(self.run, self.place.step)
+        record = Record(self.run, self.place.step) if self.workers.leads else None
         started = time.monotonic() - self.place.seconds
-        saved = time.monotonic()
+        saved = self.place.seconds
         updates = self._updates()
+        asked = 0.0
         with Interrupt() as interrupt, display:
-            while not self.over and not interrupt.asked:
+            while not self.over and not asked:
                 rate = learning_rate(self.options, self.place.step + 1, self._done())
                 self._update(next(updates), rate, display)
                 self.place.step += 1
-                self.place.seconds = time.monotonic() - started
-                if self.recent.window:  # empty as long as every update was skipped
+                # All processes go by the clock of the first, and end together when one of them is asked to.
+                clock = time.monotonic() - started if record else 0.0
+                self.place.seconds, asked = self.workers.sum(clock, interrupt.asked)
+                if record and self.recent.window:  # empty as long as every update was skipped
                     display.status(self._status(rate))
                     if self.place.step % self.options.log_every == 0:
                         record.write_training(self._status(rate))
                 due = self.place.step % self.options.validate_every == 0
                 if due or self.over:
                     self._validate(record, display)
-                    self.place.seconds = time.monotonic() - started
-                if due or self.over or time.monotonic() - saved > 60 * self.options.save_minutes:
+                    (self.place.seconds,) = self.workers.sum(time.monotonic() - started if record else 0.0)
+                if due or self.over or self.place.seconds - saved > 60 * self.options.save_minutes:
                     self.save()
-                    saved = time.monotonic()
-            if interrupt.asked:
+                    saved = self.place.seconds
+            if asked:
                 self.save()
                 if not self.place.best_step:  # nothing was validated yet, but there shall be something to try
                     self._save_best({})
-        record.close()
+        if record:
+            record.close()
         return self.place
 
     def _updates(self) -> Iterator[list[Batch]]:
@@ -131,16 +138,20 @@ class Trainer:
             UserError: that has happened too often in a row.
         """
         tokens = sum(batch.target_tokens for batch in batches)
-        entropy, correct = 0.0, 0
-        for batch in batches:
+        entropy, correct = 0.0, 0.0
+        for batch in map(self.workers.rows, batches):
+            if not batch.sentences:
+                continue
             with self.autocast:
                 loss = batch_loss(self.model, batch.to(self.device), self.options.label_smoothing)
             entropy, correct = entropy + loss.cross_entropy, correct + loss.correct
             (loss.smoothed / tokens).backward()
+        self.workers.sum_gradients(self.parameters)
+        entropy, correct = self.workers.sum(entropy, correct)
         norm = nn.utils.clip_grad_norm_(self.parameters, self.options.clip_norm)
         if math.isfinite(entropy) and torch.isfinite(norm):
             self.skipped_in_a_row = 0
-            self.recent.add(entropy, correct, tokens)
+            self.recent.add(entropy, int(correct), tokens)
         else:
             self._skip(entropy / tokens, float(norm), display)
             return
@@ -193,29 +204,33 @@ class Trainer:
         p = self.place
         return Status(p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate, p.skipped)
 
-    def _validate(self, record: Record, display: Display) -> None:
-        found = self.validator.measure(self.averaged, self.device)
+    def _validate(self, record: Record | None, display: Display) -> None:
+        found = self.validator.measure(self.averaged, self.device, self.workers)
         best = found.bleu > self.place.best_bleu
         self.place.stale = 0 if best else self.place.stale + 1
         if best:
             self.place.best_bleu, self.place.best_step = found.bleu, self.place.step
             self._save_best({"bleu": found.bleu})
-        record.write_validation(self.place.step, self.place.seconds, found)
-        display.validation(self.place.step, found, best)
+        if record:
+            record.write_validation(self.place.step, self.place.seconds, found)
+            display.validation(self.place.step, found, best)
         self.recent.last = time.monotonic()  # validating is no part of the next update
 
     def _save_best(self, facts: dict[str, float]) -> None:
-        self.run.save_model(self.averaged, self.validator.tokenizer, {"step": self.place.step, **facts})
+        if self.workers.leads:
+            self.run.save_model(self.averaged, self.validator.tokenizer, {"step": self.place.step, **facts})
 
     def save(self) -> None:
-        """Write all that an exact continuation needs."""
+        """Write all that an exact continuation needs, the random states of all processes among it."""
+        states = self.workers.gather(self._random_states())
+        if not self.workers.leads:
+            return
         tensors = {f"model.{name}": tensor for name, tensor in unshared(self.model).items()}
         tensors |= {f"averaged.{name}": tensor for name, tensor in unshared(self.averaged).items()}
         for index, moments in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
-        tensors["random.cpu"] = torch.get_rng_state()
-        if self.device.type == "cuda":
-            tensors["random.cuda"] = torch.cuda.get_rng_state(self.device)
+        for rank, state in enumerate(states):
+            tensors |= {f"random.{rank}.{name}": tensor for name, tensor in state.items()}
         facts = {"place": asdict(self.place), "recent": [*self.recent.window], "corpus": self.epochs.fingerprint}
         self.run.save_state(tensors, facts)
 
@@ -227,7 +242,8 @@ class Trainer:
         """
         state = self.run.load_state(on_damage)
         if state is None:
-            self.run.forget_metrics_after(0)
+            if self.workers.leads:
+                self.run.forget_metrics_after(0)
             return False
         tensors, facts = state
         if facts["corpus"] != self.epochs.fingerprint:
@@ -243,12 +259,25 @@ class Trainer:
             index, _, moment = name.partition(".")
             moments.setdefault(int(index), {})[moment] = tensor
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
-        torch.set_rng_state(tensors["random.cpu"])
-        if self.device.type == "cuda" and "random.cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random.cuda"], self.device)
         self.place, self.recent = Place(**facts["place"]), Recent(facts["recent"])
-        self.run.forget_metrics_after(self.place.step)
+        self._restore_random_states(_under(f"random.{self.workers.rank}.", tensors))
+        if self.workers.leads:
+            self.run.forget_metrics_after(self.place.step)
         return True
+
+    def _random_states(self) -> dict[str, Tensor]:
+        states = {"cpu": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            states["cuda"] = torch.cuda.get_rng_state(self.device)
+        return states
+
+    def _restore_random_states(self, states: dict[str, Tensor]) -> None:
+        if "cpu" in states:
+            torch.set_rng_state(states["cpu"])
+        else:  # there are more processes now than there were
+            torch.manual_seed(hash((self.options.seed, self.workers.rank, self.place.step)))
+        if self.device.type == "cuda" and "cuda" in states:
+            torch.cuda.set_rng_state(states["cuda"], self.device)
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

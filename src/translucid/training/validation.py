@@ -17,6 +17,7 @@ from translucid.decoding.options import DecodingOptions
 from translucid.evaluation.scores import bleu
 from translucid.models.protocol import SequenceModel
 from translucid.training.objective import batch_loss
+from translucid.training.workers import Workers
 
 
 class Sample(NamedTuple):
@@ -55,18 +56,19 @@ class Validator:
         self.sources = [[*sentence[: max_tokens - 1], EOS] for sentence in ids]
 
     @torch.inference_mode()
-    def measure(self, model: SequenceModel, device: torch.device) -> Validation:
-        """Return the figures of a model in evaluation mode."""
+    def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:
+        """Return the figures of a model in evaluation mode; `workers` share the work, and all get the figures."""
+        workers = workers or Workers()
         plan = plan_epoch(
             self.corpus.source_lengths, self.corpus.target_lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0
         )
-        entropy, correct, tokens = 0.0, 0, 0
-        for indices in plan:
+        entropy = correct = tokens = 0.0
+        for indices in workers.share(plan):
             loss = batch_loss(model, collate(self.corpus, indices).to(device))
             entropy, correct, tokens = entropy + loss.cross_entropy, correct + loss.correct, tokens + loss.tokens
-        greedy = DecodingOptions(beam=1)
-        found = decode_sentences(model, self.sources, greedy, device=device)
-        hypotheses = [self.tokenizer.decode(best[0].tokens) for best in found]
+        entropy, correct, tokens = workers.sum(entropy, correct, tokens)
+        found = decode_sentences(model, workers.share(self.sources), DecodingOptions(beam=1), device=device)
+        hypotheses = workers.interleave([self.tokenizer.decode(best[0].tokens) for best in found])
         score = bleu(hypotheses, [[pair.target for pair in self.translated]])
         samples = [Sample(*pair, text) for pair, text in zip(self.translated, hypotheses, strict=True)]
         mean = entropy / max(tokens, 1)

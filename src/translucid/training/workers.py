@@ -1,0 +1,117 @@
+"""Several processes that train one model together, started by torchrun; for one process alone all this is nothing.
+
+Every process holds the whole model. Each takes its rows of every batch, the gradients are added up over the processes,
+and all make the same update: so the batch, and what is learned, does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from translucid.data.batching import Batch
+from translucid.data.tokenizer import PAD
+from translucid.errors import UserError
+
+Item = TypeVar("Item")
+PATIENCE = timedelta(minutes=10)
+"""How long a process waits for the others before it takes them for dead."""
+
+
+class Workers:
+    """The processes, from the point of view of one of them."""
+
+    def __init__(self, rank: int = 0, count: int = 1) -> None:
+        """Rank 0 of 1 is alone; `join` is the way in for more."""
+        self.rank, self.count = rank, count
+
+    @classmethod
+    @contextmanager
+    def joined(cls, device: torch.device) -> Iterator[Workers]:
+        """Meet the other processes that torchrun has started, if it has, and part from them in the end.
+
+        Raises:
+            UserError: they do not answer.
+        """
+        if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+            yield cls()
+            return
+        try:
+            dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+        except (RuntimeError, ValueError) as error:
+            raise UserError(
+                f"the other training processes do not answer ({str(error).splitlines()[0]})",
+                fix="Start all of them with torchrun, with the same arguments.",
+            ) from error
+        try:
+            yield cls(dist.get_rank(), dist.get_world_size())
+        finally:
+            dist.destroy_process_group()
+
+    def __str__(self) -> str:
+        """Say how many there are, if there are several."""
+        return f", {self.count} processes" if self.count > 1 else ""
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the one process that writes, shows and decides."""
+        return self.rank == 0
+
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Return this process's share of a list."""
+        return items[self.rank :: self.count]
+
+    def rows(self, batch: Batch) -> Batch:
+        """Return this process's rows of a batch, which may be none."""
+        if self.count == 1:
+            return batch
+        source, targets_in, labels = (part[self.rank :: self.count] for part in batch[:3])
+        return Batch(source, targets_in, labels, len(source), int((labels != PAD).sum()))
+
+    def wait(self) -> None:
+        """Go on when all have come here."""
+        if self.count > 1:
+            dist.barrier()
+
+    def sum(self, *numbers: float) -> list[float]:
+        """Add each number up over the processes; all get the sums."""
+        if self.count == 1:
+            return list(numbers)
+        device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+        sums = torch.tensor(numbers, dtype=torch.float64, device=device)
+        dist.all_reduce(sums)
+        return sums.tolist()
+
+    def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Add the gradients up over the processes, in one go; a process without any adds nothing."""
+        if self.count == 1:
+            return
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters])
+        dist.all_reduce(flat)
+        first = 0
+        for parameter in parameters:
+            parameter.grad = flat[first : first + parameter.numel()].view_as(parameter)
+            first += parameter.numel()
+
+    def gather(self, thing: Any) -> list[Any]:
+        """Return what each process has, by rank."""
+        if self.count == 1:
+            return [thing]
+        things: list[Any] = [None] * self.count
+        dist.all_gather_object(things, thing)
+        return things
+
+    def interleave(self, items: Sequence[Item]) -> list[Item]:
+        """Put the shares of all processes together again, in the order that `share` took them apart."""
+        shares = self.gather(list(items))
+        whole: list[Item] = [None] * sum(map(len, shares))  # type: ignore[list-item]
+        for rank, share in enumerate(shares):
+            whole[rank :: self.count] = share
+        return whole

@@ -1,0 +1,107 @@
+"""Two processes learn what one learns, save what one saves, and end together."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from translucid.data.phrasebook import generate
+from translucid.training.run_folder import RunFolder
+from translucid.training.tensor_file import load_tensors
+from translucid.training.workers import Workers
+
+SETTINGS = {
+    "model": {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0},
+    "data": {"tokenizer": {"vocabulary": 200}},
+    "training": {"batch_tokens": 200, "validate_every": 10, "validate_sentences": 5, "log_every": 1, "max_steps": 20},
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    for split, count in (("train", 100), ("valid", 7)):
+        lines = [f"{p.source}\t{p.target}\n" for p in generate(count, split=split, max_words=8)]
+        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+    (folder / "settings.yaml").write_text(json.dumps(SETTINGS))
+    return folder
+
+
+def start(processes, corpus, out, *more, resume=False):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    command += ["-m", "translucid", "train", *([] if resume else [str(corpus / "settings.yaml")])]
+    files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "valid.tsv")]
+    command += [*files, "--out", str(out), *(["--resume"] if resume else []), *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(process):
+    said, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, said
+    return said
+
+
+def losses(out):
+    return [row["loss"] for row in RunFolder(out).metrics()]
+
+
+@pytest.fixture(scope="module")
+def alone(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "alone"
+    finish(start(1, corpus, out))
+    return out
+
+
+def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
+    said = finish(start(2, corpus, tmp_path / "two"))
+    assert "2 processes" in " ".join(said.split())
+    assert said.count("validation at step 20") == 1
+    assert losses(tmp_path / "two") == pytest.approx(losses(alone), rel=1e-4)
+    ours, theirs = (load_tensors(run / "model.safetensors")[0] for run in (tmp_path / "two", alone))
+    for name, tensor in theirs.items():
+        torch.testing.assert_close(ours[name], tensor, rtol=1e-2, atol=1e-3)
+
+
+def test_another_number_of_processes_goes_on(corpus, alone, tmp_path):
+    finish(start(2, corpus, tmp_path / "run", "--set", "training.max_steps=8"))
+    finish(start(1, corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True))
+    finish(start(2, corpus, tmp_path / "run", "--set", "training.max_steps=20", resume=True))
+    steps = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
+    whole = [row["loss"] for row in RunFolder(alone).metrics() if row["kind"] == "training"]
+    assert len(steps) == 20
+    assert steps == pytest.approx(whole, rel=1e-3)
+
+
+def test_a_process_that_dies_ends_the_job_and_the_rest_can_go_on(corpus, tmp_path):
+    out = tmp_path / "run"
+    long = ["--set", "training.max_steps=100000", "training.save_minutes=0.001"]
+    process = start(2, corpus, out, *long)
+    end = time.monotonic() + 120
+    while not (out / "state" / "checkpoint.safetensors").exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    workers = subprocess.run(["pgrep", "-f", f"translucid train.*{out}"], capture_output=True, text=True).stdout.split()
+    workers = [int(pid) for pid in workers if int(pid) != process.pid]
+    os.kill(max(workers), signal.SIGKILL)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "SIGKILL" in said or "Signal 9" in said
+    step = RunFolder(out).load_state()[1]["place"]["step"]
+    finish(start(2, corpus, out, "--set", f"training.max_steps={step + 3}", resume=True))
+
+
+def test_shares_are_put_together_again():
+    alone = Workers()
+    assert alone.share([1, 2, 3]) == alone.interleave([1, 2, 3]) == [1, 2, 3]
+    assert alone.sum(1.5, 2) == [1.5, 2]
+    parts = [Workers(rank, 3) for rank in range(3)]
+    items = list(range(8))
+    assert sorted(item for part in parts for item in part.share(items)) == items
+    shares = [part.share(items) for part in parts]
+    first = parts[0]
+    first.gather = lambda thing: shares  # type: ignore[method-assign]
+    assert first.interleave(shares[0]) == items

@@ -128,7 +128,7 @@ def main() -> None:
                 results[row.table, row.name] += found
             else:
                 failed.add(row.name)
-    write(limits, results, sorted(failed), arguments.rounds)
+    write(limits, {**earlier(set(arguments.only)), **results}, sorted(failed), arguments.rounds)
 
 
 def install(work: Path, env: str) -> bool:
@@ -198,6 +198,14 @@ def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> s
             rates, waits = [row["sentences_per_second"] for row in mine], [row["alone_ms"] for row in mine]
             lines.append(f"| {name} | {key} | {spread(rates)} | {statistics.median(waits):.1f} | {bleu} |")
     return "\n".join(lines)
+
+
+def earlier(measured: set[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The results of tables that were not measured now."""
+    file = DOCS / "benchmarks.json"
+    record = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    keys = {key: tuple(key.split(": ", 1)) for key in record if ": " in key}
+    return {(table, name): record[key] for key, (table, name) in keys.items() if table not in measured}
 
 
 def write(

@@ -184,7 +184,8 @@ class Translator:
         options = options or self.configuration.decoding
         iterator = iter(texts)
         while window := list(islice(iterator, WINDOW)):
-            pieces = [self._pieces(text, sentences) for text in window]
+            encoded = self.tokenizer.encode_source(window)
+            pieces = [self._pieces(text, ids, sentences) for text, ids in zip(window, encoded, strict=True)]
             found = self._decoded([piece.ids for of_text in pieces for piece in of_text], options, on_done)
             at = 0
             for text, of_text in zip(window, pieces, strict=True):
@@ -204,21 +205,18 @@ class Translator:
         by_ids = dict(zip(different, found, strict=True))
         return [by_ids[tuple(ids)] for ids in sentences]
 
-    def _pieces(self, text: str, sentences: bool) -> list[Piece]:
+    def _pieces(self, text: str, ids: list[int], sentences: bool) -> list[Piece]:
+        """Return what is translated in one go, from a text and its ids without end token."""
         if not text.strip():
             return []
-        parts = [(text, "")]
-        if sentences or self._tokens(text) > self.longest:
-            parts = split_sentences(text, self.configuration.data.source_language)
+        if not sentences and len(ids) < self.longest:
+            return [Piece([*ids, self.model.eos], "")]
         pieces = []
-        for part, after in parts:
+        for part, after in split_sentences(text, self.configuration.data.source_language):
             chunks = self._chunks(self.tokenizer.encode_source([part])[0])
             pieces += [Piece([*chunk, self.model.eos], " ") for chunk in chunks[:-1]]
             pieces.append(Piece([*chunks[-1], self.model.eos], after))
         return pieces
-
-    def _tokens(self, text: str) -> int:
-        return len(self.tokenizer.encode_source([text])[0]) + 1
 
     def _chunks(self, ids: list[int]) -> list[list[int]]:
         """Cut ids that are too long for the model into equal parts, between two words where possible."""
@@ -286,7 +284,7 @@ class Translator:
         Raises:
             UserError: there is nothing to translate, or it is longer than the model takes in one piece.
         """
-        pieces = self._pieces(text, sentences=False)
+        pieces = self._pieces(text, self.tokenizer.encode_source([text])[0], sentences=False)
         if len(pieces) != 1:
             raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})

@@ -86,14 +86,16 @@ class NoLoops:
 
     def broken_by(self, tokens: Sequence[int]) -> bool:
         """Whether a whole output has a token that should have been forbidden."""
-        if len(tokens) - len(set(tokens)) < self.times:  # the usual case, seen at a glance
-            return False
-        history, allowed = torch.tensor([tokens]), torch.zeros(1, len(self.word_starts))
-        for t, token in enumerate(tokens):
-            self(history[:, :t], allowed)
-            if allowed[0, token] < 0:
+        return any(self._repeats(tokens, n) for n in range(1, LONGEST_LOOP + 1))
+
+    def _repeats(self, tokens: Sequence[int], n: int) -> bool:
+        """Whether a run of n tokens, a word's beginning among them, begins once more after `times` times."""
+        equal = 0
+        for i in range(n, len(tokens)):
+            equal = equal + 1 if tokens[i] == tokens[i - n] else 0
+            # The run has stood there once before the first equal token, and `times` times before the one too many.
+            if equal > n * (self.times - 1) and bool(self.word_starts[list(tokens[i - n : i])].any()):
                 return True
-            allowed.zero_()
         return False
 
 

@@ -74,21 +74,23 @@ class _ChunkedLoss(torch.autograd.Function):
         for first in range(0, rows, ROWS):
             x, y = features[first : first + ROWS], labels[first : first + ROWS, None]
             logits = torch.addmm(bias, x, weight.t(), out=buffer[: len(x)])
-            at_label = logits.gather(1, y)
-            correct += (logits.argmax(1, keepdim=True) == y).sum()
-            # In place from here on: the logits become probabilities, then the gradient of the loss to the logits.
-            log_z = logits.logsumexp(1, keepdim=True)
-            p = logits.sub_(log_z).exp_()
+            at_label, highest = logits.gather(1, y), logits.amax(1, keepdim=True)
+            correct += (at_label == highest).sum()
+            # In place from here on, in as few passes as can be: z p, the probabilities before they are divided by z.
+            zp = logits.sub_(highest).exp_()
+            z = zp.sum(1, keepdim=True)
+            log_z = z.log() + highest
             chunk_right = (log_z - at_label).sum()
             right += chunk_right
             smoothed += (1 - e) * chunk_right
             if e:
                 mean_logit = (x @ weight_sum + bias_sum) / vocabulary
                 smoothed += e * (log_z.sum() - mean_logit.sum())
-            p.scatter_add_(1, y, p.new_full((1, 1), e - 1).expand_as(y))
-            torch.mm(p, weight, out=d_features[first : first + ROWS])
-            d_weight.addmm_(p.t(), x)
-            d_bias += p.sum(0)
+            # z times the gradient of the loss to the logits; what is divided by z is a row of D, not one of V.
+            zp.scatter_add_(1, y, z * (e - 1))
+            torch.mm(zp, weight, out=d_features[first : first + ROWS]).div_(z)
+            d_weight.addmm_(zp.t(), x / z)
+            d_bias.addmv_(zp.t(), 1 / z[:, 0])
         if e:  # the smoothing's own share, e / V on every entry of every row
             d_features -= e / vocabulary * weight_sum
             d_weight -= e / vocabulary * features.sum(0)

@@ -21,15 +21,15 @@ from translucid.data.tokenizer import PAD
 from translucid.errors import UserError
 
 Item = TypeVar("Item")
-PATIENCE = timedelta(minutes=10)
-"""How long a process waits for the others before it takes them for dead."""
+PATIENCE = timedelta(hours=2)
+"""How long a process waits for the others, as while the first encodes a large corpus; torchrun ends all if one dies."""
 
 
 class Workers:
     """The processes, from the point of view of one of them."""
 
     def __init__(self, rank: int = 0, count: int = 1) -> None:
-        """Rank 0 of 1 is alone; `join` is the way in for more."""
+        """Rank 0 of 1 is alone; `joined` is the way in for more."""
         self.rank, self.count = rank, count
 
     @classmethod

@@ -49,6 +49,15 @@ def test_wrong_prefixes(client, prefix):
     assert answer.status_code == 400
 
 
+def test_the_beam_search_is_drawn_for_each_sentence(client):
+    asked = {"q": "I sing. You sing.", "source": "en", "target": "es"}
+    trees = client.post("/beam", json=asked).json()["trees"]
+    assert len(trees) == 2
+    assert all("<svg" in tree and "</svg>" in tree for tree in trees)
+    assert client.post("/beam", json={**asked, "q": ""}).json() == {"trees": []}
+    assert client.post("/beam", json={**asked, "q": "a" * 501}).status_code == 400
+
+
 def test_limits_and_names(client):
     assert look(client, q="a" * 501).status_code == 400
     assert look(client, q="a", model="other").status_code == 400

@@ -80,6 +80,16 @@ def test_another_way_to_go_on(page):
     assert page.inner_text("#translation").strip() == wanted.strip()
 
 
+def test_the_beam_search(page):
+    type_in(page, "I like soccer")
+    page.locator("#search summary").click()
+    picture = page.locator("#trees img")
+    expect(picture).to_have_count(1, timeout=30_000)
+    page.wait_for_function("document.querySelector('#trees img').naturalWidth > 100")
+    type_in(page, "I sing")
+    expect(page.locator("#trees img")).to_have_count(0)
+
+
 def test_an_explanation(page):
     type_in(page, "I like soccer")
     page.get_by_role("button", name="Explain").click()

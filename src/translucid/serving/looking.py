@@ -14,6 +14,8 @@ from translucid.decoding.continuations import continuations
 from translucid.inspection.explain import explain, faithfulness
 from translucid.inspection.explain.case import Case
 from translucid.inspection.html import viewer_record
+from translucid.inspection.plots import draw_beam
+from translucid.inspection.plots.saving import rendered
 from translucid.inspection.words import word_spans
 from translucid.serving import schemas
 from translucid.serving.catalogue import Catalogue, Served
@@ -29,6 +31,10 @@ LOOKED = 500
 """Characters of a text that is looked into; maps grow with the square of its length."""
 CHOICES = 8
 """Continuations offered."""
+TREES = 3
+"""Sentences whose beam search is drawn."""
+BRANCHES = 4
+"""The beam that is drawn."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Looking:
         routes.get("/models")(self.models)
         routes.post("/look", openapi_extra=schemas.LOOK)(self.look)
         routes.post("/continue", openapi_extra=schemas.CONTINUE)(self.go_on)
+        routes.post("/beam", openapi_extra=schemas.BEAM)(self.beam)
         return routes
 
     async def models(self) -> JSONResponse:
@@ -85,6 +92,18 @@ class Looking:
 
         async with self.one_at_a_time:
             return JSONResponse(await asyncio.wait_for(asyncio.to_thread(rows), self.options.seconds))
+
+    async def beam(self, request: Request) -> JSONResponse:
+        """Return the tree of the beam search of each sentence, as pictures in SVG."""
+        _, served, text = await self._read(request)
+        sentences = Layout.of(text, served.source).sentences[:TREES]
+
+        def trees() -> list[str]:
+            return [_tree(served, sentence) for sentence in sentences]
+
+        async with self.one_at_a_time:
+            pictures = await asyncio.wait_for(asyncio.to_thread(trees), self.options.seconds)
+        return JSONResponse({"trees": pictures})
 
     async def _read(self, request: Request) -> tuple[dict[str, Any], Served, str]:
         fields = await read_fields(request, self.options)
@@ -142,3 +161,10 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _tree(served: Served, sentence: str) -> str:
+    translator = served.translator
+    trace, best = translator.trace(sentence, BRANCHES)
+    figure = draw_beam(trace, lambda token: translator.tokenizer.target_pieces([token])[0], best)
+    return rendered(figure, "svg").decode()

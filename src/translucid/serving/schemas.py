@@ -47,6 +47,7 @@ CONTINUE = body(
     model=TEXT,
     prefix={"type": "array", "items": {"type": "integer"}},
 )
+BEAM = body(["q", "source", "target"], q=TEXT, source=TEXT, target=TEXT, model=TEXT)
 FILE = {
     "requestBody": {
         "required": True,

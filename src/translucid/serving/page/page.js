@@ -24,6 +24,7 @@ async function start() {
   $("source").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(run, 250); count(settings.charLimit); });
   for (const id of ["model", "other", "key"]) $(id).addEventListener("change", () => { name(); run(); });
   $("explain").addEventListener("click", explain);
+  $("search").addEventListener("toggle", trees);
   count(settings.charLimit);
 }
 
@@ -58,6 +59,7 @@ async function run() {
   const first = models[Number($("model").value)];
   const second = $("other").value === "" ? null : models[Number($("other").value)];
   $("compared").hidden = !second;
+  $("search").open = false;
   document.body.classList.add("busy");
   try {
     if (text.length > 500) return await stream(mine, first, text);
@@ -160,6 +162,25 @@ function choice(sentence, way) {
   const item = document.createElement("li");
   item.append(button);
   return item;
+}
+
+async function trees() {
+  const mine = turn;
+  const text = $("source").value;
+  $("trees").replaceChildren();
+  if (!$("search").open || !text.trim()) return;
+  $("trees").textContent = "…";
+  try {
+    const answer = await ask("/beam", models[Number($("model").value)], { q: text });
+    if (mine !== turn) return;
+    $("trees").replaceChildren(...answer.trees.map((svg) => Object.assign(document.createElement("img"), {
+      src: `data:image/svg+xml,${encodeURIComponent(svg)}`,
+      alt: "The tree of the beam search: each word with its probability, the best path marked",
+    })));
+  } catch (error) {
+    $("trees").textContent = "";
+    problem(error.message);
+  }
 }
 
 async function explain() {

@@ -154,8 +154,9 @@ def main() -> None:
     (DOCS / "growth.md").write_text(
         "# How time and memory grow\n\nOn two cores; each point in a process of its own, the shortest of several "
         "times, and the peak memory above\nwhat the process had before. A model of the shape of `tiny` with fresh "
-        "weights. Again: `python benchmarks/growth.py`\n\n![Growth](pictures/growth.png)\n\nWith the fused path the memory of attention grows with the "
-        "length, with all weights kept with its square.\n\n" + "\n".join(parts),
+        "weights. Again: `python benchmarks/growth.py`\n\n![Growth](pictures/growth.png)\n\n"
+        "With the fused path the memory of attention grows with the length, with all weights kept with its square."
+        "\n\n" + "\n".join(parts),
         encoding="utf-8",
     )
     draw(points)

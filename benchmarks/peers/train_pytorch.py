@@ -11,40 +11,12 @@ import time
 
 import torch
 import torch.nn.functional as F
-from common import BATCHES, END, SIZES, START, Pair, load_pairs, measure, report, versions, vocabulary
+from common import BATCHES, SIZES, START, Pair, load_pairs, measure, report, versions, vocabulary
 from torch import Tensor, nn
 
 NAME, SIZE, HOW, SECONDS = sys.argv[1], SIZES[sys.argv[2]], sys.argv[3], float(sys.argv[4])
 ENTRIES = len(vocabulary())
 PADDING = ENTRIES - 1
-
-
-def marian() -> nn.Module:
-    """Hugging Face's MarianMTModel; its decoder starts with padding."""
-    from transformers import MarianConfig, MarianMTModel
-
-    s = SIZE
-    return MarianMTModel(
-        MarianConfig(
-            vocab_size=ENTRIES,
-            d_model=s.width,
-            encoder_layers=s.layers,
-            decoder_layers=s.layers,
-            encoder_attention_heads=s.heads,
-            decoder_attention_heads=s.heads,
-            encoder_ffn_dim=s.feed_forward,
-            decoder_ffn_dim=s.feed_forward,
-            dropout=s.dropout,
-            activation_function="relu",
-            max_position_embeddings=512,
-            pad_token_id=PADDING,
-            eos_token_id=END,
-            bos_token_id=START,
-            forced_eos_token_id=None,
-            decoder_start_token_id=PADDING,
-            scale_embedding=True,
-        )
-    )
 
 
 class Tutorial(nn.Module):
@@ -84,9 +56,17 @@ def padded(rows: list[list[int]], value: int) -> Tensor:
     return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
 
 
+def build() -> nn.Module:
+    if NAME != "marian":
+        return Tutorial()
+    from marian import marian  # which only this peer's environment can import
+
+    return marian(SIZE)
+
+
 def main() -> None:
     torch.manual_seed(1)
-    model = (marian() if NAME == "marian" else Tutorial()).train()
+    model = build().train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
 
     def step(batch: list[Pair]) -> None:

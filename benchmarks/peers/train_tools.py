@@ -43,22 +43,30 @@ Started = tuple[list[str], str, Callable[[re.Match[str], float], tuple[int, floa
 number and the tokens since the last line."""
 
 
-def opennmt() -> Started:
-    s = SIZE
-    data = {"corpus_1": {"path_src": f"{DATA}/train.bpe.en", "path_tgt": f"{DATA}/train.bpe.de"}}
-    settings = {
+LOGGED = r"Step\s+(\d+)/.*bsz:\s*(\d+)/\s*(\d+)/"
+"""A line of OpenNMT-py's log, and of Eole's, which comes of it."""
+
+
+def data_settings() -> dict[str, Any]:
+    """What OpenNMT-py and Eole are told of the corpus."""
+    return {
         "save_data": f"{RUN}/data",
         "overwrite": True,
         "seed": 1,
         "report_every": EVERY,
-        "data": data,
+        "data": {"corpus_1": {"path_src": f"{DATA}/train.bpe.en", "path_tgt": f"{DATA}/train.bpe.de"}},
         "share_vocab": True,
         "n_sample": 0,
         "src_vocab": f"{DATA}/pieces.txt",
         "tgt_vocab": f"{DATA}/pieces.txt",
         "src_vocab_size": 10000,
         "tgt_vocab_size": 10000,
-        "save_model": f"{RUN}/model",
+    }
+
+
+def training_settings() -> dict[str, Any]:
+    """What both are told of the training."""
+    return {
         "train_steps": NEVER,
         "save_checkpoint_steps": NEVER,
         "valid_steps": NEVER,
@@ -67,90 +75,63 @@ def opennmt() -> Started:
         "world_size": 1,
         "gpu_ranks": [],
         "batch_type": "tokens",
-        "batch_size": s.tokens,
+        "batch_size": SIZE.tokens,
         "batch_size_multiple": 1,
         "accum_count": [1],
-        "dropout": [s.dropout],
-        "attention_dropout": [s.dropout],
-        "model_dtype": "fp32",
+        "dropout": [SIZE.dropout],
+        "attention_dropout": [SIZE.dropout],
         "optim": "adam",
         "learning_rate": 1e-3,
         "max_grad_norm": 0,
         "label_smoothing": 0.1,
-        "param_init": 0,
-        "param_init_glorot": True,
         "normalization": "tokens",
         "adam_beta2": 0.98,
-        "encoder_type": "transformer",
-        "decoder_type": "transformer",
-        "hidden_size": s.width,
-        "word_vec_size": s.width,
-        "layers": s.layers,
-        "heads": s.heads,
-        "transformer_ff": s.feed_forward,
-        "position_encoding": True,
+    }
+
+
+def shape_settings() -> dict[str, Any]:
+    """What both are told of the model."""
+    return {
+        "hidden_size": SIZE.width,
+        "layers": SIZE.layers,
+        "heads": SIZE.heads,
+        "transformer_ff": SIZE.feed_forward,
         "share_embeddings": True,
         "share_decoder_embeddings": True,
     }
-    line = [command("opennmt", "onmt_train"), "-config", configuration(settings)]
-    return line, r"Step\s+(\d+)/.*bsz:\s*(\d+)/\s*(\d+)/", lambda found, _: (int(found[1]), int(found[3]) * EVERY)
+
+
+def tokens_logged(found: re.Match[str], _: float) -> tuple[int, float]:
+    """Read the update's number, and from the tokens of a batch those since the last line."""
+    return int(found[1]), int(found[3]) * EVERY
+
+
+def opennmt() -> Started:
+    settings = {
+        **data_settings(),
+        **training_settings(),
+        **shape_settings(),
+        "save_model": f"{RUN}/model",
+        "model_dtype": "fp32",
+        "param_init": 0,
+        "param_init_glorot": True,
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "word_vec_size": SIZE.width,
+        "position_encoding": True,
+    }
+    return [command("opennmt", "onmt_train"), "-config", configuration(settings)], LOGGED, tokens_logged
 
 
 def eole() -> Started:
-    s = SIZE
-    data = {"corpus_1": {"path_src": f"{DATA}/train.bpe.en", "path_tgt": f"{DATA}/train.bpe.de"}}
-    training = {
-        "model_path": f"{RUN}/model",
-        "train_steps": NEVER,
-        "save_checkpoint_steps": NEVER,
-        "valid_steps": NEVER,
-        "bucket_size": 29000,
-        "num_workers": 0,
-        "world_size": 1,
-        "gpu_ranks": [],
-        "batch_type": "tokens",
-        "batch_size": s.tokens,
-        "batch_size_multiple": 1,
-        "accum_count": [1],
-        "dropout": [s.dropout],
-        "attention_dropout": [s.dropout],
-        "compute_dtype": "fp32",
-        "optim": "adam",
-        "learning_rate": 1e-3,
-        "max_grad_norm": 0,
-        "label_smoothing": 0.1,
-        "param_init_method": "xavier_uniform",
-        "normalization": "tokens",
-        "adam_beta2": 0.98,
-    }
-    embeddings = {"word_vec_size": s.width, "position_encoding_type": "SinusoidalInterleaved"}
-    model = {
-        "architecture": "transformer",
-        "hidden_size": s.width,
-        "share_decoder_embeddings": True,
-        "share_embeddings": True,
-        "layers": s.layers,
-        "heads": s.heads,
-        "transformer_ff": s.feed_forward,
-        "embeddings": embeddings,
-    }
+    embeddings = {"word_vec_size": SIZE.width, "position_encoding_type": "SinusoidalInterleaved"}
+    own = {"model_path": f"{RUN}/model", "compute_dtype": "fp32", "param_init_method": "xavier_uniform"}
     settings = {
-        "save_data": f"{RUN}/data",
-        "overwrite": True,
-        "seed": 1,
-        "report_every": EVERY,
-        "data": data,
-        "share_vocab": True,
-        "n_sample": 0,
-        "src_vocab": f"{DATA}/pieces.txt",
-        "tgt_vocab": f"{DATA}/pieces.txt",
-        "src_vocab_size": 10000,
-        "tgt_vocab_size": 10000,
-        "training": training,
-        "model": model,
+        **data_settings(),
+        "training": {**training_settings(), **own},
+        "model": {"architecture": "transformer", **shape_settings(), "embeddings": embeddings},
     }
-    line = [command("eole", "eole"), "train", "-config", configuration(settings)]
-    return line, r"Step\s+(\d+)/.*bsz:\s*(\d+)/\s*(\d+)/", lambda found, _: (int(found[1]), int(found[3]) * EVERY)
+    return [command("eole", "eole"), "train", "-config", configuration(settings)], LOGGED, tokens_logged
 
 
 def joeynmt() -> Started:

@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from common import DATA, END, SIZES, START, load_pairs, peak_mib, report, versions, vocabulary
+from common import DATA, SIZES, load_pairs, peak_mib, report, versions
 
 NAME, MODEL = sys.argv[1], sys.argv[2]
 LINES = (DATA / "test.en").read_text(encoding="utf-8").splitlines()
@@ -108,28 +108,10 @@ def translucid(engine: str) -> None:
 
 def hf() -> None:
     import torch
-    from transformers import MarianConfig, MarianMTModel
+    from marian import marian
 
-    s, entries = SIZES["tiny"], len(vocabulary())
-    padding = entries - 1
-    model = MarianMTModel(
-        MarianConfig(
-            vocab_size=entries,
-            d_model=s.width,
-            encoder_layers=s.layers,
-            decoder_layers=s.layers,
-            encoder_attention_heads=s.heads,
-            decoder_attention_heads=s.heads,
-            encoder_ffn_dim=s.feed_forward,
-            decoder_ffn_dim=s.feed_forward,
-            max_position_embeddings=512,
-            pad_token_id=padding,
-            eos_token_id=END,
-            bos_token_id=START,
-            forced_eos_token_id=None,
-            decoder_start_token_id=padding,
-        )
-    ).eval()
+    model = marian(SIZES["tiny"]).eval()
+    padding = model.config.pad_token_id
     sources = sorted((source for source, _ in load_pairs("test")), key=len)
 
     def generate(batch: Sequence[list[int]], beam: int) -> None:

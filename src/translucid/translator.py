@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import overload
 
 import torch
+from torch import Tensor
 
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizer import Tokenizer
@@ -127,7 +128,6 @@ class Translator:
         """`Translator.load` is the usual way in; without an engine, ours searches."""
         self.model = model.to(device).eval()
         self.tokenizer, self.configuration, self.device = tokenizer, configuration, device
-        self.word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
         longest = configuration.data.max_tokens
         self.longest = min(longest, model.max_length or longest)
         """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
@@ -259,16 +259,25 @@ class Translator:
         end = torch.tensor([[self.model.eos]], device=self.device)
         return any(name.endswith(".cross") for name in forced_pass(self.model, end, end).maps)
 
+    @cached_property
+    def word_starts(self) -> Tensor:
+        """[V] boolean, True where a target piece begins a word."""
+        return torch.tensor(self.tokenizer.target_word_starts(), device=self.device)
+
+    def pair_ids(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+        """Return source and target ids of pairs, both with the end token."""
+        sources = self.tokenizer.encode_source([source for source, _ in pairs])
+        targets = self.tokenizer.encode_target([target for _, target in pairs])
+        end = self.model.eos
+        return [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
+
     def inspect(self, pairs: Sequence[tuple[str, str]]) -> list[Inspected]:
         """Watch the model write given targets for given sources, word for word (forced decoding).
 
         Raises:
             UserError: a text is longer than the model takes in one piece.
         """
-        sources = self.tokenizer.encode_source([source for source, _ in pairs])
-        targets = self.tokenizer.encode_target([target for _, target in pairs])
-        end = self.model.eos
-        ids = [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
+        ids = self.pair_ids(pairs)
         for number, (source, target) in enumerate(ids, 1):
             longest = max(len(source), len(target))
             if self.model.max_length and longest > self.model.max_length:

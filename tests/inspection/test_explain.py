@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import UNK, Tokenizer, TokenizerOptions
 from translucid.errors import UserError
 from translucid.inspection.explain import METHODS, explain, faithfulness
 from translucid.inspection.explain.case import Case
@@ -81,14 +81,14 @@ def test_erasure_is_a_difference_of_log_probabilities(case):
 
 def test_gradients_add_up(case):
     """Completeness: the shares sum to what the log-probability gains from the baseline to the sentence."""
-    from translucid.inspection.explain.gradients import UNKNOWN, integrated_gradients
+    from translucid.inspection.explain.gradients import integrated_gradients
     from translucid.inspection.maps import forced_log_probs
 
     def log_probs(ids):
         with torch.no_grad():
             return case.by_word(forced_log_probs(case.model, torch.tensor([ids]), torch.tensor([case.target_ids])))[0]
 
-    gained = log_probs(case.source_ids) - log_probs([UNKNOWN] * (len(case.source_ids) - 1) + [case.source_ids[-1]])
+    gained = log_probs(case.source_ids) - log_probs([UNK] * (len(case.source_ids) - 1) + [case.source_ids[-1]])
     torch.testing.assert_close(integrated_gradients(case, 200).sum(1), gained, rtol=0.02, atol=0.02)
 
 

@@ -11,8 +11,9 @@ from translucid.decoding.engine import TorchEngine
 from translucid.decoding.options import DecodingOptions
 from translucid.errors import UserError
 from translucid.interop.ctranslate2 import CTranslate2Engine, save_ctranslate2
-from translucid.interop.ctranslate2.export import bleu_by_quantization, export_ctranslate2
+from translucid.interop.ctranslate2.export import export_ctranslate2
 from translucid.interop.engines import choose_engine
+from translucid.interop.tuning import Tuned, trials
 from translucid.models.build import build_model
 from translucid.models.recurrent import RecurrentOptions
 from translucid.models.transformer import TransformerOptions
@@ -155,5 +156,6 @@ def test_a_model_to_take_away(tokenizer, tmp_path):
     (tmp_path / "mine").mkdir()
     with pytest.raises(UserError, match="not a CTranslate2 model"):
         export_ctranslate2(model, tokenizer, tmp_path / "mine", "float32", overwrite=True)
-    full, small = bleu_by_quantization(model, tokenizer, PAIRS[:5])
+    ways = [Tuned(), Tuned(quantization="int8")]
+    full, small = (trial.bleu for trial in trials(model, tokenizer, PAIRS[:5], DecodingOptions(beam=1), None, ways))
     assert 0 <= full < 20 and 0 <= small < 20

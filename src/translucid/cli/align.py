@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from translucid.cli.files import pair_up
+from translucid.cli.files import pair_up, refuse_to_replace
 
 
 def align(
@@ -50,8 +50,7 @@ def align(
 
     if not pairs:
         raise UserError("there is nothing to align", fix="Give sentence pairs with --pairs FILES.")
-    if output and output.exists() and not overwrite:
-        raise UserError("is there already", file=output, fix="Replace it with --overwrite.")
+    refuse_to_replace(output, overwrite)
     texts = list(read_pairs(*pair_up(pairs)))
     given = {key: value for key, value in (("layer", layer), ("shift", shift), ("both", both)) if value is not None}
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from translucid.cli.files import pair_up
+from translucid.cli.files import pair_up, refuse_to_replace
 
 if TYPE_CHECKING:
     from translucid.data.statistics import Overlap, SplitStatistics
@@ -139,8 +139,7 @@ def phrasebook(
         raise UserError(f"there is no split {split!r}", fix=nearest(split, splits))
     if out.suffix not in (".tsv", ".jsonl"):
         raise UserError("ends in neither .tsv nor .jsonl", file=out, fix="Name the file so.")
-    if out.exists() and not overwrite:
-        raise UserError("is there already", file=out, fix="Replace it with --overwrite.")
+    refuse_to_replace(out, overwrite)
     lines = []
     with counting(Console(stderr=True), "writing", count) as advance:
         for phrase in generate(count, split=split, seed=seed, min_words=min_words, max_words=max_words):  # type: ignore[arg-type]

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from translucid.cli.files import refuse_to_replace
+
+if TYPE_CHECKING:
+    from translucid.inspection.inspected import Inspected
 
 app = typer.Typer(no_args_is_help=True, help="Draw pictures: heads, masks, positions, beam search, training curves.")
 
@@ -34,16 +39,13 @@ def heads(
     """
     from translucid.errors import UserError, nearest
     from translucid.inspection.plots import draw_attention, draw_heads, save_figure
-    from translucid.translator import Translator
 
-    _refuse(out, overwrite)
+    refuse_to_replace(out, overwrite)
     kinds = ("cross", "encoder", "decoder")
     if kind not in kinds:
         raise UserError(f"there is no attention {kind!r}", fix=nearest(kind, kinds))
-    pieces = Translator.load(run).translate(text).inspected
-    if not pieces:
-        raise UserError("there is nothing to translate", fix="Give a text with words in it.")
-    save_figure(draw_attention(pieces[0], kind) if layer is None else draw_heads(pieces[0], layer), out)
+    piece = _first_piece(run, text)
+    save_figure(draw_attention(piece, kind) if layer is None else draw_heads(piece, layer), out)
 
 
 @app.command()
@@ -55,15 +57,11 @@ def mask(run: Run, text: Text, out: Out, overwrite: Overwrite = False) -> None:
         translucid draw mask runs/demo "I like soccer" --out mask.png
     """
     from translucid.attention.masks import causal_mask
-    from translucid.errors import UserError
     from translucid.inspection.plots import draw_mask, save_figure
-    from translucid.translator import Translator
 
-    _refuse(out, overwrite)
-    pieces = Translator.load(run).translate(text).inspected
-    if not pieces:
-        raise UserError("there is nothing to translate", fix="Give a text with words in it.")
-    fed = ["<s>", *pieces[0].target[:-1]]
+    refuse_to_replace(out, overwrite)
+    piece = _first_piece(run, text)
+    fed = ["<s>", *piece.target[:-1]]
     save_figure(draw_mask(causal_mask(len(fed)), fed, fed, "target mask: the past and the present"), out)
 
 
@@ -83,7 +81,7 @@ def positions(
     from translucid.inspection.plots import draw_positions, save_figure
     from translucid.layers.positions import sinusoidal_positions
 
-    _refuse(out, overwrite)
+    refuse_to_replace(out, overwrite)
     save_figure(draw_positions(sinusoidal_positions(length, width)), out)
 
 
@@ -104,8 +102,8 @@ def beam(
     from translucid.inspection.plots import draw_beam, save_figure
     from translucid.translator import Translator
 
-    _refuse(out, overwrite)
-    translator = Translator.load(run)
+    refuse_to_replace(out, overwrite)
+    translator = Translator.load(run, engine="torch")
     trace, best = translator.trace(text, width)
     save_figure(draw_beam(trace, lambda token: translator.tokenizer.target_pieces([token])[0], best), out)
 
@@ -127,14 +125,18 @@ def curves(
     from translucid.inspection.plots import draw_curves, save_figure
     from translucid.training.run_folder import RunFolder
 
-    _refuse(out, overwrite)
+    refuse_to_replace(out, overwrite)
     for run in runs:
         RunFolder(run).configuration()  # raises if it is none
     save_figure(draw_curves({run.name: RunFolder(run).metrics() for run in runs}), out)
 
 
-def _refuse(file: Path, overwrite: bool) -> None:
+def _first_piece(run: Path, text: str) -> Inspected:
+    """Translate a text and return what is seen of it, or of its first part."""
     from translucid.errors import UserError
+    from translucid.translator import Translator
 
-    if file.exists() and not overwrite:
-        raise UserError("is there already", file=file, fix="Replace it with --overwrite.")
+    pieces = Translator.load(run).translate(text).inspected
+    if not pieces:
+        raise UserError("there is nothing to translate", fix="Give a text with words in it.")
+    return pieces[0]

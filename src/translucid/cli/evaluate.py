@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from translucid.cli.files import pair_up
+from translucid.cli.files import pair_up, refuse_to_replace
 from translucid.cli.options import EngineOption
 
 
@@ -66,8 +66,7 @@ def evaluate(
 
     if not test:
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
-    if hypotheses and hypotheses.exists() and not overwrite:
-        raise UserError("is there already", file=hypotheses, fix="Replace it with --overwrite.")
+    refuse_to_replace(hypotheses, overwrite)
     pairs = list(read_pairs(*pair_up(test)))
     if not pairs:
         raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")

@@ -36,8 +36,10 @@ def export(
         translucid export runs/mine mine-ct2 --quantization int8 --check dev.tsv
     """
     from translucid.data.corpus import read_pairs
+    from translucid.decoding.options import DecodingOptions
     from translucid.errors import UserError
-    from translucid.interop.ctranslate2.export import bleu_by_quantization, export_ctranslate2
+    from translucid.interop.ctranslate2.export import export_ctranslate2
+    from translucid.interop.tuning import Tuned, trials
     from translucid.translator import Translator
 
     console = Console(stderr=True, highlight=False)
@@ -46,7 +48,9 @@ def export(
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = Translator.load(run, "cpu", "torch")
     if quantization == "int8" and pairs:
-        full, small = bleu_by_quantization(translator.model, translator.tokenizer, pairs)
+        ways = [Tuned(), Tuned(quantization="int8")]
+        tried = trials(translator.model, translator.tokenizer, pairs, DecodingOptions(beam=1), None, ways)
+        full, small = (trial.bleu for trial in tried)
         console.print(f"BLEU {full:.1f} with float32, {small:.1f} with int8, on {len(pairs):,} pairs")
         if full - small >= ALLOWED_FALL:
             fix = "Export with --quantization float32, or without --check if that is worth the space."

@@ -36,3 +36,13 @@ def pair_up(files: Sequence[str]) -> list[str]:
             fix=f"Give both sides, as {stem}.{{{language},xx}}{gz}, or a .tsv or .jsonl file.",
         )
     return corpora
+
+
+def refuse_to_replace(file: Path | None, overwrite: bool) -> None:
+    """Check, before any work, that an output file is not there yet or may be replaced.
+
+    Raises:
+        UserError: it is there.
+    """
+    if file and file.exists() and not overwrite:
+        raise UserError("is there already", file=file, fix="Replace it with --overwrite.")

@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from translucid.cli.files import refuse_to_replace
+
 
 def look(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
@@ -36,13 +38,11 @@ def look(
 
         translucid look runs/demo "I like soccer and also going to the beach" --save maps.html
     """
-    from translucid.errors import UserError
     from translucid.inspection.saving import save as save_attention
     from translucid.inspection.terminal import heatmap, looked_at
     from translucid.translator import Translator
 
-    if save and save.exists() and not overwrite:
-        raise UserError("is there already", file=save, fix="Replace it with --overwrite.")
+    refuse_to_replace(save, overwrite)
     console = Console(highlight=False)
     translator = Translator.load(run, device)
     if target is None:

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from translucid.cli.files import refuse_to_replace
 from translucid.cli.options import EngineOption
 
 if TYPE_CHECKING:
@@ -75,8 +76,7 @@ def translate(
 
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
-    if output and output.exists() and not overwrite:
-        raise UserError("is there already", file=output, fix="Replace it with --overwrite.")
+    refuse_to_replace(output, overwrite)
     translator = Translator.load(run, device, engine)
     if alignments and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")

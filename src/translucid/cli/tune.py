@@ -58,12 +58,7 @@ def tune(
         if not given:
             raise UserError("the run does not say which files it was trained on", fix=f"Give them with {option} FILES.")
     texts = list(islice(read_pairs(*files["--train"]), pairs))
-    longest, end = translator.longest, translator.model.eos
-    sides = (
-        translator.tokenizer.encode_source([pair.source for pair in texts]),
-        translator.tokenizer.encode_target([pair.target for pair in texts]),
-    )
-    ids = [([*s, end], [*t, end]) for s, t in zip(*sides, strict=True) if max(len(s), len(t)) < longest]
+    ids = [pair for pair in translator.pair_ids(texts) if max(map(len, pair)) <= translator.longest]
     with counting(console, "learning the shortlist", len(ids)) as advance:
         shortlist = learn_shortlist(translator.model, translator.tokenizer, ids, translator.device, advance)
     write_atomically(run / SHORTLIST, shortlist.encode())

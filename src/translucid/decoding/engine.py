@@ -8,6 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
@@ -45,6 +46,11 @@ class TorchEngine:
     def __init__(self, model: SequenceModel, word_starts: Tensor, device: torch.device) -> None:
         """`word_starts`: [V] boolean, True where a piece begins a word."""
         self.model, self.word_starts, self.device = model, word_starts, device
+
+    @classmethod
+    def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
+        """Return our search for a model and its tokenizer."""
+        return cls(model, torch.tensor(tokenizer.target_word_starts(), device=device), device)
 
     def decode(
         self,

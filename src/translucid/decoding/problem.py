@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -15,6 +16,8 @@ from translucid.decoding.options import DecodingOptions
 from translucid.decoding.rules import Rule
 from translucid.errors import UserError
 from translucid.models.protocol import Memory, SequenceModel, State
+
+Length = TypeVar("Length", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,16 @@ def length_limits(source: Tensor, options: DecodingOptions, max_length: int | No
     return limits if max_length is None else limits.clamp(max=max_length - 1)
 
 
+def length_penalty(length: Length, alpha: float) -> Length:
+    """Return lp of a length or of several; see `length_penalties`."""
+    penalty: Length = ((5 + length) / 6) ** alpha
+    return penalty
+
+
 def length_penalties(longest: int, alpha: float, device: torch.device) -> Tensor:
     """Return lp(Y) = ((5 + |Y|) / 6)^alpha for |Y| = 0 .. longest (Wu et al. 2016, arXiv 1609.08144, equation 14).
 
     |Y| counts the end token. Log-probabilities are divided by it: alpha 0 changes nothing.
     """
-    return ((5 + torch.arange(longest + 1, dtype=torch.float64)) / 6).pow(alpha).float().to(device)
+    lengths = torch.arange(longest + 1, dtype=torch.float64)
+    return length_penalty(lengths, alpha).float().to(device)

@@ -29,7 +29,7 @@ def choose_engine(
     """
     if name == "ctranslate2" and device.type not in ("cpu", "cuda"):
         raise UserError(f"CTranslate2 does not run on {device.type}", fix="Use --engine torch, or --device cpu.")
-    own = TorchEngine(model, torch.tensor(tokenizer.target_word_starts(), device=device), device)
+    own = TorchEngine.of(model, tokenizer, device)
     if name == "torch" or (name == "auto" and (device.type != "cpu" or not isinstance(model, Transformer))):
         return own
     from translucid.interop.ctranslate2 import CTranslate2Engine

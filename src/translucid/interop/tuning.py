@@ -71,16 +71,14 @@ def trials(
     pairs: Sequence[Pair],
     options: DecodingOptions,
     shortlist: Path | None,
+    ways: Sequence[Tuned] | None = None,
 ) -> Iterator[Trial]:
-    """Translate the sources of `pairs` with each engine and its weights: the full model of CTranslate2 comes first."""
+    """Translate the sources of `pairs` in each of these ways; if none are given in all, `Tuned()` first."""
     device = torch.device("cpu")
-    own = TorchEngine(model, torch.tensor(tokenizer.target_word_starts()), device)
+    own = TorchEngine.of(model, tokenizer, device)
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
     references = [[pair.target for pair in pairs]]
-    ways = [Tuned(quantization=weights) for weights in ("float32", "int8")]
-    if shortlist:
-        ways += [way.model_copy(update={"shortlist": True}) for way in ways]
-    for way in [*ways, Tuned(engine="torch")]:
+    for way in ways or all_ways(shortlist=shortlist is not None):
         engine: Engine = own
         if way.engine == "ctranslate2":
             words = shortlist if way.shortlist else None
@@ -91,6 +89,13 @@ def trials(
         spent = time.perf_counter() - started
         texts = [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
         yield Trial(way, len(pairs) / spent, bleu(texts, references))
+
+
+def all_ways(*, shortlist: bool) -> list[Tuned]:
+    """Return every way to translate, with a shortlist too if there is one."""
+    lists = (False, True) if shortlist else (False,)
+    fast = [Tuned(quantization=weights, shortlist=words) for words in lists for weights in ("float32", "int8")]
+    return [*fast, Tuned(engine="torch")]
 
 
 def fastest(tried: Sequence[Trial], allowed: float) -> Trial:

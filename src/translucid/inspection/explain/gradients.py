@@ -5,11 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from translucid.data.tokenizer import UNK
 from translucid.inspection.explain.case import Case
 from translucid.inspection.maps import forced_log_probs
-
-UNKNOWN = 1
-"""Id of the unknown token, which stands for "no word in particular" in the baseline."""
 
 
 def integrated_gradients(case: Case, steps: int = 32) -> Tensor:
@@ -22,7 +20,7 @@ def integrated_gradients(case: Case, steps: int = 32) -> Tensor:
 
     source = torch.tensor([case.source_ids], device=case.device)
     target = torch.tensor([case.target_ids], device=case.device)
-    baseline = torch.full_like(source, UNKNOWN)
+    baseline = torch.full_like(source, UNK)  # no word in particular
     baseline[:, -1] = source[:, -1]
 
     def log_probs(ids: Tensor) -> Tensor:

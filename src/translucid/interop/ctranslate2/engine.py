@@ -20,7 +20,7 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.engine import TorchEngine
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.options import DecodingOptions
-from translucid.decoding.problem import length_limits
+from translucid.decoding.problem import length_limits, length_penalty
 from translucid.decoding.rules import NoLoops
 from translucid.interop.ctranslate2.convert import END, PADDING, POSITIONS, START, Quantization, save_ctranslate2
 from translucid.models.protocol import SequenceModel
@@ -153,7 +153,7 @@ class CTranslate2Engine:
         found = []
         for pieces, log_probability in zip(answer.hypotheses, answer.scores, strict=True):
             tokens = [self.target[piece] for piece in pieces]
-            penalty = ((5 + len(tokens) + 1) / 6) ** options.length_penalty
+            penalty = length_penalty(len(tokens) + 1.0, options.length_penalty)
             found.append(Hypothesis(tokens, log_probability, log_probability / penalty))
         return sorted(found, key=lambda hypothesis: -hypothesis.score)[: options.nbest]
 

@@ -64,10 +64,12 @@ def search(sentences: int = 64, beam: int = 5, vocabulary: int = 10_000, length:
 
 
 def corpus(pairs: int) -> Callable[[], object]:
-    """What happens to a corpus before the first update: read, filtered, encoded."""
+    """What happens to a corpus before the first update: read, filtered, encoded to disk, planned."""
     import random
 
     from translucid.data.corpus import read_pairs
+    from translucid.data.filtering import Filter
+    from translucid.data.store import CorpusStore
     from translucid.data.tokenizer import Tokenizer, TokenizerOptions
     from translucid.training.epochs import Epochs
 
@@ -79,7 +81,15 @@ def corpus(pairs: int) -> Callable[[], object]:
             source = " ".join(generator.choices(words, k=10))
             out.write(f"{source}\t{source[::-1]}\n")
     tokenizer = Tokenizer.learn(list(read_pairs(str(file)))[:5000], TokenizerOptions(vocabulary=500), seed=1)
-    return lambda: Epochs(list(read_pairs(str(file))), tokenizer, max_tokens=256, batch_tokens=4096, seed=1).size(0)
+    text = list(read_pairs(str(file)))
+
+    def prepare() -> int:
+        store = CorpusStore(Path(tempfile.mkdtemp()) / "corpus")
+        store.build([text], tokenizer, Filter(), identity="", max_tokens=256)
+        stored = store.open("")
+        return Epochs(stored.pairs, stored.sizes, max_tokens=256, batch_tokens=4096, seed=1).size(0)
+
+    return prepare
 
 
 FACTORS: dict[str, tuple[str, list[Any], dict[str, Callable[[Any], Callable[[], object]]]]] = {

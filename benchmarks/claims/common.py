@@ -14,10 +14,10 @@ from scipy.stats import t as student
 
 from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
-from translucid.data.filtering import Skipped, keep
 from translucid.decoding.options import DecodingOptions
 from translucid.training.configuration import Configuration
-from translucid.training.experiment import Corpora, run_experiment
+from translucid.training.corpora import Corpora
+from translucid.training.experiment import run_experiment
 from translucid.training.run_folder import RunFolder
 from translucid.translator import Translator
 
@@ -28,9 +28,7 @@ def train_once(folder: Path, configuration: Configuration, train: Sequence[Pair]
     """Train a run, go on with one that was interrupted, or take the one that is there already."""
     run, done = RunFolder(folder), folder / "done.json"
     if not done.exists():
-        skipped = Skipped()
-        kept = list(keep(train, configuration.data.filter, skipped))
-        place = run_experiment(configuration, folder, corpora=Corpora(kept, valid, skipped), resume=run.exists)
+        place = run_experiment(configuration, folder, corpora=Corpora.of(train, valid), resume=run.exists)
         limits = configuration.training
         if place.step < (limits.max_steps or 0) or place.seconds / 60 < (limits.max_minutes or 0):
             raise SystemExit("interrupted; the same command goes on")

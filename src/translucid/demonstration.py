@@ -9,10 +9,10 @@ from rich.console import Console
 
 from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
-from translucid.data.filtering import Skipped
 from translucid.data.phrasebook import generate
 from translucid.training.configuration import resolve
-from translucid.training.experiment import Corpora, run_experiment
+from translucid.training.corpora import Corpora
+from translucid.training.experiment import run_experiment
 from translucid.training.run_folder import RunFolder
 
 SIZES = {"train": 60_000, "valid": 500, "test": 1000}
@@ -41,9 +41,7 @@ def train_demo(run: Path, *, overwrite: bool, device: str, console: Console) -> 
     with console.status("writing the phrasebook"):
         corpus = {split: list(generate(count, split=split)) for split, count in SIZES.items()}  # type: ignore[arg-type]
     pairs = {split: [Pair(p.source, p.target) for p in phrases] for split, phrases in corpus.items()}
-    skipped = Skipped()
-    skipped.kept = len(pairs["train"])
-    corpora = Corpora(pairs["train"], pairs["valid"], skipped)
+    corpora = Corpora.of(pairs["train"], pairs["valid"])
     run_experiment(
         configuration, run, corpora=corpora, resume=resume, overwrite=overwrite, device=device, console=console
     )

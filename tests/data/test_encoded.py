@@ -56,12 +56,3 @@ def test_a_corpus_in_many_chunks_is_the_same(tokenizer, monkeypatch):
     chunked = EncodedCorpus.encode(PAIRS * 4, tokenizer, max_tokens=15)
     assert np.array_equal(whole.source_ids, chunked.source_ids)
     assert np.array_equal(whole.target_offsets, chunked.target_offsets)
-
-
-def test_selecting_pairs_keeps_the_others_whole(tokenizer):
-    corpus = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=100)
-    some = corpus.select(np.array([True, False, True]))
-    assert len(some) == 2
-    for side in ("source", "target"):
-        assert getattr(some, side)(0).tolist() == getattr(corpus, side)(0).tolist()
-        assert getattr(some, side)(1).tolist() == getattr(corpus, side)(2).tolist()

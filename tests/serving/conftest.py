@@ -5,13 +5,13 @@ from fastapi.testclient import TestClient
 from rich.console import Console
 
 from translucid.data.corpus import Pair
-from translucid.data.filtering import Skipped
 from translucid.data.phrasebook import generate
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.options import ServerOptions
 from translucid.training.configuration import resolve
-from translucid.training.experiment import Corpora, run_experiment
+from translucid.training.corpora import Corpora
+from translucid.training.experiment import run_experiment
 
 SETTINGS = [
     "model.width=32",
@@ -34,7 +34,7 @@ def run(tmp_path_factory):
     """A run folder, English to Spanish."""
     folder = tmp_path_factory.mktemp("served") / "tiny"
     pairs = [Pair(p.source, p.target) for p in generate(320, max_words=8)]
-    corpora = Corpora(pairs[:300], pairs[300:], Skipped())
+    corpora = Corpora.of(pairs[:300], pairs[300:])
     run_experiment(resolve(assignments=SETTINGS), folder, corpora=corpora, console=Console(quiet=True), device="cpu")
     return folder
 

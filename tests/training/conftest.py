@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 
 from translucid.data.corpus import Pair
-from translucid.data.filtering import Skipped
 from translucid.data.phrasebook import generate
 from translucid.training.configuration import resolve
-from translucid.training.experiment import Corpora, run_experiment
+from translucid.training.corpora import Corpora
+from translucid.training.experiment import run_experiment
 
 SETTINGS = [
     "model.width=16",
@@ -35,9 +35,7 @@ SETTINGS = [
 def corpora() -> Corpora:
     """A hundred pairs to learn from, about ten updates an epoch, and a few to validate with."""
     pairs = [Pair(p.source, p.target) for p in generate(104, max_words=8)]
-    skipped = Skipped()
-    skipped.kept = 100
-    return Corpora(pairs[:100], pairs[100:], skipped)
+    return Corpora.of(pairs[:100], pairs[100:])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from translucid.errors import UserError
-from translucid.training.experiment import Corpora
+from translucid.training.corpora import Corpora
 from translucid.training.run_folder import RunFolder
 from translucid.training.tensor_file import load_tensors
 
@@ -117,7 +117,7 @@ def test_killed_again_and_again(whole, tmp_path):
 
 
 def test_other_data_is_refused(train, whole, corpora):
-    changed = Corpora(corpora.train[:-1], corpora.valid, corpora.skipped)
+    changed = Corpora.of(corpora.train[0][:-1], corpora.valid)
     with pytest.raises(UserError, match="training files have changed"):
         train(whole, data=changed, resume=True)
 

@@ -59,7 +59,7 @@ def test_weights_that_do_not_fit_are_refused(run, change, said):
 def test_another_tokenizer_of_the_same_size_is_noticed(run, corpora):
     from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 
-    other = Tokenizer.learn(corpora.train[:50], TokenizerOptions(vocabulary=200), seed=1)
+    other = Tokenizer.learn(corpora.train[0][:50], TokenizerOptions(vocabulary=200), seed=1)
     other.save(run.path)
     with pytest.raises(UserError, match="tokenizer is not the model's"):
         Translator.load(run.path, "cpu")

@@ -41,11 +41,11 @@ def align(
         translucid align runs/en-es --reverse runs/es-en --pairs pairs.tsv --layer 1 --shift
     """
     from translucid.atomic import write_atomically
-    from translucid.cli.progress import counting
     from translucid.data.corpus import Pair, read_pairs
     from translucid.errors import UserError
     from translucid.evaluation.alignment import AlignmentOptions
     from translucid.inspection.alignment import read_alignment, to_pharaoh
+    from translucid.progress import counting
     from translucid.translator import Translator
 
     if not pairs:

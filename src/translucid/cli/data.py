@@ -35,11 +35,11 @@ def stats(
 
         translucid data stats --train 'train.{en,de}.gz' --json
     """
-    from translucid.cli.progress import counting
     from translucid.data.corpus import read_pairs
     from translucid.data.filtering import Filter
     from translucid.data.statistics import Overlap, SplitStatistics
     from translucid.errors import UserError
+    from translucid.progress import counting
 
     log = Console(stderr=True, highlight=False)
     files = {name: pair_up(given) for name, given in (("train", train), ("valid", valid), ("test", test)) if given}
@@ -129,10 +129,10 @@ def phrasebook(
         translucid data phrasebook long.jsonl --split test --count 500 --min-words 30
     """
     from translucid.atomic import write_atomically
-    from translucid.cli.progress import counting
     from translucid.data.phrasebook import generate
     from translucid.errors import UserError, nearest
     from translucid.inspection.alignment import to_pharaoh
+    from translucid.progress import counting
 
     splits = ("train", "valid", "test")
     if split not in splits:

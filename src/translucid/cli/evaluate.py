@@ -53,13 +53,13 @@ def evaluate(
         translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
     """
     from translucid.atomic import write_atomically
-    from translucid.cli.progress import counting
     from translucid.data.corpus import read_lines, read_pairs
     from translucid.errors import UserError
     from translucid.evaluation.alignment import read_gold
     from translucid.evaluation.report import evaluate as score
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
+    from translucid.progress import counting
     from translucid.training.configuration import checked
     from translucid.training.run_folder import RunFolder
     from translucid.translator import Translator

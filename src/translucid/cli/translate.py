@@ -68,9 +68,9 @@ def translate(
 
         translucid translate runs/es --nbest 5 --format jsonl "Good morning"
     """
-    from translucid.cli.progress import counting
     from translucid.decoding.options import DecodingOptions
     from translucid.errors import UserError
+    from translucid.progress import counting
     from translucid.training.configuration import checked
     from translucid.translator import Translator
 

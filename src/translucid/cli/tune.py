@@ -40,12 +40,12 @@ def tune(
     from itertools import islice
 
     from translucid.atomic import write_atomically
-    from translucid.cli.progress import counting
     from translucid.data.corpus import read_pairs
     from translucid.errors import UserError
     from translucid.interop.ctranslate2.shortlist import learn_shortlist
     from translucid.interop.tuning import SHORTLIST, fastest, save_tuned, trials
     from translucid.models.transformer import Transformer
+    from translucid.progress import counting
     from translucid.translator import Translator
 
     console = Console(stderr=True, highlight=False)

@@ -24,6 +24,13 @@ class Pair(NamedTuple):
     target: str
 
 
+def sides(file: str | Path) -> list[Path]:
+    """Return the files of a corpus: two for a Moses pair, else one."""
+    if moses := _MOSES.match(str(file)):
+        return [Path(f"{moses['head']}{moses[side]}{moses['tail']}") for side in ("source", "target")]
+    return [Path(file)]
+
+
 def read_pairs(*files: str | Path) -> Iterator[Pair]:
     """Yield the sentence pairs of files, one after the other; pairs with an empty side too.
 
@@ -31,9 +38,8 @@ def read_pairs(*files: str | Path) -> Iterator[Pair]:
         UserError: a file is missing, empty, unreadable, of an unknown kind, not UTF-8, or a line is not a pair.
     """
     for file in map(str, files):
-        if moses := _MOSES.match(file):
-            sides = (f"{moses['head']}{moses[side]}{moses['tail']}" for side in ("source", "target"))
-            yield from _moses(*map(Path, sides))
+        if len(both := sides(file)) == 2:
+            yield from _moses(*both)
         elif file.removesuffix(".gz").endswith(".tsv"):
             yield from _tsv(Path(file))
         elif file.removesuffix(".gz").endswith(".jsonl"):

@@ -1,4 +1,4 @@
-"""A corpus as token ids: four flat arrays, small enough for millions of pairs."""
+"""A corpus as token ids: four flat arrays, in memory or mapped into it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _CHUNK = 100_000
 class EncodedCorpus:
     """Sentence pairs as ids. Sentence `i` of a side is `ids[offsets[i] : offsets[i + 1]]`, end token included."""
 
-    source_ids: NDArray[np.int32]
+    source_ids: NDArray[np.integer]
     """All source sentences, one after the other."""
     source_offsets: NDArray[np.int64]
     """[pairs + 1], where each begins."""
-    target_ids: NDArray[np.int32]
+    target_ids: NDArray[np.integer]
     """All target sentences, one after the other."""
     target_offsets: NDArray[np.int64]
     """[pairs + 1], where each begins."""
@@ -61,14 +61,6 @@ class EncodedCorpus:
                     skipped.add("too long")
         return cls(*sources.arrays(), *targets.arrays())
 
-    def select(self, kept: NDArray[np.bool_]) -> Self:
-        """Return the corpus without the pairs where `kept` [pairs] is False."""
-        if kept.all():
-            return self
-        sides = (self.source_ids, self.source_lengths), (self.target_ids, self.target_lengths)
-        arrays = [(ids[np.repeat(kept, n)], np.concatenate([[0], np.cumsum(n[kept])])) for ids, n in sides]
-        return type(self)(*arrays[0], *arrays[1])
-
     def __len__(self) -> int:
         """Return the number of pairs."""
         return len(self.source_offsets) - 1
@@ -83,11 +75,17 @@ class EncodedCorpus:
         """[pairs], in tokens, end token included."""
         return np.diff(self.target_offsets)
 
-    def source(self, i: int) -> NDArray[np.int32]:
+    def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the lengths of the source and the target sentences `rows` [n], end tokens included."""
+        sides = self.source_offsets, self.target_offsets
+        source, target = (offsets[rows + 1] - offsets[rows] for offsets in sides)
+        return source, target
+
+    def source(self, i: int) -> NDArray[np.integer]:
         """Return the ids of source sentence `i`, end token included."""
         return self.source_ids[self.source_offsets[i] : self.source_offsets[i + 1]]
 
-    def target(self, i: int) -> NDArray[np.int32]:
+    def target(self, i: int) -> NDArray[np.integer]:
         """Return the ids of target sentence `i`, end token included."""
         return self.target_ids[self.target_offsets[i] : self.target_offsets[i + 1]]
 

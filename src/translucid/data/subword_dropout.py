@@ -42,11 +42,10 @@ class VariedCorpus:
         self.source = _VariedSide([pair.source for pair in pairs], tokenizer.source_segmenter, dropout, generator)
         self.target = _VariedSide([pair.target for pair in pairs], tokenizer.target_segmenter, dropout, generator)
 
-    def draw(self, seed: Sequence[int], max_tokens: int) -> EncodedCorpus:
-        """Return the corpus in segmentations that `seed` decides, without the pairs that come out too long."""
+    def draw(self, seed: Sequence[int]) -> EncodedCorpus:
+        """Return the corpus in segmentations that `seed` decides."""
         generator = np.random.default_rng(np.random.SeedSequence(seed))
-        drawn = EncodedCorpus(*self.source.draw(generator), *self.target.draw(generator))
-        return drawn.select(np.maximum(drawn.source_lengths, drawn.target_lengths) <= max_tokens)
+        return EncodedCorpus(*self.source.draw(generator), *self.target.draw(generator))
 
 
 class _VariedSide:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
+from translucid.data.drawing import draw
 from translucid.errors import UserError
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
@@ -59,6 +59,8 @@ class Tokenizer:
     """Pieces in the source vocabulary."""
     target_size: int
     """Pieces in the target vocabulary."""
+    threads: int = -1
+    """That encode many texts at once; -1 is as many as there are cores."""
 
     def __init__(self, source: bytes, target: bytes | None = None) -> None:
         """Wrap serialised SentencePiece models; without `target`, `source` serves both languages.
@@ -73,6 +75,10 @@ class Tokenizer:
         self.source_size: int = self._source.get_piece_size()
         self.target_size: int = self._target.get_piece_size()
 
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, ...]]:
+        """Travel to another process as the models' bytes."""
+        return Tokenizer, tuple(self._models.values())
+
     @classmethod
     def learn(cls, pairs: Iterable[Pair], options: TokenizerOptions, *, seed: int) -> Tokenizer:
         """Learn the vocabulary from sentence pairs; the same pairs, options and seed give the same model.
@@ -80,7 +86,7 @@ class Tokenizer:
         Raises:
             UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
         """
-        drawn = _draw(pairs, options.sample, seed)
+        drawn = draw(pairs, options.sample, seed)
         if options.joint:
             return cls(_learn((text for pair in drawn for text in pair), options, "the training text"))
         source = _learn((pair.source for pair in drawn), options, "the source text")
@@ -127,11 +133,11 @@ class Tokenizer:
 
     def encode_source(self, texts: list[str]) -> list[list[int]]:
         """Return the source ids of each text, without the end token; `▁`, SentencePiece's space, is read as `_`."""
-        return _encode(self._source, texts)
+        return _encode(self._source, texts, self.threads)
 
     def encode_target(self, texts: list[str]) -> list[list[int]]:
         """Return the target ids of each text, without the end token; see `encode_source`."""
-        return _encode(self._target, texts)
+        return _encode(self._target, texts, self.threads)
 
     @property
     def source_segmenter(self) -> Segmenter:
@@ -180,18 +186,6 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     return processor
 
 
-def _draw(pairs: Iterable[Pair], most: int, seed: int) -> list[Pair]:
-    """Return all pairs, or `most` of them drawn uniformly from a stream (reservoir sampling, Vitter 1985)."""
-    drawn: list[Pair] = []
-    generator = random.Random(seed)
-    for seen, pair in enumerate(pairs):
-        if seen < most:
-            drawn.append(pair)
-        elif (place := generator.randrange(seen + 1)) < most:
-            drawn[place] = pair
-    return drawn
-
-
 def _learn(texts: Iterator[str], options: TokenizerOptions, where: str) -> bytes:
     model = io.BytesIO()
     try:
@@ -230,9 +224,9 @@ def _explained(message: str, vocabulary: int, where: str) -> Exception:
     return UserError(f"a vocabulary of {vocabulary} is {what.format(where, found[1])}", fix=fix)
 
 
-def _encode(processor: sentencepiece.SentencePieceProcessor, texts: list[str]) -> list[list[int]]:
+def _encode(processor: sentencepiece.SentencePieceProcessor, texts: list[str], threads: int) -> list[list[int]]:
     # Threads cost more than they bring for a few texts.
-    threads = -1 if len(texts) > 200 else 1
+    threads = threads if len(texts) > 200 else 1
     ids: list[list[int]] = processor.encode([_plain(text) for text in texts], num_threads=threads)
     return ids
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -27,6 +27,8 @@ _FIXED = (
     "data.filter",
     "data.max_tokens",
     "data.subword_dropout",
+    "data.weights",
+    "data.temperature",
     "training.seed",
     "training.batch_tokens",
     "training.accumulate",
@@ -44,6 +46,10 @@ class DataOptions(BaseModel):
     """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not."""
     valid: list[str] = Field(default_factory=list)
     """Validation files; without any, up to 1,000 training pairs are held out."""
+    weights: list[Annotated[float, Field(gt=0)]] | None = None
+    """What part of an epoch each training corpus is, in any unit: [3, 1]; if not given, each as large as it is."""
+    temperature: float = Field(1.0, ge=1)
+    """T of the parts size^(1/T) of the training corpora: above 1, small ones are read more often than large ones."""
     source_language: str | None = None
     """Code of the source language, such as `en`; for display, and for splitting sentences."""
     target_language: str | None = None
@@ -55,7 +61,14 @@ class DataOptions(BaseModel):
     max_tokens: int = Field(256, ge=2)
     """Training pairs with more tokens than this on either side are skipped."""
     subword_dropout: float = Field(0.0, ge=0, lt=1)
-    """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020); 0.1 suits small data."""
+    """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020); 0.1 suits small data, which it
+    holds in memory."""
+
+    @model_validator(mode="after")
+    def _one_way_of_mixing(self) -> DataOptions:
+        if self.weights and self.temperature != 1:
+            raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
+        return self
 
 
 class Configuration(BaseModel):

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, collate, plan_epoch
-from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
-from translucid.data.filtering import Skipped
+from translucid.data.order import BLOCK, Order
 from translucid.data.subword_dropout import VariedCorpus
-from translucid.data.tokenizer import Tokenizer
 from translucid.errors import UserError
+from translucid.training.workers import Workers
 
 AHEAD = 8
 """Batches prepared while the model is at work."""
+
+
+class Shared(NamedTuple):
+    """A batch, of which each process has its rows."""
+
+    rows: Batch | None
+    """This process's; None if there are fewer rows than processes."""
+    target_tokens: int
+    """Of all processes."""
 
 
 class Epochs:
@@ -27,57 +35,108 @@ class Epochs:
 
     def __init__(
         self,
-        pairs: Sequence[Pair],
-        tokenizer: Tokenizer,
+        corpus: EncodedCorpus | VariedCorpus,
+        sizes: Sequence[int],
         *,
+        shares: Sequence[float] | None = None,
         max_tokens: int,
         batch_tokens: int,
         seed: int,
-        subword_dropout: float = 0.0,
-        skipped: Skipped | None = None,
+        fingerprint: str = "",
+        workers: Workers | None = None,
+        block: int = BLOCK,
     ) -> None:
-        """Encode the corpus once; with subword dropout, draw the pools that each epoch takes its segmentations from.
+        """Nothing is planned yet.
 
-        Raises:
-            UserError: every pair has more than `max_tokens` tokens.
+        Args:
+            corpus: the pairs, in the same pieces always or in others each epoch.
+            sizes: how many of them come from each of the corpora that were put together.
+            shares: what part of an epoch each corpus is to be, in any unit; see `Order`.
+            max_tokens: pairs that come out longer, on either side, sit an epoch out.
+            batch_tokens: see `plan_epoch`.
+            seed: decides the order and the pieces.
+            fingerprint: of the corpus, by which a resumed training knows it.
+            workers: the processes that share each batch.
+            block: pairs that are sorted into batches at a time.
         """
-        self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
-        self.plain = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, skipped=skipped)
-        if not len(self.plain):
-            raise UserError(f"every training pair has more than {max_tokens} tokens", fix="Raise data.max_tokens.")
-        checksum = 0
-        for pair in pairs:
-            checksum = zlib.crc32(f"{pair.source}\t{pair.target}\n".encode(), checksum)
-        self.fingerprint = f"{len(pairs)} pairs, crc32 {checksum:08x}"
-        self.varied = VariedCorpus(pairs, tokenizer, subword_dropout, seed) if subword_dropout else None
-        self._prepared: tuple[int, EncodedCorpus, list[NDArray[np.int64]]] | None = None
+        self.corpus, self.sizes, self.shares = corpus, sizes, shares
+        self.max_tokens, self.batch_tokens, self.seed, self.fingerprint = max_tokens, batch_tokens, seed, fingerprint
+        self.workers, self.block = workers or Workers(), block
+        self._drawn: tuple[int, EncodedCorpus] | None = None
+        self._planned: tuple[int, int, list[NDArray[np.int64]]] | None = None
+        self._counts: dict[int, list[int]] = {}  # by epoch: batches of each block, as far as they are planned
 
     def size(self, epoch: int) -> int:
-        """Return the number of batches of an epoch; it changes a little with the segmentation."""
-        return len(self._prepare(epoch)[1])
+        """Return the number of batches of an epoch; of a large corpus, what its first block makes one expect."""
+        return len(self._plan(epoch, 0)) * self._order(epoch).blocks
 
-    def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
-        """Yield the batches of an epoch from batch `first` on, prepared in the background."""
-        corpus, plan = self._prepare(epoch)
-        coming: deque[Future[Batch]] = deque()
+    def done(self, epoch: int, batch: int) -> float:
+        """Return the share of an epoch that is over before batch `batch`."""
+        block, first = self._find(epoch, batch)
+        blocks = self._order(epoch).blocks
+        return 1.0 if block == blocks else (block + first / len(self._plan(epoch, block))) / blocks
+
+    def batches(self, epoch: int, first: int = 0) -> Iterator[Shared]:
+        """Yield the batches of an epoch from batch `first` on, prepared in the background.
+
+        Raises:
+            UserError: there are none, because all pairs come out too long.
+        """
+        coming: deque[Future[Shared]] = deque()
+        corpus = self._draw(epoch)
+        block, skip = self._find(epoch, first)
+        if self._find(epoch, 0)[0] == self._order(epoch).blocks:
+            what = f"every training pair has more than {self.max_tokens} tokens"
+            raise UserError(what, fix="Raise data.max_tokens, or lower data.subword_dropout.")
         with ThreadPoolExecutor(1) as worker:
-            for indices in plan[first:]:
-                coming.append(worker.submit(collate, corpus, indices))
-                if len(coming) > AHEAD:
-                    yield coming.popleft().result()
+            for number in range(block, self._order(epoch).blocks):
+                for indices in self._plan(epoch, number)[skip:]:
+                    coming.append(worker.submit(self._collate, corpus, indices))
+                    if len(coming) > AHEAD:
+                        yield coming.popleft().result()
+                skip = 0
             while coming:
                 yield coming.popleft().result()
 
-    def _prepare(self, epoch: int) -> tuple[EncodedCorpus, list[NDArray[np.int64]]]:
-        """Return the corpus as it is read in this epoch, and its batches; pairs too long only now sit it out."""
-        if self._prepared is None or self._prepared[0] != epoch:
-            corpus = self.varied.draw([self.seed, epoch], self.max_tokens) if self.varied else self.plain
-            plan = plan_epoch(
-                corpus.source_lengths,
-                corpus.target_lengths,
-                batch_tokens=self.batch_tokens,
-                seed=self.seed,
-                epoch=epoch,
-            )
-            self._prepared = epoch, corpus, plan
-        return self._prepared[1:]
+    def _collate(self, corpus: EncodedCorpus, indices: NDArray[np.int64]) -> Shared:
+        mine = indices[self.workers.rank :: self.workers.count]
+        tokens = int((corpus.target_offsets[indices + 1] - corpus.target_offsets[indices]).sum())
+        return Shared(collate(corpus, mine) if len(mine) else None, tokens)
+
+    def _order(self, epoch: int) -> Order:
+        return Order(self.sizes, self.shares, seed=self.seed, epoch=epoch, block=self.block)
+
+    def _draw(self, epoch: int) -> EncodedCorpus:
+        """Return the corpus as it is read in this epoch."""
+        if isinstance(self.corpus, EncodedCorpus):
+            return self.corpus
+        if self._drawn is None or self._drawn[0] != epoch:
+            self._drawn = epoch, self.corpus.draw([self.seed, epoch])
+        return self._drawn[1]
+
+    def _find(self, epoch: int, batch: int) -> tuple[int, int]:
+        """Return the block that a batch of an epoch is in, and its number there."""
+        for block in range(self._order(epoch).blocks):
+            counts = self._counts.get(epoch, [])
+            count = counts[block] if block < len(counts) else len(self._plan(epoch, block))
+            if batch < count:
+                return block, batch
+            batch -= count
+        return self._order(epoch).blocks, 0
+
+    def _plan(self, epoch: int, block: int) -> list[NDArray[np.int64]]:
+        """Return the batches of a block as indices of pairs."""
+        if self._planned is None or self._planned[:2] != (epoch, block):
+            corpus, indices = self._draw(epoch), self._order(epoch).block(block)
+            source, target = corpus.lengths_of(indices)
+            fit = np.maximum(source, target) <= self.max_tokens
+            if not fit.all():
+                indices, source, target = indices[fit], source[fit], target[fit]
+            limits = {"batch_tokens": self.batch_tokens, "seed": self.seed, "epoch": epoch, "block": block}
+            batches = [indices[places] for places in plan_epoch(source, target, **limits)]
+            self._planned = epoch, block, batches
+            if epoch not in self._counts:
+                self._counts = {epoch: []}
+            if block == len(self._counts[epoch]):
+                self._counts[epoch].append(len(batches))
+        return self._planned[2]

@@ -2,73 +2,35 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from itertools import chain, islice
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
-from translucid.data.corpus import Pair, read_pairs
+from translucid.data.corpus import Pair
+from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Skipped, keep
+from translucid.data.order import by_temperature
+from translucid.data.store import CorpusStore, StoredCorpus
+from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
 from translucid.devices import choose_device, tune_cpu
 from translucid.errors import UserError
 from translucid.models.build import build_model
+from translucid.progress import counting
 from translucid.training.configuration import Configuration
+from translucid.training.corpora import Corpora, read_corpora
 from translucid.training.display import Display, clock
 from translucid.training.epochs import Epochs
 from translucid.training.run_folder import RunFolder
 from translucid.training.trainer import Place, Trainer
 from translucid.training.validation import Validator
 from translucid.training.workers import Workers
-
-HELD_OUT = 1000
-"""Training pairs kept for validation when no validation file is given, but never more than 2 % of them."""
-
-
-class Corpora:
-    """The pairs of a run, filtered, with a count of what was skipped."""
-
-    def __init__(self, train: Sequence[Pair], valid: Sequence[Pair], skipped: Skipped) -> None:
-        """Both must hold pairs."""
-        self.train, self.valid, self.skipped = train, valid, skipped
-
-
-def read_corpora(configuration: Configuration, console: Console) -> Corpora:
-    """Read and filter the training and validation files.
-
-    Raises:
-        UserError: a file is unreadable, or nothing is left of one.
-    """
-    data, skipped = configuration.data, Skipped()
-    if not data.train:
-        raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
-    with console.status("reading sentence pairs"):
-        train = list(keep(read_pairs(*data.train), data.filter, skipped))
-        valid = list(keep(read_pairs(*data.valid), data.filter, Skipped()))
-    if not train:
-        raise UserError(
-            f"no sentence pairs are left ({skipped.summary()})", file=data.train[0], fix="See `translucid data stats`."
-        )
-    if data.valid and not valid:
-        raise UserError("no sentence pairs are left", file=data.valid[0], fix="See `translucid data stats`.")
-    if not valid:
-        train, valid = _hold_out(train, configuration.training.seed)
-        console.print(f"no validation files: {len(valid):,} training pairs are held out")
-    return Corpora(train, valid, skipped)
-
-
-def _hold_out(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
-    """Split off some pairs, none of whose sources is left in training."""
-    pairs = list(pairs)
-    random.Random(seed).shuffle(pairs)
-    count = min(HELD_OUT, len(pairs) // 50)
-    if not count:
-        raise UserError(f"{len(pairs)} pairs are too few to hold some out", fix="Give validation files with --valid.")
-    held = {pair.source for pair in pairs[:count]}
-    return [pair for pair in pairs[count:] if pair.source not in held], pairs[:count]
 
 
 def run_experiment(
@@ -98,74 +60,91 @@ def run_experiment(
     place = choose_device(device)
     tune_cpu()
     with Workers.joined(place) as workers:
-        console = console or Console(stderr=True)
-        return _train(configuration, RunFolder(folder), corpora, resume, overwrite, place, console, workers)
+        console = (console or Console(stderr=True)) if workers.leads else Console(quiet=True)
+        run = RunFolder(folder)
+        resuming = workers.gather(resume and run.exists)[0]
+        begins = workers.leads and not resuming
+        if begins:
+            run.refuse_to_lose(overwrite)
+            corpora, tokenizer = _learn(configuration, corpora, console)
+        with run.locked() if workers.leads else nullcontext():
+            if begins:
+                assert corpora is not None
+                run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None, overwrite=overwrite)
+            elif workers.leads:
+                run.tidy()
+                run.save_configuration(configuration)
+            workers.wait()
+            corpora = corpora or read_corpora(configuration.data, configuration.training.seed, run.held_out())
+            return _train(configuration, run, corpora, resuming, place, console, workers)
+
+
+def _learn(configuration: Configuration, corpora: Corpora | None, console: Console) -> tuple[Corpora, Tokenizer]:
+    """Find the corpora of a new run, and learn the vocabulary from them."""
+    data, seed = configuration.data, configuration.training.seed
+    with console.status("reading sentence pairs"):
+        corpora = corpora or read_corpora(data, seed)
+    if corpora.held_out:
+        console.print(f"no validation files: {len(corpora.valid):,} training pairs are held out")
+    skipped = Skipped()
+    with counting(console, "learning the vocabulary", None) as advance:
+        pairs = corpora.kept(data.filter, skipped)
+        if not (first := list(islice(pairs, 1))):
+            where = data.train[0] if data.train else None
+            fix = "See `translucid data stats`."
+            raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
+        return corpora, Tokenizer.learn(chain(first, _counted(pairs, advance)), data.tokenizer, seed=seed)
+
+
+def _counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:
+    for number, pair in enumerate(pairs, 1):
+        if number % 1000 == 0:
+            advance(1000)
+        yield pair
 
 
 def _train(
     configuration: Configuration,
     run: RunFolder,
-    corpora: Corpora | None,
-    resume: bool,
-    overwrite: bool,
+    corpora: Corpora,
+    resuming: bool,
     device: torch.device,
     console: Console,
     workers: Workers,
 ) -> Place:
-    if not workers.leads:
-        console = Console(quiet=True)
-    options, resuming = configuration.training, workers.gather(resume and run.exists)[0]
-    corpora = corpora or read_corpora(configuration, console)
-    if not workers.leads:
-        workers.wait()  # until the first has begun the run
-    if resuming or not workers.leads:
-        tokenizer = run.tokenizer()
-    else:
-        with console.status("learning the vocabulary"):
-            tokenizer = Tokenizer.learn(corpora.train, configuration.data.tokenizer, seed=options.seed)
+    options, data = configuration.training, configuration.data
+    tokenizer = run.tokenizer()
     torch.manual_seed(options.seed)
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
-    longest = min(configuration.data.max_tokens, model.max_length or configuration.data.max_tokens)
-    with console.status("encoding the corpus"):
-        epochs = Epochs(
-            corpora.train,
-            tokenizer,
-            max_tokens=longest,
-            batch_tokens=options.batch_tokens,
-            seed=options.seed,
-            subword_dropout=configuration.data.subword_dropout,
-            skipped=corpora.skipped,
-        )
-        validator = Validator(
-            corpora.valid,
-            tokenizer,
-            max_tokens=longest,
-            batch_tokens=options.batch_tokens,
-            sentences=options.validate_sentences,
-        )
+    longest = min(data.max_tokens, model.max_length or data.max_tokens)
+    if not workers.leads:
+        workers.wait()  # until the first has encoded the corpus
+    stored = _encoded(run, corpora, configuration, tokenizer, longest, console)
+    if workers.leads:
+        workers.wait()
+    console.print(f"training on {stored.skipped.summary()}")
+    epochs = _epochs(stored, corpora, configuration, tokenizer, longest, workers)
+    validator = Validator(
+        corpora.valid,
+        tokenizer,
+        max_tokens=longest,
+        batch_tokens=options.batch_tokens,
+        sentences=options.validate_sentences,
+    )
     trainer = Trainer(model, epochs, validator, run, options, device, workers)
-    with run.locked() if workers.leads else nullcontext():
-        if workers.leads:
-            if resuming:
-                run.tidy()
-                run.save_configuration(configuration)
-            else:
-                run.begin(configuration, tokenizer, overwrite=overwrite)
-            workers.wait()
-        console.print(f"training on {corpora.skipped.summary()}")
-        parameters = sum(parameter.numel() for parameter in model.parameters())
-        console.print(
-            f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
-            f"{epochs.size(0):,} batches an epoch, on {device}{workers}"
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    console.print(
+        f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
+        f"{epochs.size(0):,} batches an epoch, on {device}{workers}"
+    )
+    if resuming:
+        found = trainer.resume(
+            lambda error: console.print(f"{error} The checkpoint before it is used.", soft_wrap=True)
         )
-        if resuming:
-            found = trainer.resume(
-                lambda error: console.print(f"{error} The checkpoint before it is used.", soft_wrap=True)
-            )
-            console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
-        end = trainer.fit(Display(console))
+        console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
+    end = trainer.fit(Display(console))
     if not trainer.over:
         console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
     console.print(
@@ -173,3 +152,56 @@ def _train(
         f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {run.path}"
     )
     return end
+
+
+def _encoded(
+    run: RunFolder,
+    corpora: Corpora,
+    configuration: Configuration,
+    tokenizer: Tokenizer,
+    longest: int,
+    console: Console,
+) -> StoredCorpus:
+    """Return the run's encoded corpus; it is made if it is not there, not all there, damaged, or of another text."""
+    wanted = configuration.data.filter
+    parts = corpora.digest, tokenizer.fingerprint, wanted.model_dump(), longest
+    identity = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    store = CorpusStore(run.corpus_folder)
+    try:
+        stored = store.open(identity)
+    except UserError as error:
+        console.print(f"{error}", soft_wrap=True)
+        stored = None
+    if stored is None:
+        with counting(console, "encoding the corpus", None) as advance:
+            store.build(corpora.train, tokenizer, wanted, identity=identity, max_tokens=longest, on_pairs=advance)
+        stored = store.open(identity)
+    assert stored is not None
+    return stored
+
+
+def _epochs(
+    stored: StoredCorpus,
+    corpora: Corpora,
+    configuration: Configuration,
+    tokenizer: Tokenizer,
+    longest: int,
+    workers: Workers,
+) -> Epochs:
+    data, options = configuration.data, configuration.training
+    pairs: EncodedCorpus | VariedCorpus = stored.pairs
+    sizes = stored.sizes
+    if data.subword_dropout:
+        texts = [list(keep(corpus, data.filter, Skipped())) for corpus in corpora.train]
+        sizes = [len(text) for text in texts]
+        pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed)
+    return Epochs(
+        pairs,
+        sizes,
+        shares=data.weights or (by_temperature(sizes, data.temperature) if data.temperature != 1 else None),
+        max_tokens=longest,
+        batch_tokens=options.batch_tokens,
+        seed=options.seed,
+        fingerprint=stored.fingerprint,
+        workers=workers,
+    )

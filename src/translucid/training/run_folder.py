@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from translucid import __version__
 from translucid.atomic import write_atomically
+from translucid.data.corpus import Pair, read_pairs
 from translucid.data.tokenizer import Tokenizer
 from translucid.errors import UserError
 from translucid.models.build import build_model
@@ -40,14 +41,29 @@ class RunFolder:
         self.metrics_file = path / "metrics.jsonl"
         self.state_file = path / "state" / "checkpoint.safetensors"
         self.previous_state_file = path / "state" / "previous.safetensors"
+        self.held_out_file = path / "state" / "held-out.jsonl"
+        self.corpus_folder = path / "state" / "corpus"
 
     @property
     def exists(self) -> bool:
         """Whether a run was begun here."""
         return self.config_file.exists()
 
-    def begin(self, configuration: Configuration, tokenizer: Tokenizer, *, overwrite: bool = False) -> None:
+    def begin(
+        self,
+        configuration: Configuration,
+        tokenizer: Tokenizer,
+        held_out: Sequence[Pair] | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> None:
         """Make the folder and write what does not change any more.
+
+        Args:
+            configuration: all settings.
+            tokenizer: learned from the training text.
+            held_out: pairs taken from the training text to validate with, if some were.
+            overwrite: replace a run that is there.
 
         Raises:
             UserError: something is there already, or the folder can't be made.
@@ -59,6 +75,9 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"can't be made ({error.strerror})", file=self.path, fix="Choose another --out.") from error
         tokenizer.save(self.path)
+        if held_out is not None:
+            lines = (json.dumps(pair._asdict()) + "\n" for pair in held_out)
+            write_atomically(self.held_out_file, "".join(lines).encode())
         # Last, because it is what makes the folder a run.
         self.save_configuration(configuration)
 
@@ -115,6 +134,10 @@ class RunFolder:
                 fix="Give the folder given to train --out.",
             )
         return validated(read_settings(self.config_file), self.config_file)
+
+    def held_out(self) -> list[Pair] | None:
+        """Read the pairs that were held out for validation, if some were."""
+        return list(read_pairs(self.held_out_file)) if self.held_out_file.exists() else None
 
     def tokenizer(self) -> Tokenizer:
         """Read the tokenizer."""

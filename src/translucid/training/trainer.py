@@ -12,11 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from translucid.data.batching import Batch
 from translucid.errors import UserError
 from translucid.models.protocol import SequenceModel
 from translucid.training.display import Display, Status
-from translucid.training.epochs import Epochs
+from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
 from translucid.training.objective import batch_loss
 from translucid.training.options import TrainingOptions
@@ -116,11 +115,11 @@ class Trainer:
             record.close()
         return self.place
 
-    def _updates(self) -> Iterator[list[Batch]]:
+    def _updates(self) -> Iterator[list[Shared]]:
         """Yield the batches of each update, from where the training stands, epoch after epoch."""
         while True:
             batches = self.epochs.batches(self.place.epoch, self.place.batch)
-            group: list[Batch] = []
+            group: list[Shared] = []
             for batch in batches:
                 self.place.batch += 1
                 group.append(batch)
@@ -131,7 +130,7 @@ class Trainer:
                 yield group
             self.place.epoch, self.place.batch = self.place.epoch + 1, 0
 
-    def _update(self, batches: list[Batch], rate: float, display: Display) -> None:
+    def _update(self, batches: list[Shared], rate: float, display: Display) -> None:
         """Make one update, or skip it if the loss or a gradient is not a finite number.
 
         Raises:
@@ -139,11 +138,11 @@ class Trainer:
         """
         tokens = sum(batch.target_tokens for batch in batches)
         entropy, correct = 0.0, 0.0
-        for batch in map(self.workers.rows, batches):
-            if not batch.sentences:
+        for batch in batches:
+            if batch.rows is None:
                 continue
             with self.autocast:
-                loss = batch_loss(self.model, batch.to(self.device), self.options.label_smoothing)
+                loss = batch_loss(self.model, batch.rows.to(self.device), self.options.label_smoothing)
             entropy, correct = entropy + loss.cross_entropy, correct + loss.correct
             (loss.smoothed / tokens).backward()
         self.workers.sum_gradients(self.parameters)
@@ -189,7 +188,7 @@ class Trainer:
         if o.max_steps:
             shares.append(place.step / o.max_steps)
         if o.max_epochs:
-            shares.append((place.epoch + place.batch / self.epochs.size(place.epoch)) / o.max_epochs)
+            shares.append((place.epoch + self.epochs.done(place.epoch, place.batch)) / o.max_epochs)
         if o.max_minutes:
             shares.append(place.seconds / 60 / o.max_minutes)
         return min(max(shares), 1.0)

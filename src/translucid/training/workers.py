@@ -16,8 +16,6 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from translucid.data.batching import Batch
-from translucid.data.tokenizer import PAD
 from translucid.errors import UserError
 
 Item = TypeVar("Item")
@@ -67,13 +65,6 @@ class Workers:
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
         """Return this process's share of a list."""
         return items[self.rank :: self.count]
-
-    def rows(self, batch: Batch) -> Batch:
-        """Return this process's rows of a batch, which may be none."""
-        if self.count == 1:
-            return batch
-        source, targets_in, labels = (part[self.rank :: self.count] for part in batch[:3])
-        return Batch(source, targets_in, labels, len(source), int((labels != PAD).sum()))
 
     def wait(self) -> None:
         """Go on when all have come here."""

@@ -1,0 +1,74 @@
+"""Which sentence pairs an epoch reads, and in which order: all of one corpus, or shares of several.
+
+Several corpora are mixed by weight, or by temperature as in multilingual models (Arivazhagan et al. 2019, arXiv
+1907.05019): corpus c with n_c pairs gets the share p_c, proportional to n_c^(1/T). An epoch has as many pairs as all
+corpora together, but corpus c gives p_c of them. Each is read from front to back in a random order, and then in
+another one, over the epochs' ends: no pair comes twice before all of its corpus have come once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from translucid.data.shuffling import shuffled
+
+BLOCK = 1_000_000
+"""Pairs that are sorted into batches at a time; what bounds the memory that an epoch takes."""
+
+
+def by_temperature(sizes: Sequence[int], temperature: float) -> list[float]:
+    """Return the share of each corpus: 1 is as they are, a high temperature takes about as much of each."""
+    weights = np.array(sizes, float) ** (1 / temperature)
+    return (weights / weights.sum()).tolist()
+
+
+def quotas(sizes: Sequence[int], shares: Sequence[float] | None) -> list[int]:
+    """Return how many pairs of each corpus an epoch reads; together as many as there are.
+
+    Args:
+        sizes: pairs of each corpus.
+        shares: what part of an epoch each is to be, in any unit; none for each as large as it is.
+    """
+    if shares is None:
+        return list(sizes)
+    wanted = np.array(shares, float) * (np.array(sizes) > 0)
+    ends = np.rint(np.cumsum(wanted) / wanted.sum() * sum(sizes)).astype(int)
+    return np.diff(ends, prepend=0).tolist()
+
+
+class Order:
+    """The pairs of one epoch as indices, block by block; a pure function of its arguments."""
+
+    def __init__(
+        self, sizes: Sequence[int], shares: Sequence[float] | None, *, seed: int, epoch: int, block: int = BLOCK
+    ) -> None:
+        """See `quotas`; `block`: pairs in a block, at most."""
+        self.sizes, self.quotas, self.seed, self.epoch = sizes, quotas(sizes, shares), seed, epoch
+        self.plain = shares is None
+        self.count = sum(self.quotas)
+        self.blocks = max(1, -(-self.count // block))
+
+    def block(self, number: int) -> NDArray[np.int64]:
+        """Return the indices of a block; the whole corpus in its own order if that is one block."""
+        first, end = (self.count * i // self.blocks for i in (number, number + 1))
+        drawn = np.arange(first, end)
+        if self.blocks > 1:
+            drawn = shuffled(drawn, self.count, [self.seed, self.epoch])
+        return drawn if self.plain else self._of_corpora(drawn)
+
+    def _of_corpora(self, drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Turn numbers of the epoch's pairs, corpus after corpus, into indices."""
+        indices = np.empty_like(drawn)
+        start = offset = 0
+        for corpus, (size, quota) in enumerate(zip(self.sizes, self.quotas, strict=True)):
+            mine = (drawn >= start) & (drawn < start + quota)
+            passes, places = np.divmod(drawn[mine] - start + self.epoch * quota, max(size, 1))
+            for number in np.unique(passes).tolist():
+                again = passes == number
+                places[again] = shuffled(places[again], size, [self.seed, corpus, number])
+            indices[mine] = offset + places
+            start, offset = start + quota, offset + size
+        return indices

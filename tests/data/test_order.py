@@ -1,0 +1,61 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from translucid.data.order import Order, by_temperature, quotas
+
+
+def read(sizes, shares, *, epoch=0, block=10**6):
+    order = Order(sizes, shares, seed=1, epoch=epoch, block=block)
+    return np.concatenate([order.block(i) for i in range(order.blocks)])
+
+
+def test_one_block_is_the_corpus_as_it_is():
+    assert read([10], None).tolist() == list(range(10))
+
+
+def test_blocks_hold_every_pair_once_in_another_order_each_epoch():
+    first, second = (read([1000], None, epoch=epoch, block=130) for epoch in (0, 1))
+    assert sorted(first) == sorted(second) == list(range(1000))
+    assert (first == second).sum() < 20
+    assert not (np.diff(first) == 1).all()
+
+
+def test_blocks_are_alike_in_size():
+    order = Order([1001], None, seed=1, epoch=0, block=100)
+    assert {len(order.block(i)) for i in range(order.blocks)} == {91}
+
+
+@pytest.mark.parametrize("block", [10**6, 70])
+def test_weights_decide_how_much_is_read_of_each_corpus(block):
+    counts = Counter((read([300, 100], [1, 3], block=block) >= 300).tolist())
+    assert counts == {False: 100, True: 300}
+
+
+@pytest.mark.parametrize("block", [10**6, 70])
+def test_no_pair_comes_twice_before_all_of_its_corpus_came_once(block):
+    sizes, seen = [300, 100], Counter()
+    for epoch in range(6):  # 100 a time of the first corpus, and 300 a time of the second, epoch after epoch
+        seen.update(read(sizes, [1, 3], epoch=epoch, block=block).tolist())
+        first, second = ([seen[i] for i in numbers] for numbers in (range(300), range(300, 400)))
+        assert max(first) - min(first) <= 1
+        assert set(second) == {3 * (epoch + 1)}
+    assert set(first) == {2}
+
+
+def test_blocks_mix_the_corpora():
+    order = Order([500, 500], [1, 1], seed=1, epoch=0, block=100)
+    assert all(20 < (order.block(i) < 500).sum() < 80 for i in range(order.blocks))
+
+
+def test_temperature_one_keeps_the_proportions_and_a_high_one_levels_them():
+    assert by_temperature([900, 100], 1) == pytest.approx([0.9, 0.1])
+    assert by_temperature([900, 100], 2) == pytest.approx([0.75, 0.25])
+    assert by_temperature([900, 100], 1000) == pytest.approx([0.5, 0.5], abs=1e-3)
+
+
+def test_quotas_add_up_and_give_an_empty_corpus_nothing():
+    assert quotas([7, 5], None) == [7, 5]
+    assert quotas([7, 0, 6], [1, 5, 2]) == [4, 0, 9]
+    assert sum(quotas([333, 333, 333], [1, 1, 1])) == 999

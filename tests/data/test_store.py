@@ -1,0 +1,135 @@
+"""A corpus on disk is what it would be in memory, whatever happened while it was written."""
+
+import json
+
+import numpy as np
+import pytest
+
+from translucid.data import parallel
+from translucid.data.corpus import Pair
+from translucid.data.encoded import EncodedCorpus
+from translucid.data.filtering import Filter
+from translucid.data.phrasebook import generate
+from translucid.data.store import FILES, INDEX, CorpusStore
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.errors import UserError
+
+PAIRS = [Pair(p.source, p.target) for p in generate(400, max_words=10)] + [Pair("", "vacío")]
+CORPORA = [PAIRS[:250], PAIRS[250:]]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=200), seed=1)
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr(parallel, "CHUNK", 60)
+
+
+def build(folder, tokenizer, *, corpora=CORPORA, identity="this", max_tokens=30, processes=1):
+    store = CorpusStore(folder)
+    store.build(corpora, tokenizer, Filter(), identity=identity, max_tokens=max_tokens, processes=processes)
+    return store.open(identity)
+
+
+def same(stored, other):
+    arrays = "source_ids", "source_offsets", "target_ids", "target_offsets"
+    return all(np.array_equal(getattr(stored.pairs, a), getattr(other, a)) for a in arrays)
+
+
+def test_on_disk_as_in_memory(tokenizer, tmp_path):
+    stored = build(tmp_path / "corpus", tokenizer)
+    memory = EncodedCorpus.encode(PAIRS[:400], tokenizer, max_tokens=30)
+    assert same(stored, memory)
+    assert stored.pairs.source_ids.dtype == np.uint16
+    assert 0 < 400 - len(memory) == stored.skipped.reasons["too long"]
+    assert (stored.skipped.kept, stored.skipped.reasons["empty"]) == (len(memory), 1)
+    assert sum(stored.sizes) == len(memory) and stored.sizes[0] == len(
+        EncodedCorpus.encode(CORPORA[0], tokenizer, max_tokens=30)
+    )
+
+
+def test_any_number_of_processes_writes_the_same_bytes(tokenizer, tmp_path):
+    one, two = (build(tmp_path / str(n), tokenizer, processes=n) for n in (1, 2))
+    for name in (*FILES, INDEX):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+    assert one.fingerprint == two.fingerprint
+
+
+@pytest.mark.parametrize("cut", range(8))
+def test_cut_off_after_any_chunk_it_goes_on(tokenizer, tmp_path, cut):
+    folder = tmp_path / "corpus"
+    whole = build(tmp_path / "whole", tokenizer)
+    build(folder, tokenizer)
+    lines = (folder / INDEX).read_text().split("\n")[:-1]
+    assert len(lines) == 1 + 5 + 3 + 1  # the head, the chunks of two corpora, the totals
+    (folder / INDEX).write_text(
+        "\n".join(lines[: 1 + cut]) + "\n" + lines[1 + cut][:9]
+    )  # the next line was being written
+    for name in FILES:
+        with (folder / name).open("ab") as file:
+            file.write(b"half a chunk")
+    encoded = []
+    encode = parallel.EncodedCorpus.encode
+
+    def watched(pairs, *rest, **more):
+        encoded.append(len(pairs))
+        return encode(pairs, *rest, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel.EncodedCorpus, "encode", watched)
+        again = build(folder, tokenizer)
+    assert len(encoded) == 8 - cut, "what is there is not encoded again"
+    assert same(again, whole.pairs)
+    assert (again.fingerprint, again.sizes) == (whole.fingerprint, whole.sizes)
+    assert (again.skipped.kept, again.skipped.reasons) == (whole.skipped.kept, whole.skipped.reasons)
+
+
+def test_a_finished_corpus_is_not_built_for_another_identity(tokenizer, tmp_path):
+    build(tmp_path / "corpus", tokenizer)
+    assert CorpusStore(tmp_path / "corpus").open("another") is None
+    fewer = build(tmp_path / "corpus", tokenizer, corpora=[PAIRS[:10]], identity="another")
+    assert len(fewer.pairs) == 9
+
+
+def test_nothing_and_half_a_corpus_are_no_corpus(tokenizer, tmp_path):
+    assert CorpusStore(tmp_path / "none").open("this") is None
+    build(tmp_path / "corpus", tokenizer)
+    lines = (tmp_path / "corpus" / INDEX).read_text().split("\n")
+    (tmp_path / "corpus" / INDEX).write_text("\n".join(lines[:3]) + "\n")
+    assert CorpusStore(tmp_path / "corpus").open("this") is None
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("how", ["a flipped bit", "cut short", "missing", "empty"])
+def test_damage_is_found(tokenizer, tmp_path, name, how):
+    build(tmp_path / "corpus", tokenizer)
+    file = tmp_path / "corpus" / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 8
+    if how == "missing":
+        file.unlink()
+    else:
+        file.write_bytes({"a flipped bit": content, "cut short": content[:-8], "empty": b""}[how])
+    with pytest.raises(UserError, match=rf"{name}: is (damaged|missing) or cut short"):
+        CorpusStore(tmp_path / "corpus").open("this")
+    assert len(build(tmp_path / "corpus", tokenizer).pairs) > 300, "it can be made again"
+
+
+def test_a_vocabulary_too_large_for_two_bytes_takes_four(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenizer, "target_size", 70_000)
+    assert build(tmp_path / "corpus", tokenizer).pairs.target_ids.dtype == np.int32
+
+
+def test_text_without_a_usable_pair_is_refused(tokenizer, tmp_path):
+    with pytest.raises(UserError, match=r"no training pairs are left \(0 pairs; skipped 2: 1 empty, 1 too long\)"):
+        build(tmp_path / "corpus", tokenizer, corpora=[[PAIRS[0], PAIRS[-1]]], max_tokens=2)
+
+
+def test_the_index_is_read_by_eye(tokenizer, tmp_path):
+    build(tmp_path / "corpus", tokenizer)
+    rows = [json.loads(line) for line in (tmp_path / "corpus" / INDEX).read_text().splitlines()]
+    assert rows[1].keys() == {"corpus", "pairs", "kept", "width", "counts", "crc32"}
+    assert rows[-1].keys() == {"sizes", "kept", "reasons"}

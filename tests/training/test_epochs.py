@@ -1,0 +1,108 @@
+"""Which batches an epoch has, for corpora of one block and of many, alone and shared."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from translucid.data.corpus import Pair
+from translucid.data.encoded import EncodedCorpus
+from translucid.data.phrasebook import generate
+from translucid.data.subword_dropout import VariedCorpus
+from translucid.data.tokenizer import PAD, Tokenizer, TokenizerOptions
+from translucid.errors import UserError
+from translucid.training.epochs import Epochs
+from translucid.training.workers import Workers
+
+PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=9)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=200), seed=1)
+
+
+@pytest.fixture(scope="module")
+def corpus(tokenizer):
+    return EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=99)
+
+
+def epochs(corpus, *, sizes=(300,), max_tokens=99, **more):
+    return Epochs(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=1, **more)
+
+
+def sentences(batches):
+    return Counter(tuple(row[row != PAD].tolist()) for batch in batches for row in batch.rows.labels)
+
+
+@pytest.mark.parametrize("block", [10**6, 70])
+def test_an_epoch_has_every_pair_once_in_batches_of_its_own(corpus, block):
+    data = epochs(corpus, block=block)
+    first, second = list(data.batches(0)), list(data.batches(1))
+    assert sentences(first) == sentences(second) == Counter(tuple(corpus.target(i).tolist()) for i in range(300))
+    assert [b.rows.labels.tolist() for b in first] != [b.rows.labels.tolist() for b in second]
+    assert all(b.rows.source.numel() <= 200 or len(b.rows.source) == 1 for b in first)
+
+
+@pytest.mark.parametrize("block", [10**6, 70])
+def test_an_epoch_goes_on_at_any_batch(corpus, block):
+    whole = [batch.rows.labels.tolist() for batch in epochs(corpus, block=block).batches(3)]
+    for first in range(0, len(whole) + 1, 7):
+        assert [b.rows.labels.tolist() for b in epochs(corpus, block=block).batches(3, first)] == whole[first:]
+
+
+@pytest.mark.parametrize("block", [10**6, 70])
+def test_the_share_that_is_done_rises_from_nothing_to_all(corpus, block):
+    data = epochs(corpus, block=block)
+    count = len(list(data.batches(0)))
+    done = [data.done(0, batch) for batch in range(count + 1)]
+    assert (done[0], done[-1]) == (0, 1)
+    assert done == sorted(done)
+    assert done[count // 2] == pytest.approx(0.5, abs=0.05)
+    assert data.size(0) == pytest.approx(count, rel=0.1)
+
+
+def test_each_process_gets_its_rows_and_all_know_the_tokens_of_the_batch(corpus):
+    alone = list(epochs(corpus).batches(0))
+    shares = [list(epochs(corpus, workers=Workers(rank, 3)).batches(0)) for rank in range(3)]
+    for batch, *parts in zip(alone, *shares, strict=True):
+        assert {part.target_tokens for part in parts} == {batch.rows.target_tokens}
+        assert sentences([part for part in parts if part.rows]) == sentences([batch])
+        assert sum(part.rows.target_tokens for part in parts if part.rows) == batch.target_tokens
+
+
+def test_a_batch_of_fewer_rows_than_processes_leaves_some_without(corpus):
+    last = list(epochs(corpus, workers=Workers(400, 401)).batches(0))
+    assert all(part.rows is None for part in last)
+
+
+def test_a_small_corpus_can_be_as_large_a_part_as_another(corpus):
+    counts = sentences(epochs(corpus, sizes=(200, 100), shares=[1, 1]).batches(0))
+    second = {tuple(corpus.target(i).tolist()) for i in range(200, 300)}
+    assert sum(count for sentence, count in counts.items() if sentence in second) == 150
+
+
+def test_pieces_that_come_out_too_many_sit_an_epoch_out(tokenizer):
+    varied = VariedCorpus(PAIRS, tokenizer, 0.5, 1)
+    data = epochs(varied, max_tokens=20)
+    first, second = (list(data.batches(epoch)) for epoch in (0, 1))
+    assert all(batch.rows.labels.shape[1] <= 20 for batch in first)
+    assert 0 < sentences(first).total() < 300
+    assert sentences(first) != sentences(second)
+
+
+def test_an_epoch_without_any_pair_is_an_error_not_an_endless_wait(corpus):
+    with pytest.raises(UserError, match=r"every training pair has more than 2 tokens.*data\.max_tokens"):
+        next(epochs(corpus, max_tokens=2).batches(0))
+
+
+def test_batches_are_the_same_tensors_whether_ids_take_two_bytes_or_four(corpus):
+    narrow = EncodedCorpus(
+        corpus.source_ids.astype("uint16"),
+        corpus.source_offsets,
+        corpus.target_ids.astype("uint16"),
+        corpus.target_offsets,
+    )
+    for one, other in zip(epochs(corpus).batches(0), epochs(narrow).batches(0), strict=True):
+        assert torch.equal(one.rows.source, other.rows.source) and torch.equal(one.rows.labels, other.rows.labels)
+        assert one.rows.source.dtype == other.rows.source.dtype == torch.int64

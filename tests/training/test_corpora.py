@@ -96,7 +96,7 @@ def test_moved_and_packed_files_are_the_same_text_and_changed_ones_are_not(file,
     packed.write_bytes(gzip.compress(file.read_bytes()))
     assert "resumed at step 6" in train(tmp_path / "run", packed, steps=9, resume=True)
     write(file, [*LINES[:-1], "another\tsentence"])
-    with pytest.raises(UserError, match="training files have changed"):
+    with pytest.raises(UserError, match="the training text has changed"):
         train(tmp_path / "run", file, steps=12, resume=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -141,12 +142,20 @@ def resumed(configuration: Configuration, assignments: Iterable[str], overrides:
     settings = _assigned(configuration.model_dump(), assignments, overrides)
     changed = validated(settings)
     for key in _FIXED:
-        before, after = configuration, changed
-        for part in key.split("."):
-            before, after = getattr(before, part), getattr(after, part)
-        if before != after:
+        if _value(configuration, key) != _value(changed, key):
             raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
     return changed
+
+
+def fixed_settings(configuration: Configuration) -> str:
+    """Return the settings that a resumed run can't change, as text."""
+    return json.dumps({key: _value(configuration.model_dump(mode="json"), key) for key in _FIXED}, sort_keys=True)
+
+
+def _value(settings: Any, key: str) -> Any:
+    for part in key.split("."):
+        settings = settings[part] if isinstance(settings, dict) else getattr(settings, part)
+    return settings
 
 
 def read_settings(file: Path) -> Settings:

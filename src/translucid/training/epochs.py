@@ -42,7 +42,6 @@ class Epochs:
         max_tokens: int,
         batch_tokens: int,
         seed: int,
-        fingerprint: str = "",
         workers: Workers | None = None,
         block: int = BLOCK,
     ) -> None:
@@ -55,12 +54,11 @@ class Epochs:
             max_tokens: pairs that come out longer, on either side, sit an epoch out.
             batch_tokens: see `plan_epoch`.
             seed: decides the order and the pieces.
-            fingerprint: of the corpus, by which a resumed training knows it.
             workers: the processes that share each batch.
             block: pairs that are sorted into batches at a time.
         """
         self.corpus, self.sizes, self.shares = corpus, sizes, shares
-        self.max_tokens, self.batch_tokens, self.seed, self.fingerprint = max_tokens, batch_tokens, seed, fingerprint
+        self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
         self.workers, self.block = workers or Workers(), block
         self._drawn: tuple[int, EncodedCorpus] | None = None
         self._planned: tuple[int, int, list[NDArray[np.int64]]] | None = None

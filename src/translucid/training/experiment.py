@@ -23,7 +23,7 @@ from translucid.devices import choose_device, tune_cpu
 from translucid.errors import UserError
 from translucid.models.build import build_model
 from translucid.progress import counting
-from translucid.training.configuration import Configuration
+from translucid.training.configuration import Configuration, fixed_settings
 from translucid.training.corpora import Corpora, read_corpora
 from translucid.training.display import Display, clock
 from translucid.training.epochs import Epochs
@@ -133,16 +133,21 @@ def _train(
         batch_tokens=options.batch_tokens,
         sentences=options.validate_sentences,
     )
-    trainer = Trainer(model, epochs, validator, run, options, device, workers)
+    origin = {
+        "the training text": stored.fingerprint,
+        "the tokenizer": tokenizer.fingerprint,
+        "a setting that can not change (model, data, seed)": hashlib.sha256(
+            fixed_settings(configuration).encode()
+        ).hexdigest(),
+    }
+    trainer = Trainer(model, epochs, validator, run, options, device, workers, origin)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     console.print(
         f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
         f"{epochs.size(0):,} batches an epoch, on {device}{workers}"
     )
     if resuming:
-        found = trainer.resume(
-            lambda error: console.print(f"{error} The checkpoint before it is used.", soft_wrap=True)
-        )
+        found = trainer.resume(lambda damage: console.print(damage, soft_wrap=True))
         console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
     end = trainer.fit(Display(console))
     if not trainer.over:
@@ -165,7 +170,7 @@ def _encoded(
     """Return the run's encoded corpus; it is made if it is not there, not all there, damaged, or of another text."""
     wanted = configuration.data.filter
     parts = corpora.digest, tokenizer.fingerprint, wanted.model_dump(), longest
-    identity = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    identity = _sha256(json.dumps(parts))
     store = CorpusStore(run.corpus_folder)
     try:
         stored = store.open(identity)
@@ -202,6 +207,9 @@ def _epochs(
         max_tokens=longest,
         batch_tokens=options.batch_tokens,
         seed=options.seed,
-        fingerprint=stored.fingerprint,
         workers=workers,
     )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -168,14 +168,24 @@ class RunFolder:
         load_weights(model, tensors, self.model_file)
         return model.eval()
 
+    def check_model(self) -> None:
+        """Read `model.safetensors` for the checksum's sake.
+
+        Raises:
+            UserError: it is missing or damaged.
+        """
+        load_tensors(self.model_file)
+
     def save_state(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Write the checkpoint that `--resume` starts from; the one before is kept, should this one get damaged."""
+        following = self.state_file.with_name("next.safetensors")
+        save_tensors(following, tensors, facts)
         if self.state_file.exists():
             self.state_file.replace(self.previous_state_file)
-        save_tensors(self.state_file, tensors, facts)
+        following.replace(self.state_file)
 
     def load_state(
-        self, on_damage: Callable[[UserError], None] | None = None
+        self, on_damage: Callable[[str], None] | None = None
     ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Read the checkpoint, or the one before if it is missing or damaged; None if there is neither.
 
@@ -192,7 +202,7 @@ class RunFolder:
         except UserError as error:
             state = load_tensors(self.previous_state_file)
             if on_damage:
-                on_damage(error)
+                on_damage(f"{error} The checkpoint before it is used.")
             return state
 
     @contextmanager
@@ -223,14 +233,16 @@ class RunFolder:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Read `metrics.jsonl`; a last line cut short by a crash is left out."""
+        """Read `metrics.jsonl`; a line that was damaged, or cut short by a crash, is left out."""
         if not self.metrics_file.exists():
             return []
         rows = []
-        for line in self.metrics_file.read_text(encoding="utf-8").split("\n"):
+        for line in self.metrics_file.read_text(encoding="utf-8", errors="replace").split("\n"):
             try:
-                rows.append(json.loads(line))
-            except json.JSONDecodeError:
+                row = json.loads(line)
+                if isinstance(row["step"], int) and isinstance(row["kind"], str):
+                    rows.append(row)
+            except (ValueError, TypeError, KeyError):
                 continue
         return rows
 

@@ -61,9 +61,13 @@ class Trainer:
         options: TrainingOptions,
         device: torch.device,
         workers: Workers | None = None,
+        origin: dict[str, str] | None = None,
     ) -> None:
-        """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains."""
-        self.workers = workers or Workers()
+        """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains.
+
+        `origin`: fingerprints, by name, of what must be the same when the training is resumed.
+        """
+        self.workers, self.origin = workers or Workers(), origin or {}
         self.model = model.to(device).train()
         self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
@@ -230,11 +234,15 @@ class Trainer:
             tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
         for rank, state in enumerate(states):
             tensors |= {f"random.{rank}.{name}": tensor for name, tensor in state.items()}
-        facts = {"place": asdict(self.place), "recent": [*self.recent.window], "corpus": self.epochs.fingerprint}
+        facts = {"place": asdict(self.place), "recent": [*self.recent.window], "origin": self.origin}
         self.run.save_state(tensors, facts)
 
-    def resume(self, on_damage: Callable[[UserError], None] | None = None) -> bool:
-        """Go back to the last checkpoint, if there is one; to the one before, and tell `on_damage`, if it is damaged.
+    def resume(self, on_damage: Callable[[str], None]) -> bool:
+        """Go back to the last checkpoint, if there is one.
+
+        Args:
+            on_damage: told what is damaged, and what is done about it: of two checkpoints the one before is used, and
+                the best model so far, which can't be had back, gives way to the next one.
 
         Raises:
             UserError: both are damaged, or the training files are not those it was made with.
@@ -245,12 +253,10 @@ class Trainer:
                 self.run.forget_metrics_after(0)
             return False
         tensors, facts = state
-        if facts["corpus"] != self.epochs.fingerprint:
-            raise UserError(
-                "the training files have changed since this run was begun",
-                file=self.run.path,
-                fix="Give the same files, or begin a new run with another --out.",
-            )
+        for what, fingerprint in self.origin.items():
+            if facts["origin"].get(what) != fingerprint:
+                fix = "Put back what was there, or begin a new run with another --out."
+                raise UserError(f"{what} has changed since this run was begun", file=self.run.path, fix=fix)
         load_weights(self.model, _under("model.", tensors), self.run.state_file)
         load_weights(self.averaged, _under("averaged.", tensors), self.run.state_file)
         moments: dict[int, dict[str, Tensor]] = {}
@@ -262,7 +268,16 @@ class Trainer:
         self._restore_random_states(_under(f"random.{self.workers.rank}.", tensors))
         if self.workers.leads:
             self.run.forget_metrics_after(self.place.step)
+        self._check_best(on_damage)
         return True
+
+    def _check_best(self, on_damage: Callable[[str], None]) -> None:
+        if self.place.best_step:
+            try:
+                self.run.check_model()
+            except UserError as error:
+                on_damage(f"{error} The next validation writes another.")
+                self.place.best_bleu, self.place.best_step = -1.0, 0
 
     def _random_states(self) -> dict[str, Tensor]:
         states = {"cpu": torch.get_rng_state()}

@@ -1,0 +1,137 @@
+"""What the trials share: a small corpus, a small training, the command, and the comparison of two runs."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from translucid.data.phrasebook import generate
+from translucid.training.run_folder import RunFolder
+from translucid.training.tensor_file import load_tensors
+
+SETTINGS = [
+    "model.width=32",
+    "model.heads=2",
+    "model.feed_forward=64",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "data.tokenizer.vocabulary=300",
+    "data.subword_dropout=0.1",
+    "training.batch_tokens=400",
+    "training.validate_every=25",
+    "training.validate_sentences=5",
+    "training.log_every=1",
+    "training.cooldown=0",  # which depends on max_steps
+    "training.save_minutes=1e-9",  # a checkpoint after every update
+]
+TIMES = {"seconds", "tokens_per_second", "done"}
+
+
+@dataclass
+class Finding:
+    """What one trial came to."""
+
+    trial: str
+    """What was done, as a person would say it."""
+    figures: dict[str, int | float | str] = field(default_factory=dict)
+    """What was counted."""
+    failures: list[str] = field(default_factory=list)
+    """What should not have happened."""
+    messages: list[str] = field(default_factory=list)
+    """What a user is told, different ones once."""
+
+    def fail(self, what: str) -> None:
+        self.failures.append(what)
+
+    def told(self, said: str) -> None:
+        """Keep the error line of what a command said."""
+        lines = [line.strip() for line in said.splitlines() if "error:" in line]
+        if lines and lines[-1] not in self.messages:
+            self.messages.append(lines[-1])
+
+
+def write_corpus(folder: Path, pairs: int = 600) -> list[str]:
+    """Write a corpus and return the arguments that train on it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, count in (("train", pairs), ("valid", 20)):
+        lines = (f"{p.source}\t{p.target}\n" for p in generate(count, split=split, max_words=8))
+        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+    return ["--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv")]
+
+
+def translucid(*arguments: str | Path, **options: object) -> subprocess.Popen[str]:
+    """Start the command as a user does, on one thread, so that sums come out the same each time."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "translucid", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "1000"},
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def said_by(process: subprocess.Popen[str], seconds: float = 600) -> str:
+    """Wait for the end of a command and return all it has said."""
+    try:
+        return process.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0] + "\nHANGS"
+
+
+def train(out: Path, corpus: list[str], steps: int, *more: str) -> subprocess.Popen[str]:
+    """Start a training, or go on with it."""
+    settings = [*SETTINGS, f"training.max_steps={steps}", *more]
+    begun = (out / "config.yaml").exists()
+    given = ["--set", f"training.max_steps={steps}"] if begun else [part for s in settings for part in ("--set", s)]
+    return translucid("train", *corpus, "--out", out, "--resume", *given)
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """Say in what two runs differ besides the time they took: weights, optimiser, random states, place, metrics."""
+    found = []
+    for name in ("model.safetensors", "state/checkpoint.safetensors"):
+        (tensors, facts), (others, other_facts) = load_tensors(one / name), load_tensors(other / name)
+        if tensors.keys() != others.keys():
+            found.append(f"{name}: other tensors")
+            continue
+        found += [
+            f"{name}: {key}" for key in tensors if tensors[key].numpy().tobytes() != others[key].numpy().tobytes()
+        ]
+        for record in (facts, other_facts):
+            record.get("place", {}).pop("seconds", None)
+            record["recent"] = [row[:3] for row in record.get("recent", [])]
+        if facts != other_facts:
+            found.append(f"{name}: place, BLEU or corpus")
+    rows, others_rows = (
+        [{key: value for key, value in row.items() if key not in TIMES} for row in RunFolder(run).metrics()]
+        for run in (one, other)
+    )
+    if rows != others_rows:
+        found.append("metrics.jsonl")
+    return found
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, megabytes: float) -> Iterator[Path | None]:
+    """Mount a disk of a few megabytes; None where that is not allowed (it needs root on Linux)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    options = ["mount", "-t", "tmpfs", "-o", f"size={int(megabytes * 1024)}k", "tmpfs", str(folder)]
+    try:
+        subprocess.run(options, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def remount(folder: Path, options: str) -> None:
+    """Change a mounted disk: `ro`, `size=9m`."""
+    subprocess.run(["mount", "-o", f"remount,{options}", str(folder)], check=True, capture_output=True)

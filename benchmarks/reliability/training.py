@@ -1,0 +1,225 @@
+"""Training that is killed, that runs out of disk, that finds its files damaged: it must end as if nothing had been."""
+
+import io
+import random
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from benchmarks.reliability.common import (
+    SETTINGS,
+    Finding,
+    differences,
+    remount,
+    said_by,
+    small_disk,
+    train,
+    translucid,
+    write_corpus,
+)
+from translucid.errors import UserError
+from translucid.training.configuration import resolve
+from translucid.training.experiment import run_experiment
+from translucid.training.run_folder import RunFolder
+
+FILES = [
+    "model.safetensors",
+    "tokenizer.model",
+    "state/checkpoint.safetensors",
+    "state/previous.safetensors",
+    "state/corpus/source.ids",
+    "state/corpus/source.offsets",
+    "state/corpus/target.ids",
+    "state/corpus/target.offsets",
+    "state/corpus/index.jsonl",
+    "metrics.jsonl",
+    "config.yaml",
+]
+
+
+def kills(work: Path, count: int, seed: int = 1) -> Finding:
+    """Kill a training again and again, half of the times while it writes a checkpoint; compare its end."""
+    finding = Finding("training killed (SIGKILL) at random moments, then resumed to its end")
+    generator = random.Random(seed)
+    corpus, whole, killed = write_corpus(work / "corpus"), work / "whole", work / "killed"
+    steps = 100 * count
+    said_by(train(whole, corpus, steps))
+    survived = writing = 0
+    while survived < count:
+        process = train(killed, corpus, steps)
+        aimed, deadline = generator.random() < 0.5, time.monotonic() + 60
+        if aimed:  # wait until a file is being written
+            while process.poll() is None and time.monotonic() < deadline and not _half_files(killed):
+                time.sleep(0.0005)
+        else:
+            _wait(process, generator.uniform(0.5, 6))
+        halves = _half_files(killed)
+        process.kill()
+        said = said_by(process)
+        if process.returncode == 0:
+            break
+        if process.returncode != -signal.SIGKILL:
+            finding.fail(f"exit code {process.returncode}: {said[-300:]}")
+            break
+        survived, writing = survived + 1, writing + bool(halves)
+    said = said_by(train(killed, corpus, steps))
+    finding.failures += differences(whole, killed) if (killed / "model.safetensors").exists() else [said[-300:]]
+    finding.figures = {"kills": survived, "of them while a file was half written": writing, "updates": steps}
+    return finding
+
+
+def _half_files(run: Path) -> list[Path]:
+    return [*run.glob(".*.tmp"), *run.glob("state/.*.tmp")]
+
+
+def _wait(process: object, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end:  # type: ignore[attr-defined]
+        time.sleep(0.005)
+
+
+def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2, 2.5)) -> Finding:
+    """Let disks of so many megabytes run full while checkpoints are written; make room; go on."""
+    finding = Finding("disk full while a checkpoint is written, then room made and resumed")
+    corpus, whole = write_corpus(work / "corpus"), work / "whole"
+    said_by(train(whole, corpus, 40))
+    with small_disk(work / "disk", 0.7) as disk:
+        if disk is None:
+            finding.figures["skipped"] = "no right to mount a disk here"
+            return finding
+        run, full = disk / "run", 0
+        for megabytes in (*sizes, 64):
+            remount(disk, f"size={int(megabytes * 1024)}k")
+            process = train(run, corpus, 40)
+            said = said_by(process)
+            full += process.returncode == 2
+            if process.returncode not in (0, 2) or "Traceback" in said:
+                finding.fail(f"{megabytes} MB, exit code {process.returncode}: {said[-300:]}")
+            finding.told(said)
+        finding.failures += differences(whole, run)
+        finding.figures["disks that were too small"] = full
+    return finding
+
+
+def read_only(work: Path) -> Finding:
+    """Train into, resume and use a run folder that can't be written to."""
+    finding = Finding("run folder on a disk that is read-only")
+    corpus = write_corpus(work / "corpus")
+    with small_disk(work / "disk", 64) as disk:
+        if disk is None:
+            finding.figures["skipped"] = "no right to mount a disk here"
+            return finding
+        said_by(train(disk / "run", corpus, 26))
+        remount(disk, "ro")
+        for what, process in {
+            "a new run": train(disk / "new", corpus, 26),
+            "a resumed run": train(disk / "run", corpus, 40),
+        }.items():
+            said = said_by(process)
+            finding.told(said)
+            if process.returncode != 2 or "Traceback" in said:
+                finding.fail(f"{what}, exit code {process.returncode}: {said[-300:]}")
+        process = translucid("translate", disk / "run", "I like soccer")
+        said = said_by(process)
+        if process.returncode != 0:
+            finding.fail(f"translating from there: {said[-300:]}")
+        finding.figures["refused with one line"] = 2 - len(finding.failures)
+    return finding
+
+
+def two_at_once(work: Path) -> Finding:
+    """Point a second training at a folder that one is at work in."""
+    finding = Finding("two trainings pointed at one folder")
+    corpus, run = write_corpus(work / "corpus"), work / "run"
+    first = train(run, corpus, 400)
+    while first.poll() is None and not (run / "state" / "checkpoint.safetensors").exists():
+        time.sleep(0.01)
+    second = train(run, corpus, 400)
+    said = said_by(second)
+    finding.told(said)
+    if second.returncode != 2:
+        finding.fail(f"the second ended with {second.returncode}: {said[-300:]}")
+    first.send_signal(signal.SIGINT)
+    said = said_by(first)
+    if first.returncode != 0 or "go on with" not in said:
+        finding.fail(f"Ctrl-C ended the first with {first.returncode}: {said[-300:]}")
+    finding.figures["refused"] = int(second.returncode == 2)
+    return finding
+
+
+def damages(work: Path, count: int, seed: int = 1) -> Finding:
+    """Damage a file of an interrupted run, resume, and see: the same end, or one clear line, and nothing else."""
+    finding = Finding("a file of a run damaged (a bit flipped, cut short, emptied, removed), then resumed")
+    torch.set_num_threads(1)
+    generator = random.Random(seed)
+    corpus, whole, begun = write_corpus(work / "corpus", 150), work / "whole", work / "begun"
+    _train_here(whole, corpus, 12)
+    _train_here(begun, corpus, 4)
+    _train_here(begun, corpus, 8)
+    refused = mended = 0
+    for number in range(count):
+        run = work / "damaged"
+        shutil.rmtree(run, ignore_errors=True)
+        shutil.copytree(begun, run)
+        name = FILES[number % len(FILES)]
+        how = _damage(run / name, generator)
+        try:
+            said = _train_here(run, corpus, 12)
+        except UserError as error:
+            refused += 1
+            if "\n" in str(error) or str(run) not in str(error):
+                finding.fail(f"{name} {how}: {error}")
+            message = str(error).replace(str(run), "RUN")
+            if message not in finding.messages and len(finding.messages) < 12:
+                finding.messages.append(message)
+            continue
+        except Exception as error:
+            finding.fail(f"{name} {how}: {type(error).__name__}: {error}")
+            continue
+        mended += 1
+        if name == "model.safetensors":  # the best model can't be had back, but must not stay damaged
+            if "The next validation writes another." not in said:
+                finding.fail(f"{name} {how}: nothing said")
+            RunFolder(run).check_model()
+            continue
+        # A metrics file that was damaged has lost rows; the rest of the run must still be the same.
+        left = [found for found in differences(whole, run) if (found, name) != ("metrics.jsonl", "metrics.jsonl")]
+        if left:
+            finding.fail(f"{name} {how}: {len(left)} differences, as in {left[0]}")
+    finding.figures = {"damages": count, "refused with one line": refused, "went on to the same end": mended}
+    return finding
+
+
+def _train_here(run: Path, corpus: list[str], steps: int) -> str:
+    said, folder = io.StringIO(), RunFolder(run)
+    if folder.exists:
+        configuration = folder.configuration()
+        options = configuration.training.model_copy(update={"max_steps": steps})
+        configuration = configuration.model_copy(update={"training": options})
+    else:
+        files = {"data.train": [corpus[1]], "data.valid": [corpus[3]]}
+        short = ["training.validate_every=4", f"training.max_steps={steps}"]
+        configuration = resolve(assignments=[*SETTINGS, *short], overrides=files)
+    run_experiment(configuration, run, resume=True, device="cpu", console=Console(file=said))
+    return said.getvalue()
+
+
+def _damage(file: Path, generator: random.Random) -> str:
+    content = bytearray(file.read_bytes())
+    how = generator.choice(["flipped", "flipped", "flipped", "cut short", "emptied", "removed"])
+    place = generator.randrange(len(content))
+    if how == "flipped":
+        content[place] ^= 1 << generator.randrange(8)
+    elif how == "cut short":
+        del content[place:]
+    elif how == "emptied":
+        content.clear()
+    file.write_bytes(content)
+    if how == "removed":
+        file.unlink()
+    return f"{how} at byte {place}"

@@ -1,0 +1,32 @@
+"""The short form of `make reliability`: what it does at length, done a few times."""
+
+import pytest
+
+from benchmarks.reliability import training
+
+
+def check(finding):
+    if "skipped" in finding.figures:
+        pytest.skip(str(finding.figures["skipped"]))
+    assert not finding.failures
+    return finding.figures
+
+
+def test_a_training_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+    assert check(training.kills(tmp_path, 3))["kills"] >= 2
+
+
+def test_a_full_disk_is_said_and_gone_on_from(tmp_path):
+    assert check(training.full_disk(tmp_path, sizes=[0.7, 1.6]))["disks that were too small"] >= 1
+
+
+def test_a_read_only_folder_is_refused_for_training_and_good_for_translating(tmp_path):
+    check(training.read_only(tmp_path))
+
+
+def test_a_second_training_in_one_folder_is_refused_and_ctrl_c_ends_the_first(tmp_path):
+    assert check(training.two_at_once(tmp_path))["refused"] == 1
+
+
+def test_damaged_files_are_found_or_made_good(tmp_path):
+    check(training.damages(tmp_path, 33, seed=2))

@@ -4,7 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,15 +62,14 @@ def write_corpus(folder: Path, pairs: int = 600) -> list[str]:
     return ["--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv")]
 
 
-def translucid(*arguments: str | Path, **options: object) -> subprocess.Popen[str]:
+def translucid(*arguments: str | Path, starter: Sequence[str] = ()) -> subprocess.Popen[str]:
     """Start the command as a user does, on one thread, so that sums come out the same each time."""
     return subprocess.Popen(
-        [sys.executable, "-m", "translucid", *map(str, arguments)],
+        [sys.executable, *starter, "-m", "translucid", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "1000"},
-        **options,  # type: ignore[call-overload]
     )
 
 
@@ -83,12 +82,12 @@ def said_by(process: subprocess.Popen[str], seconds: float = 600) -> str:
         return process.communicate()[0] + "\nHANGS"
 
 
-def train(out: Path, corpus: list[str], steps: int, *more: str) -> subprocess.Popen[str]:
-    """Start a training, or go on with it."""
-    settings = [*SETTINGS, f"training.max_steps={steps}", *more]
-    begun = (out / "config.yaml").exists()
-    given = ["--set", f"training.max_steps={steps}"] if begun else [part for s in settings for part in ("--set", s)]
-    return translucid("train", *corpus, "--out", out, "--resume", *given)
+def train(out: Path, corpus: list[str], steps: int, *, processes: int = 1, restarts: int = 0) -> subprocess.Popen[str]:
+    """Start a training, or go on with it; under torchrun if it has several processes."""
+    settings = [part for s in (*SETTINGS, f"training.max_steps={steps}") for part in ("--set", s)]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    starter = [*torchrun, f"--max-restarts={restarts}"] if processes > 1 else []
+    return translucid("train", *corpus, "--out", out, "--resume", *settings, starter=starter)
 
 
 def differences(one: Path, other: Path) -> list[str]:

@@ -1,6 +1,8 @@
 """Training that is killed, that runs out of disk, that finds its files damaged: it must end as if nothing had been."""
 
+import contextlib
 import io
+import os
 import random
 import shutil
 import signal
@@ -150,6 +152,43 @@ def two_at_once(work: Path) -> Finding:
         finding.fail(f"Ctrl-C ended the first with {first.returncode}: {said[-300:]}")
     finding.figures["refused"] = int(second.returncode == 2)
     return finding
+
+
+def lost_workers(work: Path, count: int, seed: int = 1) -> Finding:
+    """Kill one of two processes that train one model, again and again; torchrun starts both anew."""
+    finding = Finding("one of two processes of a training killed, both started again by torchrun --max-restarts")
+    generator = random.Random(seed)
+    corpus, whole, run = write_corpus(work / "corpus"), work / "whole", work / "run"
+    said_by(train(whole, corpus, 60, processes=2))
+    job = train(run, corpus, 60, processes=2, restarts=count)
+    killed: set[int] = set()
+    deadline = time.monotonic() + 300
+    while len(killed) < count and job.poll() is None and time.monotonic() < deadline:
+        _wait(job, generator.uniform(1, 3))
+        workers = [pid for pid in _running("translucid", "--out", str(run)) if pid not in {job.pid, *killed}]
+        if len(workers) == 2 and (run / "state" / "checkpoint.safetensors").exists():
+            victim = generator.choice(workers)
+            killed.add(victim)
+            os.kill(victim, signal.SIGKILL)
+    said = said_by(job)
+    if job.returncode:
+        finding.fail(f"exit code {job.returncode}: {said[-300:]}")
+    else:
+        finding.failures += differences(whole, run)
+    finding.told(said)
+    finding.figures = {"processes killed": len(killed)}
+    return finding
+
+
+def _running(*words: str) -> list[int]:
+    """Return the processes whose command line holds all the words."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            line = file.read_bytes().decode(errors="replace").split("\0")
+            if set(words) <= set(line) and "-m" in line and "torch.distributed.run" not in line:
+                found.append(int(file.parent.name))
+    return found
 
 
 def damages(work: Path, count: int, seed: int = 1) -> Finding:

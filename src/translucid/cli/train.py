@@ -47,7 +47,7 @@ def train(
 ) -> None:
     """Train a translator from sentence pairs; Ctrl-C saves, --resume goes on exactly."""
     from translucid.errors import UserError
-    from translucid.training.configuration import resolve, resumed
+    from translucid.training.configuration import resolve, resumed, unchanged
     from translucid.training.experiment import run_experiment
     from translucid.training.run_folder import RunFolder
 
@@ -60,9 +60,11 @@ def train(
         overrides["data.valid"] = pair_up(valid_files)
     run = RunFolder(out)
     if resume and run.exists:
-        if config or model:
-            raise UserError("a resumed run has its configuration", file=out, fix="Leave out CONFIG.yaml and --model.")
-        configuration = resumed(run.configuration(), settings or [], overrides)
+        before = run.configuration()
+        if config or model:  # the same command again, as torchrun gives it after a failure
+            configuration = unchanged(before, resolve(config, model, settings or [], overrides))
+        else:
+            configuration = resumed(before, settings or [], overrides)
     else:
         configuration = resolve(config, model, settings or [], overrides)
         run.refuse_to_lose(overwrite)

@@ -139,12 +139,19 @@ def resumed(configuration: Configuration, assignments: Iterable[str], overrides:
     Raises:
         UserError: the shape of the model, the tokens or the order of the data would change.
     """
-    settings = _assigned(configuration.model_dump(), assignments, overrides)
-    changed = validated(settings)
+    return unchanged(configuration, validated(_assigned(configuration.model_dump(), assignments, overrides)))
+
+
+def unchanged(before: Configuration, after: Configuration) -> Configuration:
+    """Return `after`, if a run that was begun with `before` can go on with it.
+
+    Raises:
+        UserError: the shape of the model, the tokens or the order of the data would change.
+    """
     for key in _FIXED:
-        if _value(configuration, key) != _value(changed, key):
+        if _value(before, key) != _value(after, key):
             raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
-    return changed
+    return after
 
 
 def fixed_settings(configuration: Configuration) -> str:

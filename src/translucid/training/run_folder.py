@@ -40,6 +40,7 @@ class RunFolder:
         self.model_file = path / "model.safetensors"
         self.metrics_file = path / "metrics.jsonl"
         self.state_file = path / "state" / "checkpoint.safetensors"
+        self.next_state_file = path / "state" / "next.safetensors"
         self.previous_state_file = path / "state" / "previous.safetensors"
         self.held_out_file = path / "state" / "held-out.jsonl"
         self.corpus_folder = path / "state" / "corpus"
@@ -99,9 +100,10 @@ class RunFolder:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:
-        """Remove the halves of files that a killed process was writing."""
+        """Remove the halves of files that a killed process was writing, and finish what it had all but done."""
         for half in (*self.path.glob(".*.tmp"), *self.path.glob("state/.*.tmp")):
             half.unlink(missing_ok=True)
+        self._advance()
 
     def _clear(self) -> None:
         self.tidy()
@@ -178,11 +180,15 @@ class RunFolder:
 
     def save_state(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Write the checkpoint that `--resume` starts from; the one before is kept, should this one get damaged."""
-        following = self.state_file.with_name("next.safetensors")
-        save_tensors(following, tensors, facts)
-        if self.state_file.exists():
-            self.state_file.replace(self.previous_state_file)
-        following.replace(self.state_file)
+        save_tensors(self.next_state_file, tensors, facts)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Let a whole new checkpoint take the place of the last one, and that the place of the one before."""
+        if self.next_state_file.exists():
+            if self.state_file.exists():
+                self.state_file.replace(self.previous_state_file)
+            self.next_state_file.replace(self.state_file)
 
     def load_state(
         self, on_damage: Callable[[str], None] | None = None

@@ -50,6 +50,11 @@ class Workers:
             ) from error
         try:
             yield cls(dist.get_rank(), dist.get_world_size())
+        except RuntimeError as error:
+            if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
+                raise
+            fix = "What ended it stands above or in its own output; the same command with --resume goes on."
+            raise UserError("another training process has died", fix=fix) from error
         finally:
             dist.destroy_process_group()
 

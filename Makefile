@@ -1,18 +1,22 @@
 # make demo   install, then train, test and look inside a small translator (about two minutes of training)
 # make test   install, then check style and types and run all tests
+# make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
 # make check  style and types only
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test browser check format clean
+.PHONY: demo test reliability browser check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/translucid demo
 
 test: check browser
 	$(BIN)/python -m pytest
+
+reliability: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.reliability
 
 # The test of the page needs Chromium; where it is missing it is installed if that is possible, else that test is skipped.
 browser:

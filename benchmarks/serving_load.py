@@ -17,41 +17,38 @@ import urllib.request
 from pathlib import Path
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("lines", type=Path, help="texts to translate")
-    parser.add_argument("--address", default="http://127.0.0.1:5000")
-    parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--texts", type=int, default=500, help="different lines")
-    parser.add_argument("--source", default="en")
-    parser.add_argument("--target", default="es")
-    parser.add_argument("--pid", type=int, help="of the server")
-    arguments = parser.parse_args()
-    texts = arguments.lines.read_text(encoding="utf-8").split("\n")[: arguments.texts]
+def load(
+    address: str,
+    texts: list[str],
+    *,
+    clients: int,
+    seconds: float,
+    languages: tuple[str, str] = ("en", "es"),
+    pid: int | None = None,
+) -> tuple[list[str], dict[str, float]]:
+    """Ask for each text alone, then for all of them by many clients at once.
+
+    Returns:
+        a line of figures for either, and counts: answers, wrong (errors, and answers that differ from those given
+        alone), memory_before and memory_after in MiB.
+    """
 
     def ask(text: str) -> str:
-        body = json.dumps({"q": text, "source": arguments.source, "target": arguments.target}).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(f"{arguments.address}/translate", body, headers)
+        body = json.dumps({"q": text, "source": languages[0], "target": languages[1]}).encode()
+        request = urllib.request.Request(f"{address}/translate", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=120) as answer:
             return json.load(answer)["translatedText"]
-
-    def memory() -> str:
-        if arguments.pid is None:
-            return "unknown"
-        status = Path(f"/proc/{arguments.pid}/status").read_text()
-        return f"{int(status.split('VmRSS:')[1].split()[0]) / 1024:.0f} MiB"
 
     started, alone, expected = time.perf_counter(), [], {}
     for text in texts:
         before = time.perf_counter()
         expected[text] = ask(text)
         alone.append(time.perf_counter() - before)
-    report("one at a time", alone, time.perf_counter() - started, memory())
+    memory_before = memory(pid)
+    lines = [report("one at a time", alone, time.perf_counter() - started, memory_before)]
 
-    numbers, seconds, wrong = itertools.count(), [], []
-    end = time.perf_counter() + arguments.seconds
+    numbers, times, wrong = itertools.count(), [], []
+    end = time.perf_counter() + seconds
 
     def client() -> None:
         while time.perf_counter() < end:
@@ -62,26 +59,55 @@ def main() -> None:
             except OSError as error:
                 wrong.append(str(error))
                 continue
-            seconds.append(time.perf_counter() - before)
+            times.append(time.perf_counter() - before)
             if answer != expected[text]:
                 wrong.append(text)
 
     started = time.perf_counter()
-    threads = [threading.Thread(target=client) for _ in range(arguments.clients)]
+    threads = [threading.Thread(target=client) for _ in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    report(f"{arguments.clients} clients", seconds, time.perf_counter() - started, memory())
-    print(f"errors or answers that differ: {len(wrong)} {wrong[:3]}")
+    memory_after = memory(pid)
+    lines.append(report(f"{clients} clients", times, time.perf_counter() - started, memory_after))
+    lines.append(f"errors or answers that differ: {len(wrong)} {wrong[:3]}")
+    counts = {"answers": len(times), "wrong": len(wrong), "memory_before": memory_before, "memory_after": memory_after}
+    return lines, counts
 
 
-def report(name: str, seconds: list[float], whole: float, memory: str) -> None:
-    """Print one row."""
+def memory(pid: int | None) -> float:
+    """Return the resident memory of a process in MiB."""
+    if pid is None:
+        return float("nan")
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
+
+
+def report(name: str, seconds: list[float], whole: float, mebibytes: float) -> str:
+    """Return one row."""
     ordered = sorted(seconds)
     p50, p95 = statistics.median(ordered), ordered[int(0.95 * len(ordered))]
     rate, times = len(ordered) / whole, f"p50 {1000 * p50:.0f} ms, p95 {1000 * p95:.0f} ms"
-    print(f"{name}: {len(ordered):,} answers, {rate:.1f} a second, {times}, {memory}")
+    return f"{name}: {len(ordered):,} answers, {rate:.1f} a second, {times}, {mebibytes:.0f} MiB"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("lines", type=Path, help="texts to translate")
+    parser.add_argument("--address", default="http://127.0.0.1:5000")
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--texts", type=int, default=500, help="different lines")
+    parser.add_argument("--source", default="en")
+    parser.add_argument("--target", default="es")
+    parser.add_argument("--pid", type=int, help="of the server")
+    given = parser.parse_args()
+    texts = given.lines.read_text(encoding="utf-8").split("\n")[: given.texts]
+    languages = given.source, given.target
+    lines, _ = load(
+        given.address, texts, clients=given.clients, seconds=given.seconds, languages=languages, pid=given.pid
+    )
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -46,9 +46,9 @@ class Finding:
     def fail(self, what: str) -> None:
         self.failures.append(what)
 
-    def told(self, said: str) -> None:
-        """Keep the error line of what a command said."""
-        lines = [line.strip() for line in said.splitlines() if "error:" in line]
+    def told(self, said: str, run: Path) -> None:
+        """Keep the error line of what a command said, with RUN for the path of the run folder."""
+        lines = [line.strip().replace(str(run), "RUN") for line in said.splitlines() if "error:" in line]
         if lines and lines[-1] not in self.messages:
             self.messages.append(lines[-1])
 

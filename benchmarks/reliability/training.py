@@ -102,7 +102,7 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
             full += process.returncode == 2
             if process.returncode not in (0, 2) or "Traceback" in said:
                 finding.fail(f"{megabytes} MB, exit code {process.returncode}: {said[-300:]}")
-            finding.told(said)
+            finding.told(said, run)
         finding.failures += differences(whole, run)
         finding.figures["disks that were too small"] = full
     return finding
@@ -118,12 +118,10 @@ def read_only(work: Path) -> Finding:
             return finding
         said_by(train(disk / "run", corpus, 26))
         remount(disk, "ro")
-        for what, process in {
-            "a new run": train(disk / "new", corpus, 26),
-            "a resumed run": train(disk / "run", corpus, 40),
-        }.items():
+        for what, run in {"a new run": disk / "new", "a resumed run": disk / "run"}.items():
+            process = train(run, corpus, 40)
             said = said_by(process)
-            finding.told(said)
+            finding.told(said, run)
             if process.returncode != 2 or "Traceback" in said:
                 finding.fail(f"{what}, exit code {process.returncode}: {said[-300:]}")
         process = translucid("translate", disk / "run", "I like soccer")
@@ -143,7 +141,7 @@ def two_at_once(work: Path) -> Finding:
         time.sleep(0.01)
     second = train(run, corpus, 400)
     said = said_by(second)
-    finding.told(said)
+    finding.told(said, run)
     if second.returncode != 2:
         finding.fail(f"the second ended with {second.returncode}: {said[-300:]}")
     first.send_signal(signal.SIGINT)
@@ -175,7 +173,7 @@ def lost_workers(work: Path, count: int, seed: int = 1) -> Finding:
         finding.fail(f"exit code {job.returncode}: {said[-300:]}")
     else:
         finding.failures += differences(whole, run)
-    finding.told(said)
+    finding.told(said, run)
     finding.figures = {"processes killed": len(killed)}
     return finding
 

@@ -28,5 +28,9 @@ def test_a_second_training_in_one_folder_is_refused_and_ctrl_c_ends_the_first(tm
     assert check(training.two_at_once(tmp_path))["refused"] == 1
 
 
+def test_a_process_that_is_killed_is_started_again_by_torchrun(tmp_path):
+    assert check(training.lost_workers(tmp_path, 1))["processes killed"] == 1
+
+
 def test_damaged_files_are_found_or_made_good(tmp_path):
     check(training.damages(tmp_path, 33, seed=2))

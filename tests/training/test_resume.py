@@ -47,6 +47,12 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another(train, whole,
         assert_same_run(tmp_path / "other", whole)
 
 
+def test_operations_in_a_fixed_order_give_the_same_run_on_a_cpu(train, whole, tmp_path):
+    train(tmp_path / "fixed", "training.deterministic=true")
+    assert_same_run(tmp_path / "fixed", whole)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
 @pytest.mark.parametrize("stops", [[1], [7, 8], [10, 13, 29], [30]])
 def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkeypatch):
     from translucid.training.trainer import Trainer

@@ -19,7 +19,7 @@ from translucid.data.order import by_temperature
 from translucid.data.store import CorpusStore, StoredCorpus
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
-from translucid.devices import choose_device, tune_cpu
+from translucid.devices import choose_device, fixed_order, tune_cpu
 from translucid.errors import UserError
 from translucid.models.build import build_model
 from translucid.progress import counting
@@ -59,7 +59,7 @@ def run_experiment(
     """
     place = choose_device(device)
     tune_cpu()
-    with Workers.joined(place) as workers:
+    with fixed_order(configuration.training.deterministic), Workers.joined(place) as workers:
         console = (console or Console(stderr=True)) if workers.leads else Console(quiet=True)
         run = RunFolder(folder)
         resuming = workers.gather(resume and run.exists)[0]

@@ -44,6 +44,9 @@ class TrainingOptions(BaseModel):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of matrix products and attention; auto is bfloat16 on GPUs that have it."""
 
+    deterministic: bool = False
+    """On GPUs, only operations that add in a fixed order, so that the same seed gives the same bits; slower."""
+
     validate_every: int = Field(500, ge=1)
     """Updates between two validations."""
     validate_sentences: int = Field(500, ge=1)

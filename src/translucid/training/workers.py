@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from translucid.errors import UserError
 
@@ -41,8 +43,13 @@ class Workers:
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             yield cls()
             return
+        backend = "nccl" if device.type == "cuda" else "gloo"
         try:
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+            store, rank, count = next(rendezvous("env://", timeout=PATIENCE))
+            if count == int(os.environ.get("LOCAL_WORLD_SIZE", "0")):
+                # Started again by torchrun, processes would find the addresses of the dead ones in the store.
+                store = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+            dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=PATIENCE)
         except (RuntimeError, ValueError) as error:
             raise UserError(
                 f"the other training processes do not answer ({str(error).splitlines()[0]})",

@@ -1,0 +1,69 @@
+"""What a second process brings in training, on this machine: the same updates by one process and by two.
+
+python -m benchmarks.reliability.scaling [--minutes 1]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.reliability.common import write_corpus
+from translucid.training.run_folder import RunFolder
+
+VARIANTS = {"1 process of 1 thread": (1, 1), "1 process of 2 threads": (1, 2), "2 processes of 1 thread": (2, 1)}
+
+
+def measure(work: Path, minutes: float) -> dict[str, float]:
+    """Return target tokens a second (the median of a run's rows) of each variant, the preset `small` for all."""
+    corpus = write_corpus(work / "corpus", 20_000)
+    found = {}
+    for name, (processes, threads) in VARIANTS.items():
+        run = work / name
+        starter = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"] * (processes > 1)
+        settings = [
+            f"training.max_minutes={minutes}",
+            "training.validate_every=100000",
+            "data.tokenizer.vocabulary=2000",
+        ]
+        command = [
+            sys.executable,
+            *starter,
+            "-m",
+            "translucid",
+            "train",
+            "--model",
+            "small",
+            *corpus,
+            "--out",
+            str(run),
+        ]
+        settings += ["training.validate_sentences=10", "training.log_every=5"]
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        subprocess.run([*command, "--set", *settings], check=True, capture_output=True, env=environment)
+        rows: list[dict[str, Any]] = [row for row in RunFolder(run).metrics() if row["kind"] == "training"]
+        found[name] = median(row["tokens_per_second"] for row in rows[1:])
+    return found
+
+
+def table(found: dict[str, float]) -> str:
+    """Return the measurements as Markdown."""
+    first = next(iter(found.values()))
+    rows = [f"| {name} | {rate:,.0f} | {rate / first:.2f} x |" for name, rate in found.items()]
+    return "\n".join(["| | target tokens a second | |", "|---|---|---|", *rows])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--minutes", type=float, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        print(table(measure(Path(work), given.minutes)))
+
+
+if __name__ == "__main__":
+    main()

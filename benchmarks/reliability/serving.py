@@ -1,0 +1,51 @@
+"""A server under load for minutes: nothing lost, nothing mixed up, memory that stays."""
+
+import signal
+import socket
+import time
+import urllib.request
+from pathlib import Path
+
+from benchmarks.reliability.common import Finding, said_by, translucid
+from benchmarks.serving_load import load
+from translucid.data.phrasebook import generate
+
+
+def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:
+    """Ask a server from many clients at once; each answer must be the one that was given alone."""
+    finding = Finding(f"server asked by {clients} clients at once")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = translucid("serve", f"en-es={model}", "--port", str(port))
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _wait(f"{address}/languages")
+        texts = [pair.source for pair in generate(300, split="test", max_words=12)]
+        lines, counts = load(address, texts, clients=clients, seconds=60 * minutes, pid=server.pid)
+    finally:
+        server.send_signal(signal.SIGINT)
+        said = said_by(server, 60)
+    if counts["wrong"]:
+        finding.fail(lines[-1])
+    if "Traceback" in said:
+        finding.fail(said[-500:])
+    finding.figures = {
+        "minutes": minutes,
+        "answers": int(counts["answers"]),
+        "errors or wrong answers": int(counts["wrong"]),
+        "memory": f"{counts['memory_before']:.0f} MiB before, {counts['memory_after']:.0f} MiB after",
+    }
+    return finding
+
+
+def _wait(address: str) -> None:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            urllib.request.urlopen(address, timeout=5).close()
+            return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)

@@ -40,3 +40,11 @@ def tune_cpu() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(trim_threshold, 2**31 - 1)
         libc.mallopt(mmap_threshold, 2**30)
+
+
+def physical_memory() -> int:
+    """Return the bytes of memory that this machine has, or 0 where that can't be told."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0

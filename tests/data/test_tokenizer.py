@@ -242,3 +242,13 @@ def test_a_missing_tokenizer_is_refused(separate, tmp_path, present):
         (tmp_path / "target.model").unlink()
     with pytest.raises(UserError, match="has no tokenizer"):
         Tokenizer.load(tmp_path)
+
+
+def test_a_piece_that_is_not_utf_8_is_refused(joint, tmp_path):
+    joint.save(tmp_path)
+    file = tmp_path / "tokenizer.model"
+    content = file.read_bytes()
+    assert content.count("ñ".encode()) >= 1
+    file.write_bytes(content.replace("ñ".encode(), b"\xc3\xc3", 1))
+    with pytest.raises(UserError, match="pieces that are not UTF-8"):
+        Tokenizer.load(tmp_path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -194,10 +195,13 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     if ids != (PAD, UNK, BOS, EOS):
         wanted = f"{PAD}, {UNK}, {BOS} and {EOS}"
         raise ValueError(f"has the ids {ids} for padding, unknown, start and end, which must be {wanted}")
+    every = list(range(processor.get_piece_size()))
     try:
-        processor.id_to_piece(list(range(processor.get_piece_size())))
+        processor.id_to_piece(every)
     except UnicodeDecodeError as error:
         raise ValueError("is damaged: it has pieces that are not UTF-8") from error
+    if not all(map(math.isfinite, processor.get_score(every))):
+        raise ValueError("is damaged: it has pieces whose score is not a number")
     return processor
 
 

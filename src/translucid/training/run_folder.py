@@ -31,6 +31,8 @@ _OURS = (
 _LARGEST = {"config.yaml": 1 << 20, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
 """Bytes that a file may have; tokenizers have a limit of their own, tensors are as many as the model says."""
 
+_MISFIT = "The file does not belong to the config.yaml beside it."
+
 
 class RunFolder:
     """One training run on disk. Every write is atomic."""
@@ -277,6 +279,8 @@ def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -
         file,
     )
     for name, tensor in wanted.items():
+        if not tensors[name].is_floating_point():
+            raise UserError(f"does not fit the model: {name} is {tensors[name].dtype}", file=file, fix=_MISFIT)
         tensor.copy_(tensors[name])
 
 
@@ -287,12 +291,11 @@ def refuse_misfits(wanted: dict[str, torch.Size], found: dict[str, torch.Size], 
         UserError: names are missing or unknown, or a shape differs.
     """
     missing, unknown = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
-    fix = "The file does not belong to the config.yaml beside it."
     if missing or unknown:
         odd = ", ".join([*(f"{name} is missing" for name in missing), *(f"{name} is unknown" for name in unknown)][:3])
-        raise UserError(f"does not fit the model: {odd}", file=file, fix=fix)
+        raise UserError(f"does not fit the model: {odd}", file=file, fix=_MISFIT)
     for name, shape in wanted.items():
         if shape != found[name]:
             raise UserError(
-                f"does not fit the model: {name} is {list(found[name])}, not {list(shape)}", file=file, fix=fix
+                f"does not fit the model: {name} is {list(found[name])}, not {list(shape)}", file=file, fix=_MISFIT
             )

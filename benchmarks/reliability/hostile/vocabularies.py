@@ -71,7 +71,8 @@ def _recomposed(content: bytes, chance: random.Random) -> bytes:
         tag, value = fields[at]
         what = chance.randrange(6)
         if what == 0:
-            fields[at : at + 1] = [fields[at]] * chance.choice([0, 2, 1000])
+            large = isinstance(value, bytes) and len(value) > 1000
+            fields[at : at + 1] = [fields[at]] * chance.choice([0, 2, 2 if large else 1000])
         elif what == 1:
             other = chance.randrange(len(fields))
             fields[at], fields[other] = fields[other], fields[at]

@@ -15,6 +15,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from translucid.atomic import write_atomically
+from translucid.devices import physical_memory
 from translucid.errors import UserError
 
 LONGEST_HEADER = 1 << 24
@@ -59,12 +60,17 @@ def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     try:
         with path.open("rb") as start:
             header = int.from_bytes(start.read(8), "little")
+        size, memory = path.stat().st_size, physical_memory()
+        if memory and size > memory:  # which a file full of holes may have that takes no room on the disk
+            raise UserError(f"has {size:,} bytes, more than this machine's memory", file=path, fix=_FIX)
         if header > LONGEST_HEADER:
             raise UserError(f"is damaged or not ours: it begins with {header:,} bytes of names", file=path, fix=_FIX)
         with safe_open(path, framework="pt") as file:
             yield file, _facts(file.metadata() or {}, path)
     except FileNotFoundError as error:
         raise UserError("is missing", file=path, fix=_FIX) from error
+    except MemoryError as error:
+        raise UserError("needs more memory than there is", file=path, fix="Use a machine with more.") from error
     except (SafetensorError, OSError) as error:
         raise UserError(f"is damaged or cut short ({error})", file=path, fix=_FIX) from error
     except (ValueError, TypeError, RuntimeError) as error:  # such as a type of number that PyTorch has not

@@ -43,7 +43,7 @@ GOOD = {
 def fuzz(count: int, seed: int) -> Tally:
     """Read `count` bad files."""
     tally = Tally("corpora")
-    bombs = 1 + count // 2000
+    bombs = 2 + count // 10_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number in range(bombs):

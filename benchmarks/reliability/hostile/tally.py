@@ -14,6 +14,8 @@ from translucid.errors import UserError
 
 SHOWN = 1000
 """Characters of a failing input that are kept."""
+PATIENCE = 10
+"""Seconds by the clock for one of work: other jobs may share the core, and who waits for a pipe does no work."""
 
 
 class TooLong(BaseException):
@@ -70,15 +72,18 @@ class Tally:
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TooLong` when the time is over; for the main thread only."""
+    """Raise `TooLong` after so many seconds of work, or ten times as many of waiting; for the main thread only."""
 
     def over(number: int, frame: FrameType | None) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    kinds = ((signal.SIGPROF, signal.ITIMER_PROF, 1), (signal.SIGALRM, signal.ITIMER_REAL, PATIENCE))
+    before = [signal.signal(number, over) for number, _, _ in kinds]
+    for _, timer, times in kinds:
+        signal.setitimer(timer, times * seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for (number, timer, _), handler in zip(kinds, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)

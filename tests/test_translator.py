@@ -1,5 +1,7 @@
 """The front door: one text, many texts, long texts, none."""
 
+import time
+
 import pytest
 import torch
 
@@ -68,6 +70,14 @@ def test_long_texts_are_translated_in_pieces_that_cover_them(translator):
     ids = [token for piece, _ in found.parts for token in piece.ids if token != 3]
     assert translator.tokenizer.decode(ids).split() == text.split()
     assert all(len(piece.ids) <= 20 for piece, _ in found.parts)
+
+
+def test_cutting_a_text_takes_time_in_proportion_to_it(translator):
+    ids = [5, 6, 7, 8] * 100_000
+    started = time.process_time()
+    chunks = translator._chunks(ids)
+    assert time.process_time() - started < 5
+    assert [token for chunk in chunks for token in chunk] == ids
 
 
 def test_sentences_are_translated_one_by_one_when_asked(translator):

@@ -101,8 +101,8 @@ def table(rows: list[dict[str, Any]]) -> str:
     ]
     for row in rows:
         lines.append(
-            "| {pairs:,} | {text_mib:,.0f} MiB | {encoded_mib:,.0f} MiB | {seconds:,.0f} s | {seconds_per_million:.1f} s "
-            "| {peak_mib:,.0f} MiB, {peak_private_mib:,.0f} MiB | {again_seconds:.1f} s "
+            "| {pairs:,} | {text_mib:,.0f} MiB | {encoded_mib:,.0f} MiB | {seconds:,.0f} s "
+            "| {seconds_per_million:.1f} s | {peak_mib:,.0f} MiB, {peak_private_mib:,.0f} MiB | {again_seconds:.1f} s "
             "| {again_peak_mib:,.0f} MiB, {again_peak_private_mib:,.0f} MiB |".format(**row)
         )
     return "\n".join(lines)

@@ -46,8 +46,8 @@ pairs at a time. Only subword dropout needs the text itself in memory.
 {scaling}
 
 The preset `small` on the phrasebook. The batch is shared, so the loss curve is that of one process (tested to 1e-4),
-and each process collates and computes only its own rows. On two cores of one machine there is nothing to win; the point is
-that nothing is lost either, and that the same command runs on several machines. A process that dies ends the job;
+and each process collates and computes only its own rows. On two cores of one machine there is little to win; the point
+is that the same command runs on several machines. A process that dies ends the job;
 `torchrun --standalone --max-restarts 3 ... train --resume ...` starts it again from the last checkpoint.
 
     python -m benchmarks.reliability.scaling

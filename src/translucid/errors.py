@@ -5,6 +5,9 @@ Everything else that escapes is our fault (exit code 1).
 
 from difflib import get_close_matches
 
+_LONGEST = 2000
+"""Characters of a message, at most: what stands in the user's files may be of any length."""
+
 
 class UserError(Exception):
     """The user's input is wrong. The message is one line: where, what is wrong, what to do."""
@@ -19,11 +22,18 @@ class UserError(Exception):
             fix: what the user can do about it.
         """
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
-        super().__init__(f"{place}{what}. {fix}".strip())
+        super().__init__(_one_line(f"{place}{what}. {fix}".strip()))
 
 
-def nearest(name: str, known: object) -> str:
+def _one_line(text: str) -> str:
+    """Escape what would break the line or command a terminal, and leave out the middle of what is far too long."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def nearest(name: object, known: object) -> str:
     """Return `Did you mean 'x'?` for the known name closest to a misspelt one, or the list of known names."""
     names = sorted(str(k) for k in known)  # type: ignore[attr-defined]
-    close = get_close_matches(name, names, n=1)
+    close = get_close_matches(name, names, n=1) if isinstance(name, str) and len(name) < 100 else []
     return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(names)}."

@@ -222,15 +222,16 @@ class Translator:
         """Cut ids that are too long for the model into equal parts, between two words where possible."""
         limit = self.longest - 1
         chunks = []
-        while len(ids) > limit:
-            parts = -(-len(ids) // limit)
-            cut = -(-len(ids) // parts)
-            pieces = self.tokenizer.source_pieces(ids[: cut + 1])
+        first = 0
+        while (left := len(ids) - first) > limit:
+            parts = -(-left // limit)
+            cut = -(-left // parts)
+            pieces = self.tokenizer.source_pieces(ids[first : first + cut + 1])
             starts = [i for i in range(cut // 2, cut + 1) if i and pieces[i].startswith("▁")]
             cut = starts[-1] if starts else cut
-            chunks.append(ids[:cut])
-            ids = ids[cut:]
-        return [*chunks, ids]
+            chunks.append(ids[first : first + cut])
+            first += cut
+        return [*chunks, ids[first:]]
 
     def _joined(self, text: str, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]]) -> Translation:
         outputs = [[self._text(hypothesis) for hypothesis in nbest] for nbest in found]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 
 import pytest
 
@@ -54,6 +55,8 @@ def test_files_follow_each_other_and_stream(tmp_path):
         ("c.jsonl", b"{'source'}\n", ":1: not JSON"),
         ("c.jsonl", b'{"source": 1, "target": "b"}\n', ":1: source and target must be strings"),
         ("c.jsonl", b"[" * 100_000 + b"\n", ":1: not JSON"),
+        ("c.jsonl", b'{"source": ' + b"9" * 5000 + b"}\n", ":1: not JSON"),
+        ("c.tsv", b"a\tb\n" + b"x" * 10_000_001, ":2: is longer than 10,000,000 bytes"),
         ("c.tsv.gz", b"not gzip at all", "damaged or not gzip"),
         ("c.tsv.gz", gzip.compress(b"a\tb\n" * 1000)[:-20], "damaged or not gzip"),
         ("c.docx", b"x", r"of no kind that can be read.*\.tsv"),
@@ -65,6 +68,29 @@ def test_a_bad_file_is_one_clear_line(tmp_path, name, content, said):
         list(read_pairs(tmp_path / name))
     assert str(caught.value).startswith(str(tmp_path / name))
     assert "\n" not in str(caught.value)
+
+
+def test_half_a_surrogate_in_json_is_no_character(tmp_path):
+    write(tmp_path, "c.jsonl", r'{"source": "a\ud800b\nc", "target": "\ud83d\ude00"}')
+    assert list(read_pairs(tmp_path / "c.jsonl")) == [Pair("a?b c", "\U0001f600")]
+
+
+def test_a_small_file_that_unpacks_to_one_endless_line_is_refused_in_little_memory(tmp_path):
+    with gzip.open(tmp_path / "bomb.tsv.gz", "wb", compresslevel=1) as file:
+        for _ in range(200):
+            file.write(b"x" * 1_000_000)
+    tracemalloc.start()
+    with pytest.raises(UserError, match=r"bomb\.tsv\.gz:1: is longer than"):
+        list(read_pairs(tmp_path / "bomb.tsv.gz"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 90_000_000
+
+
+@pytest.mark.parametrize("name", ["a\0.tsv", "\ud800.jsonl", "x" * 5000 + ".tsv"])
+def test_what_can_be_no_name_of_a_file_is_said(name):
+    with pytest.raises(UserError, match="name"):
+        list(read_pairs(name))
 
 
 def test_a_missing_file_and_a_folder(tmp_path):

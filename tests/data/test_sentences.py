@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -88,3 +90,13 @@ def test_no_character_is_ever_lost(text, language):
     assert all(space.isspace() or not space for _, space in parts)
     assert all(sentence.strip() for sentence, _ in parts) or not text.strip()
     assert not any(sentence[:1].isspace() for sentence, _ in parts[1:])
+
+
+def test_time_does_not_grow_with_the_square_of_a_text_without_spaces():
+    started = time.process_time()
+    assert len(split_sentences("我。" * 50_000, "zh")) == 50_000
+    assert time.process_time() - started < 2
+
+
+def test_a_language_that_is_no_language_does_no_harm():
+    assert len(split_sentences("One. Two.", "\ud800é\0")) == 2

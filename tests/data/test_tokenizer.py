@@ -1,4 +1,6 @@
+import math
 import re
+import struct
 
 import pytest
 import sentencepiece
@@ -241,4 +243,26 @@ def test_a_missing_tokenizer_is_refused(separate, tmp_path, present):
         separate.save(tmp_path)
         (tmp_path / "target.model").unlink()
     with pytest.raises(UserError, match="has no tokenizer"):
+        Tokenizer.load(tmp_path)
+
+
+def test_a_piece_that_is_not_utf_8_is_refused(joint, tmp_path):
+    joint.save(tmp_path)
+    file = tmp_path / "tokenizer.model"
+    content = file.read_bytes()
+    assert content.count("ñ".encode()) >= 1
+    file.write_bytes(content.replace("ñ".encode(), b"\xc3\xc3", 1))
+    with pytest.raises(UserError, match="pieces that are not UTF-8"):
+        Tokenizer.load(tmp_path)
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf])
+def test_a_score_that_is_no_number_is_refused(joint, tmp_path, score):
+    joint.save(tmp_path)
+    file = tmp_path / "tokenizer.model"
+    content = file.read_bytes()
+    minus_one = struct.pack("<f", -1)
+    assert content.count(b"\x15" + minus_one) == 1  # the second piece that was merged
+    file.write_bytes(content.replace(b"\x15" + minus_one, b"\x15" + struct.pack("<f", score)))
+    with pytest.raises(UserError, match="score is not a number"):
         Tokenizer.load(tmp_path)

@@ -32,6 +32,7 @@ def test_temperature_sharpens_and_flattens():
     assert draws([0.2, 0.8], temperature=0.5) == pytest.approx([0.04 / 0.68, 0.64 / 0.68], abs=0.015)
     assert draws([0.2, 0.8], temperature=2.0) == pytest.approx([1 / 3, 2 / 3], abs=0.015)
     assert draws([0.49, 0.51], temperature=1e-30) == [0, 1]
+    assert draws([0.49, 0.51], temperature=1e-300) == [0, 1]
 
 
 def test_top_k_draws_from_the_k_likeliest():

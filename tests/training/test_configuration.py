@@ -39,6 +39,20 @@ def test_later_wins(tmp_path):
         ("just text", "holds no settings"),
         ("", "holds no settings"),
         ("data: {tokenizer: {joint: false}}", "model.share_embeddings needs one joint vocabulary"),
+        ("preset: [tiny]", r"preset: .*valid string, not \['tiny'\]"),
+        ("training:\n  seed: " + "9" * 5000, r"c\.yaml:2: not valid YAML: a value is not of the kind"),
+        ("training: {seed: 0x" + "f" * 5000 + "}", "training.seed: .*such a long number"),
+        ("training: {seed: 2001-99-99}", r"c\.yaml:1: not valid YAML: a value is not of the kind"),
+        ("training: {seed: !!int }", "a value is not of the kind"),
+        ("training: {learning_rate: .nan}", r"training\.learning_rate: .*finite number, not nan"),
+        ("training: {max_minutes: .inf}", r"training\.max_minutes: .*finite number, not inf"),
+        ('versions: {"a\\nb": 3}', r"versions\.a\\nb: "),
+        ("model: {width: " + "[" * 5000, "nested too deeply"),
+        ("model: &m {width: 8}\ndata: *m", r"c\.yaml:2: not valid YAML: aliases"),
+        ("#" * 2_000_000, "more than 1,048,576 bytes"),
+        ("data: {max_tokens: 1000000}", r"data\.max_tokens: .*less than or equal to 16384, not 1000000"),
+        ("training: {batch_tokens: 10000000000}", r"training\.batch_tokens: .*less than or equal to 1048576"),
+        ("data: {tokenizer: {vocabulary: 10000000000}}", r"data\.tokenizer\.vocabulary: .*less than or equal to"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
@@ -47,6 +61,16 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     with pytest.raises(UserError, match=said) as caught:
         resolve(file)
     assert "\n" not in str(caught.value)
+
+
+def test_ten_billion_values_in_ten_lines_are_not_unfolded(tmp_path):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
+    (tmp_path / "bomb.yaml").write_text("\n".join([*lines, "versions: *a9"]))
+    with pytest.raises(UserError, match=r"bomb\.yaml:2: not valid YAML: aliases"):
+        resolve(tmp_path / "bomb.yaml")
+    with pytest.raises(UserError, match="is not YAML"):
+        resolve(assignments=["versions=[&a [x], *a]"])
 
 
 def test_a_resumed_run_may_go_on_longer_but_not_become_another():

@@ -48,6 +48,10 @@ def change_tensors(run, change):
         (lambda tensors: tensors.pop("output.bias"), "output.bias is missing"),
         (lambda tensors: tensors.update(strange=torch.zeros(1)), "strange is unknown"),
         (lambda tensors: tensors.update({"output.bias": torch.zeros(3)}), r"output.bias is \[3\], not"),
+        (
+            lambda tensors: tensors.update({"output.bias": tensors["output.bias"].cfloat()}),
+            "output.bias is torch.complex64",
+        ),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(run, change, said):

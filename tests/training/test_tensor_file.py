@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from translucid.errors import UserError
-from translucid.training.tensor_file import load_tensors, save_tensors
+from translucid.training.tensor_file import load_tensors, read_header, save_tensors
 
 TENSORS = {
     "float": torch.randn(3, 4),
@@ -57,6 +57,13 @@ def test_missing_and_foreign_files(tmp_path):
     save_file({"a": torch.zeros(1)}, tmp_path / "foreign.safetensors")
     with pytest.raises(UserError, match="not written by translucid"):
         load_tensors(tmp_path / "foreign.safetensors")
+
+
+def test_a_file_full_of_holes_is_refused_by_its_size(file):
+    os.truncate(file, 1 << 42)
+    for read in (load_tensors, read_header):
+        with pytest.raises(UserError, match=r"has 4,398,046,511,104 bytes, more than this machine's memory"):
+            read(file)
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_litter(file, monkeypatch):

@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from typing import NamedTuple
 from translucid.errors import UserError
 
 _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}(?P<tail>[^{}/]*)$")
+LONGEST_LINE = 10_000_000
+"""Bytes of a line, at most: a small .gz may unpack to a line that fills the memory."""
 _KINDS = "Use .tsv (source TAB target), .jsonl (source, target) or a Moses pair name.{en,de}, each also as .gz."
 
 
@@ -54,13 +57,16 @@ def read_lines(file: str | Path) -> Iterator[str]:
     A carriage return before the line feed is dropped, and so is a byte order mark.
 
     Raises:
-        UserError: the file is missing, empty, unreadable, binary, or not UTF-8.
+        UserError: the file is missing, empty, unreadable, binary, not UTF-8, or has a line of ten million bytes.
     """
     path = Path(file)
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, raw in enumerate(stream, 1):
+            for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
+                if len(raw) > LONGEST_LINE:
+                    fix = "Each sentence stands on a line of its own."
+                    raise UserError(f"is longer than {LONGEST_LINE:,} bytes", file=path, line=number, fix=fix)
                 if number == 1:
                     raw = raw.removeprefix(b"\xef\xbb\xbf")
                 if b"\0" in raw:
@@ -73,6 +79,8 @@ def read_lines(file: str | Path) -> Iterator[str]:
         raise UserError(f"is damaged or not gzip ({error})", file=path, fix="Fetch it again.") from error
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=path, fix="Check the path.") from error
+    except ValueError as error:  # a zero byte, or half a surrogate
+        raise UserError("is no name that a file can have", file=repr(str(path)), fix="Check the path.") from error
     if not number:
         raise UserError("is empty", file=path, fix=_KINDS)
 
@@ -110,10 +118,15 @@ def _jsonl(path: Path) -> Iterator[Pair]:
         try:
             record = json.loads(line)
             pair = Pair(record["source"], record["target"])
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError too
             raise UserError("not JSON", file=path, line=number, fix=fix) from error
         except (KeyError, TypeError) as error:
             raise UserError("has no source or no target", file=path, line=number, fix=fix) from error
         if not all(isinstance(text, str) for text in pair):
             raise UserError("source and target must be strings", file=path, line=number, fix=fix)
-        yield Pair(*(text.replace("\n", " ") for text in pair))
+        yield Pair(*map(_one_line, pair))
+
+
+def _one_line(text: str) -> str:
+    """Return a string of JSON as a line of text: without line feeds and half surrogates, both of which JSON can say."""
+    return text.replace("\n", " ").encode("utf-8", "replace").decode("utf-8")

@@ -13,13 +13,13 @@ from translucid.data.corpus import Pair
 class Filter(BaseModel):
     """Which pairs are skipped."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
-    max_characters: int = Field(2000, ge=1)
+    max_characters: int = Field(2000, ge=1, le=1_000_000_000)
     """Pairs with more characters than this on either side are skipped."""
-    max_ratio: float = Field(4.0, ge=1)
+    max_ratio: float = Field(4.0, ge=1, le=1_000_000_000)
     """Pairs are skipped when one side has more than this times the other's characters, plus `ratio_slack`."""
-    ratio_slack: int = Field(30, ge=0)
+    ratio_slack: int = Field(30, ge=0, le=1_000_000_000)
     """Characters by which the sides of short pairs may differ in any case."""
 
 

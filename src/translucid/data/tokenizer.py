@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,11 +21,15 @@ from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
 from translucid.data.drawing import draw
 from translucid.errors import UserError
+from translucid.reading import read_at_most
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 
 SPACE = "▁"
 """What SentencePiece writes for a space: a piece that begins with it begins a word."""
+
+LARGEST = 1 << 26
+"""Bytes of a SentencePiece file, at most: one with a million pieces has half of that."""
 
 # Sums of floats depend on the number of threads: a fixed number gives every machine the same unigram model.
 _LEARNING_THREADS = 8
@@ -34,11 +39,11 @@ _QUIET = 3
 class TokenizerOptions(BaseModel):
     """How text becomes pieces of words."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     kind: Literal["bpe", "unigram"] = "bpe"
     """Byte-pair encoding (Sennrich et al. 2016) or a unigram language model over pieces (Kudo 2018)."""
-    vocabulary: int = Field(8000, ge=5)
+    vocabulary: int = Field(8000, ge=5, le=1_000_000)
     """Pieces in the vocabulary, four special ones included; for each language unless `joint`."""
     joint: bool = True
     """One model and vocabulary for both languages, or one each."""
@@ -46,7 +51,7 @@ class TokenizerOptions(BaseModel):
     """Share of the text's characters that get a piece, the rarest become unknown; 0.9995 for Chinese or Japanese."""
     normalisation: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
     """What is done to characters first: Unicode NFKC; `nmt` tidies spaces and control characters, `cf` lower-cases."""
-    sample: int = Field(1_000_000, ge=1)
+    sample: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Learn from at most this many pairs, drawn at random from the training data: more take memory, change little."""
 
 
@@ -93,27 +98,36 @@ class Tokenizer:
         return cls(source, _learn((pair.target for pair in drawn), options, "the target text"))
 
     @classmethod
-    def load(cls, folder: Path) -> Tokenizer:
+    def load(cls, folder: Path, fingerprint: str | None = None) -> Tokenizer:
         """Read `tokenizer.model`, or `source.model` and `target.model`, which are SentencePiece files.
 
+        Args:
+            folder: where they are.
+            fingerprint: what the tokenizer must have, if known; SentencePiece is not shown any other.
+
         Raises:
-            UserError: a file is missing, damaged, or a SentencePiece model with other special ids.
+            UserError: a file is missing, damaged, not the one, or a SentencePiece model with other special ids.
         """
         names = ["tokenizer.model"] if (folder / "tokenizer.model").exists() else ["source.model", "target.model"]
-        models = []
+        models = {}
         for name in names:
             file = folder / name
             try:
-                models.append(file.read_bytes())
-                _processor(models[-1])
+                models[file] = read_at_most(file, LARGEST)
             except FileNotFoundError as error:
                 wanted = "neither tokenizer.model nor source.model and target.model"
                 raise UserError(f"has no tokenizer: {wanted}", file=folder, fix="Is this a run folder?") from error
             except OSError as error:
                 raise UserError(f"can't be read ({error.strerror})", file=file) from error
+        if fingerprint is not None and _fingerprint(models.values()) != fingerprint:
+            fix = "Put back the tokenizer that the model was trained with."
+            raise UserError("the tokenizer is not the model's: it was changed or damaged", file=folder, fix=fix)
+        for file, model in models.items():
+            try:
+                _processor(model)
             except ValueError as error:
                 raise UserError(str(error), file=file, fix="Take it from a backup, or train again.") from error
-        return cls(*models)
+        return cls(*models.values())
 
     def save(self, folder: Path) -> None:
         """Write the files that `load` reads, atomically.
@@ -129,7 +143,7 @@ class Tokenizer:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the models, by which a network can tell the tokenizer it was trained with."""
-        return hashlib.sha256(b"".join(self._models.values())).hexdigest()
+        return _fingerprint(self._models.values())
 
     def encode_source(self, texts: list[str]) -> list[list[int]]:
         """Return the source ids of each text, without the end token; `▁`, SentencePiece's space, is read as `_`."""
@@ -167,6 +181,10 @@ class Tokenizer:
         return [self._target.id_to_piece(i).startswith(SPACE) for i in range(self.target_size)]
 
 
+def _fingerprint(models: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"".join(models)).hexdigest()
+
+
 def _plain(text: str) -> str:
     """Return text that SentencePiece takes: no sign of its own, no lone surrogates (a JSON file may hold some)."""
     return text.encode("utf-8", "replace").decode("utf-8").replace(SPACE, "_")
@@ -183,6 +201,13 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     if ids != (PAD, UNK, BOS, EOS):
         wanted = f"{PAD}, {UNK}, {BOS} and {EOS}"
         raise ValueError(f"has the ids {ids} for padding, unknown, start and end, which must be {wanted}")
+    every = list(range(processor.get_piece_size()))
+    try:
+        processor.id_to_piece(every)
+    except UnicodeDecodeError as error:
+        raise ValueError("is damaged: it has pieces that are not UTF-8") from error
+    if not all(map(math.isfinite, processor.get_score(every))):
+        raise ValueError("is damaged: it has pieces whose score is not a number")
     return processor
 
 

@@ -21,7 +21,7 @@ class DecodingOptions(BaseModel):
     max_length_ratio: float = Field(2.0, ge=0, le=1000)
     """An output has at most max_length_ratio * (source tokens) + max_length_extra tokens, end tokens not counted."""
     max_length_extra: int = Field(20, ge=1, le=10_000)
-    """See max_length_ratio."""
+    """See max_length_ratio. A million tokens is the most that the hypotheses of a sentence have together."""
     no_repeat_ngram: int = Field(0, ge=0, le=100)
     """No run of this many tokens comes twice in one output; 0 allows repetition."""
     max_loops: int = Field(4, ge=0, le=1000)
@@ -30,11 +30,11 @@ class DecodingOptions(BaseModel):
     """Draw outputs at random from the model instead of searching for likely ones."""
     temperature: float = Field(1.0, gt=0, le=100)
     """Sampling: probabilities are raised to the power 1 / temperature; small values come close to greedy search."""
-    top_k: int = Field(0, ge=0)
+    top_k: int = Field(0, ge=0, le=1_000_000)
     """Sampling: draw from the so many likeliest tokens; 0 for all."""
     top_p: float = Field(1.0, gt=0, le=1)
     """Sampling: draw from the fewest tokens that have this probability together (nucleus); 1 for all."""
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=1 << 63)
     """Sampling: the same seed draws the same outputs."""
 
     @model_validator(mode="after")

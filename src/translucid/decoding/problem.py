@@ -19,6 +19,10 @@ from translucid.models.protocol import Memory, SequenceModel, State
 
 Length = TypeVar("Length", float, Tensor)
 
+MOST_TOKENS = 1 << 20
+"""Of all hypotheses of a sentence together, each of which has keys and values in memory: a beam of 1000 gets a limit of
+1048 tokens, a beam of 5 one of 209,715."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -76,6 +80,7 @@ def length_limits(source: Tensor, options: DecodingOptions, max_length: int | No
     batch. `max_length` is the model's limit, for the start token and the output together.
     """
     limits = (source * options.max_length_ratio).floor().long() + options.max_length_extra
+    limits = limits.clamp(max=MOST_TOKENS // (options.nbest if options.sample else options.beam))
     return limits if max_length is None else limits.clamp(max=max_length - 1)
 
 

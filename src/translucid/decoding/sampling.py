@@ -51,8 +51,8 @@ def draw_tokens(log_probs: Tensor, uniform: Tensor, options: DecodingOptions) ->
         log_probs, tokens = log_probs.sort(dim=-1, descending=True, stable=True)
         if options.top_k:
             log_probs = log_probs[:, : options.top_k]
-    # The highest becomes 0 before the division, so that no temperature overflows.
-    probs = ((log_probs - log_probs.amax(-1, keepdim=True)) / options.temperature).softmax(-1)
+    # The highest becomes 0 before the division, so that no temperature overflows; none is 0 in float32.
+    probs = ((log_probs - log_probs.amax(-1, keepdim=True)) / max(options.temperature, 1e-30)).softmax(-1)
     if options.top_p < 1:
         before = probs.cumsum(-1) - probs  # [N, V] what the likelier tokens have together
         probs = probs.masked_fill(before >= options.top_p, 0)

@@ -19,9 +19,9 @@ Links: TypeAlias = list[tuple[int, int]]
 class AlignmentOptions(BaseModel):
     """Where in a model's attention its word alignments are read, and how."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
-    layer: int | None = Field(None, ge=0)
+    layer: int | None = Field(None, ge=0, le=255)
     """The decoder layer; the average of all if not given. `translucid evaluate --alignments` finds the best."""
     shift: bool = False
     """Read a word's row when it is the decoder's input, not when it is predicted (SHIFT-ATT, Chen et al. 2020)."""

@@ -19,6 +19,7 @@ from translucid.errors import UserError
 from translucid.evaluation.scores import bleu
 from translucid.interop.ctranslate2 import CTranslate2Engine
 from translucid.models.protocol import SequenceModel
+from translucid.reading import read_at_most
 
 FILE = "tuned.json"
 SHORTLIST = "shortlist.tsv"
@@ -55,7 +56,7 @@ def load_tuned(run: Path) -> Tuned | None:
     if not file.exists():
         return None
     try:
-        return Tuned.model_validate_json(file.read_bytes())
+        return Tuned.model_validate_json(read_at_most(file, 1 << 16))
     except (ValidationError, OSError) as error:
         raise UserError("can't be read", file=file, fix="Delete it, or run translucid tune again.") from error
 

@@ -21,7 +21,7 @@ from translucid.models.protocol import Maps, Memory, SequenceModel
 class AttentionOnlyOptions(BaseModel):
     """The shape of an attention-only Transformer."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     kind: Literal["attention-only"] = "attention-only"
     """The family of model."""

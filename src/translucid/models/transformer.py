@@ -23,13 +23,13 @@ KeyValue = tuple[Tensor, Tensor]
 class TransformerOptions(BaseModel):
     """The shape of a Transformer."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     kind: Literal["transformer"] = "transformer"
     """The family of model."""
     width: int = Field(256, ge=1, le=16384)
     """D, the width of embeddings and layers."""
-    heads: int = Field(4, ge=1)
+    heads: int = Field(4, ge=1, le=16384)
     """H, attention heads; they divide the width among them."""
     feed_forward: int = Field(1024, ge=1, le=65536)
     """F, the inner width of the feed-forward sublayers."""

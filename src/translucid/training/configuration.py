@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -17,10 +18,15 @@ from translucid.errors import UserError, nearest
 from translucid.evaluation.alignment import AlignmentOptions
 from translucid.models.build import ModelOptions
 from translucid.models.transformer import TransformerOptions
+from translucid.reading import read_at_most
+from translucid.training.careful_yaml import LONGEST, parse_yaml
 from translucid.training.options import TrainingOptions
 from translucid.training.presets import PRESETS
 
 Settings = dict[str, Any]
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 
 _FIXED = (
     "model",
@@ -41,7 +47,7 @@ _FIXED = (
 class DataOptions(BaseModel):
     """Which sentence pairs to learn from, and how they become tokens."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     train: list[str] = Field(default_factory=list)
     """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not."""
@@ -59,7 +65,7 @@ class DataOptions(BaseModel):
     """Which pairs are skipped."""
     tokenizer: TokenizerOptions = Field(default_factory=TokenizerOptions)
     """How text becomes pieces of words."""
-    max_tokens: int = Field(256, ge=2)
+    max_tokens: int = Field(256, ge=2, le=1 << 14)
     """Training pairs with more tokens than this on either side are skipped."""
     subword_dropout: float = Field(0.0, ge=0, lt=1)
     """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020); 0.1 suits small data, which it
@@ -75,7 +81,7 @@ class DataOptions(BaseModel):
 class Configuration(BaseModel):
     """Everything that decides a run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     preset: str | None = None
     """The preset that the other settings start from (`translucid models` lists them)."""
@@ -125,7 +131,7 @@ def resolve(
     settings = read_settings(file) if file else {}
     name = preset or settings.get("preset")
     base: Settings = {}
-    if name is not None:
+    if isinstance(name, str):
         if name not in PRESETS:
             raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
         base = _merged({"preset": name}, PRESETS[name].settings)
@@ -172,7 +178,7 @@ def read_settings(file: Path) -> Settings:
         UserError: there is no such file, or it is not YAML with keys and values.
     """
     try:
-        settings = yaml.safe_load(file.read_text(encoding="utf-8"))
+        settings = parse_yaml(read_at_most(file, LONGEST).decode("utf-8"))
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
     except UnicodeDecodeError as error:
@@ -220,7 +226,15 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
         if first["type"] == "value_error":  # one of ours, which says it all
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
         fix = "`translucid models --keys` lists all keys."
-        raise UserError(f"{key}: {reason}, not {first['input']!r}", file=file, fix=fix) from error
+        raise UserError(f"{key}: {reason}, not {_shown(first['input'])}", file=file, fix=fix) from error
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is written in Python, the middle left out of a long one."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # which Python raises where a number has more than 4,300 digits
+        return "such a long number"
 
 
 def nested(key: str, value: Any) -> Settings:
@@ -237,7 +251,7 @@ def _assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping
         if not equals:
             raise UserError(f"--set {assignment!r} has no value", fix="Write --set key=value.")
         try:
-            settings = _merged(settings, nested(key.strip(), yaml.safe_load(value)))
+            settings = _merged(settings, nested(key.strip(), parse_yaml(value)))
         except yaml.YAMLError as error:
             raise UserError(f"--set {assignment!r}: the value is not YAML", fix="Put it into quotes.") from error
     for key, value in overrides.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,20 @@ from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair, read_pairs
 from translucid.data.tokenizer import Tokenizer
 from translucid.errors import UserError
-from translucid.models.build import build_model
+from translucid.models.build import build_model, weight_shapes
 from translucid.models.protocol import SequenceModel
+from translucid.reading import refuse_strange
 from translucid.training.configuration import Configuration, read_settings, validated
-from translucid.training.tensor_file import load_tensors, save_tensors
+from translucid.training.tensor_file import load_tensors, read_header, save_tensors
 
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("tuned.json", "shortlist.tsv"),
 )
+_LARGEST = {"config.yaml": 1 << 20, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
+"""Bytes that a file may have; tokenizers have a limit of their own, tensors are as many as the model says."""
+
+_MISFIT = "The file does not belong to the config.yaml beside it."
 
 
 class RunFolder:
@@ -125,7 +130,11 @@ class RunFolder:
         Raises:
             UserError: this is not a run folder, or its configuration was damaged.
         """
-        if not self.path.is_dir():
+        try:
+            there = self.path.is_dir()
+        except OSError as error:  # such as a sentence in its place, too long for a name
+            raise UserError(f"can't be read ({error.strerror})", file=self.path, fix="Give a run folder.") from error
+        if not there:
             raise UserError(
                 "there is no such folder", file=self.path, fix="Give the folder that `translucid train` wrote."
             )
@@ -135,15 +144,37 @@ class RunFolder:
                 file=self.path,
                 fix="Give the folder given to train --out.",
             )
+        self.refuse_strange_files()
         return validated(read_settings(self.config_file), self.config_file)
 
     def held_out(self) -> list[Pair] | None:
         """Read the pairs that were held out for validation, if some were."""
         return list(read_pairs(self.held_out_file)) if self.held_out_file.exists() else None
 
+    def refuse_strange_files(self) -> None:
+        """Check that what has a name of ours is a file, in this folder, and not too large, before any is opened.
+
+        Raises:
+            UserError: one is not.
+        """
+        states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
+        for file in (*(self.path / name for name in _OURS), *states):
+            refuse_strange(file, self.path, _LARGEST.get(file.name))
+        for written in (self.path / ".lock", self.path / "state", self.corpus_folder):
+            if written.is_symlink():
+                raise UserError("is a link, and would be written through", file=written, fix="Remove it.")
+
     def tokenizer(self) -> Tokenizer:
-        """Read the tokenizer."""
-        return Tokenizer.load(self.path)
+        """Read the tokenizer, which must be the one that the model was trained with, if there is a model.
+
+        Raises:
+            UserError: there is none, it is damaged, or it is not the model's.
+        """
+        fingerprint = None
+        if self.model_file.exists():
+            with suppress(UserError):  # of a damaged model, who wants it will hear
+                fingerprint = read_header(self.model_file)[1].get("tokenizer")
+        return Tokenizer.load(self.path, fingerprint)
 
     def save_model(self, model: SequenceModel, tokenizer: Tokenizer, facts: dict[str, Any]) -> None:
         """Write `model.safetensors`; `facts`, such as step and BLEU, go with it, and which tokenizer it speaks."""
@@ -161,13 +192,22 @@ class RunFolder:
                 file=self.path,
                 fix="Go on with translucid train --resume --out " + str(self.path) + ".",
             )
-        tensors, facts = load_tensors(self.model_file)
+        shapes, facts = read_header(self.model_file)
         if facts.get("tokenizer", tokenizer.fingerprint) != tokenizer.fingerprint:
             fix = "Put back the tokenizer that the model was trained with."
             raise UserError("the tokenizer is not the model's: it was changed or damaged", file=self.path, fix=fix)
+        sizes = tokenizer.source_size, tokenizer.target_size
+        try:
+            wanted = weight_shapes(configuration.model, *sizes)
+        except ValueError as error:
+            raise UserError(
+                str(error), file=self.config_file, fix="It does not belong to the files beside it."
+            ) from error
+        # Before any memory is asked for: a configuration may say ten thousand layers.
+        refuse_misfits(wanted, shapes, self.model_file)
         with torch.random.fork_rng(devices=[]):
-            model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
-        load_weights(model, tensors, self.model_file)
+            model = build_model(configuration.model, *sizes)
+        load_weights(model, load_tensors(self.model_file)[0], self.model_file)
         return model.eval()
 
     def check_model(self) -> None:
@@ -218,6 +258,7 @@ class RunFolder:
         Raises:
             UserError: one is at work there, or the folder can't be written to.
         """
+        self.refuse_strange_files()
         lock = FileLock(self.path / ".lock", timeout=0)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -239,17 +280,19 @@ class RunFolder:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Read `metrics.jsonl`; a line that was damaged, or cut short by a crash, is left out."""
+        """Read `metrics.jsonl`; what is not a row, such as a last line cut short by a crash, is left out."""
+        self.refuse_strange_files()
         if not self.metrics_file.exists():
             return []
         rows = []
-        for line in self.metrics_file.read_text(encoding="utf-8", errors="replace").split("\n"):
-            try:
-                row = json.loads(line)
-                if isinstance(row["step"], int) and isinstance(row["kind"], str):
+        with self.metrics_file.open("rb") as file:
+            for line in file:
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError):
+                    continue
+                if isinstance(row, dict) and isinstance(row.get("step"), int) and isinstance(row.get("kind"), str):
                     rows.append(row)
-            except (ValueError, TypeError, KeyError):
-                continue
         return rows
 
     def forget_metrics_after(self, step: int) -> None:
@@ -270,13 +313,29 @@ def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -
         UserError: names are missing or unknown, or a shape differs.
     """
     wanted = unshared(model)
-    missing, unknown = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
-    fix = "The file does not belong to the config.yaml beside it."
+    refuse_misfits(
+        {name: tensor.shape for name, tensor in wanted.items()},
+        {name: tensor.shape for name, tensor in tensors.items()},
+        file,
+    )
+    for name, tensor in wanted.items():
+        if not tensors[name].is_floating_point():
+            raise UserError(f"does not fit the model: {name} is {tensors[name].dtype}", file=file, fix=_MISFIT)
+        tensor.copy_(tensors[name])
+
+
+def refuse_misfits(wanted: dict[str, torch.Size], found: dict[str, torch.Size], file: Path) -> None:
+    """Compare the shapes of weights by name.
+
+    Raises:
+        UserError: names are missing or unknown, or a shape differs.
+    """
+    missing, unknown = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     if missing or unknown:
         odd = ", ".join([*(f"{name} is missing" for name in missing), *(f"{name} is unknown" for name in unknown)][:3])
-        raise UserError(f"does not fit the model: {odd}", file=file, fix=fix)
-    for name, tensor in wanted.items():
-        if tensor.shape != tensors[name].shape:
-            found, expected = list(tensors[name].shape), list(tensor.shape)
-            raise UserError(f"does not fit the model: {name} is {found}, not {expected}", file=file, fix=fix)
-        tensor.copy_(tensors[name])
+        raise UserError(f"does not fit the model: {odd}", file=file, fix=_MISFIT)
+    for name, shape in wanted.items():
+        if shape != found[name]:
+            raise UserError(
+                f"does not fit the model: {name} is {list(found[name])}, not {list(shape)}", file=file, fix=_MISFIT
+            )

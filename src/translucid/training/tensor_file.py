@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,12 @@ from safetensors.torch import save
 from torch import Tensor
 
 from translucid.atomic import write_atomically
+from translucid.devices import physical_memory
 from translucid.errors import UserError
+
+LONGEST_HEADER = 1 << 24
+"""Bytes of names, shapes and metadata, at most: enough for the checkpoint of a hundred thousand tensors."""
+_FIX = "Take the file from a backup, or train again."
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
@@ -29,22 +36,55 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         UserError: the file is missing, cut short, damaged, or not ours.
     """
-    fix = "Take the file from a backup, or train again."
+    with _opened(path) as (file, facts):
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
+            raise UserError("is damaged: its content does not match its checksum", file=path, fix=_FIX)
+    return tensors, facts
+
+
+def read_header(path: Path) -> tuple[dict[str, torch.Size], dict[str, Any]]:
+    """Read the shapes of the tensors and the metadata, and nothing else: in no memory to speak of, but unchecked.
+
+    Raises:
+        UserError: the file is missing, cut short, or not ours.
+    """
+    with _opened(path) as (file, facts):
+        return {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}, facts  # noqa: SIM118
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Open a file: what safetensors makes of it, and our metadata."""
     try:
+        with path.open("rb") as start:
+            header = int.from_bytes(start.read(8), "little")
+        size, memory = path.stat().st_size, physical_memory()
+        if memory and size > memory:  # which a file full of holes may have that takes no room on the disk
+            raise UserError(f"has {size:,} bytes, more than this machine's memory", file=path, fix=_FIX)
+        if header > LONGEST_HEADER:
+            raise UserError(f"is damaged or not ours: it begins with {header:,} bytes of names", file=path, fix=_FIX)
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        text, checksum = metadata["translucid"], metadata["sha256"]
+            yield file, _facts(file.metadata() or {}, path)
     except FileNotFoundError as error:
-        raise UserError("is missing", file=path, fix=fix) from error
+        raise UserError("is missing", file=path, fix=_FIX) from error
+    except MemoryError as error:
+        raise UserError("needs more memory than there is", file=path, fix="Use a machine with more.") from error
     except (SafetensorError, OSError) as error:
-        raise UserError(f"is damaged or cut short ({error})", file=path, fix=fix) from error
-    except KeyError as error:
-        raise UserError("was not written by translucid", file=path, fix=fix) from error
-    if _checksum(tensors, text) != checksum:
-        raise UserError("is damaged: its content does not match its checksum", file=path, fix=fix)
-    content: dict[str, Any] = json.loads(text)
-    return tensors, content
+        raise UserError(f"is damaged or cut short ({error})", file=path, fix=_FIX) from error
+    except (ValueError, TypeError, RuntimeError) as error:  # such as a type of number that PyTorch has not
+        raise UserError(f"is damaged or not ours ({error})", file=path, fix=_FIX) from error
+
+
+def _facts(metadata: dict[str, str], path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(metadata["translucid"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise UserError("was not written by translucid", file=path, fix=_FIX) from error
+    if "sha256" not in metadata or not isinstance(facts, dict):
+        raise UserError("was not written by translucid", file=path, fix=_FIX)
+    return facts
 
 
 def _checksum(tensors: dict[str, Tensor], text: str) -> str:

@@ -19,8 +19,8 @@ def draw_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     figure = new_figure(13, 4)
     loss, bleu, rate = figure.subplots(1, 3)
     for name, rows in runs.items():
-        training = [row for row in rows if row["kind"] == "training"]
-        validation = [row for row in rows if row["kind"] == "validation"]
+        training = [row for row in rows if row.get("kind") == "training"]
+        validation = [row for row in rows if row.get("kind") == "validation"]
         (line,) = loss.plot(*_over_minutes(training, "loss"), alpha=0.5, linewidth=1, label=f"{name}, training")
         colour = line.get_color()
         loss.plot(*_over_minutes(validation, "loss"), marker="o", color=colour, label=f"{name}, validation")
@@ -37,4 +37,6 @@ def draw_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
 
 
 def _over_minutes(rows: Sequence[Mapping[str, Any]], key: str) -> tuple[list[float], list[float]]:
-    return [row["seconds"] / 60 for row in rows], [row[key] for row in rows]
+    points = [(row.get("seconds"), row.get(key)) for row in rows]
+    kept = [(x / 60, float(y)) for x, y in points if isinstance(x, int | float) and isinstance(y, int | float)]
+    return [x for x, _ in kept], [y for _, y in kept]

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from translucid.errors import UserError
+from translucid.interop.ctranslate2.shortlist import check_shortlist
 from translucid.layers.embedding import Embedding
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import NoPositions
@@ -57,6 +58,7 @@ def save_ctranslate2(
     if shortlist:
         if not shortlist.exists():
             raise UserError("is not there", file=shortlist, fix="Make it with translucid tune.")
+        check_shortlist(shortlist, tokenizer)
         spec.register_vocabulary_mapping(str(shortlist))
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)

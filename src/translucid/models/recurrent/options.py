@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 class RecurrentOptions(BaseModel):
     """The shape of a recurrent encoder-decoder."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     kind: Literal["recurrent"] = "recurrent"
     """The family of model."""
@@ -26,7 +26,7 @@ class RecurrentOptions(BaseModel):
         "luong-general"
     )
     """Where the decoder looks: nowhere, as Bahdanau et al. 2015 or as Luong et al. 2015, by one of his scores."""
-    window: int | None = Field(None, ge=1)
+    window: int | None = Field(None, ge=1, le=1 << 16)
     """Luong's local attention (local-p): look at most so many positions to either side of a predicted one."""
     input_feeding: bool = False
     """Luong's input feeding: the decoder is told where it looked before; slower, as it then goes word by word."""

@@ -1,0 +1,115 @@
+"""Corpus files of every kind: what is read of them is what is in them, or they are refused."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import tempfile
+from pathlib import Path
+
+from benchmarks.reliability.hostile.tally import Tally
+from translucid.data.corpus import Pair, read_lines, read_pairs
+from translucid.data.filtering import Filter, Skipped, keep
+
+PARTS = [
+    *(b"\t", b"\t", b"\n", b"\n", b"\n", b"\r\n", b"\r", b"\x0b", b"\x00", b"\xef\xbb\xbf", b"\xff\xfe", b" ", b""),
+    *(
+        b'{"source": "a", "target": "b"}',
+        b'{"source": "\\ud800\\n", "target": "\\u0000"}',
+        b'{"source": [1], "target": {}}',
+    ),
+    *(
+        b'{"source": "a"',
+        b'{"target": 1e999, "source": NaN}',
+        b"null",
+        b"[]",
+        b'"source"',
+        b"{}",
+        b'{"source":' + b"9" * 5000,
+    ),
+    *(b"[" * 3000, b'{"a":' * 3000, "I like soccer\tMe gusta el fútbol".encode(), "\u2028\u202e\u0085\u3000".encode()),
+    *(b"\xed\xa0\x80", b"\xc3", b"\xf8\x88\x80\x80\x80", "👩‍👩‍👧é".encode(), "a".encode("utf-16"), b"x" * 10_000),
+]
+"""Of which bad files are put together."""
+NAMES = ["c.tsv", "c.jsonl", "c.{en,de}"]
+
+GOOD = {
+    "c.tsv": "I like soccer\tMe gusta el fútbol\n".encode(),
+    "c.jsonl": b'{"source": "a", "target": "b"}\n',
+    "c.{en,de}": b"a line\n",
+}
+
+
+def fuzz(count: int, seed: int) -> Tally:
+    """Read `count` bad files."""
+    tally = Tally("corpora")
+    bombs = 2 + count // 10_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number in range(bombs):
+            _bomb(folder, number, tally)
+        for number in range(bombs, count):
+            given = _drawn(random.Random(f"{seed} {number}"))
+            tally.attempt(given, lambda given=given: _read(folder, *given))  # type: ignore[misc]
+    return tally
+
+
+def _drawn(chance: random.Random) -> tuple[str, bytes, bytes, str | None, int]:
+    name = chance.choice(NAMES)
+    most = chance.choice([1, 1, 2, 12])
+
+    def content() -> bytes:
+        lines = [GOOD[name]] * chance.randrange(6)
+        bad = [
+            chance.choice(PARTS) if chance.random() < 0.8 else chance.randbytes(8)
+            for _ in range(chance.randrange(most + 1))
+        ]
+        parts = [*lines, *bad]
+        chance.shuffle(parts)
+        return b"".join(parts)
+
+    packed = chance.choice([None, None, None, "whole", "cut", "flipped", "garbage"])
+    first = content()
+    return name, first, first if chance.random() < 0.5 else content(), packed, chance.randrange(1 << 30)
+
+
+def _read(folder: Path, name: str, content: bytes, other: bytes, packed: str | None, at: int) -> None:
+    sides = [content, other] if "{" in name else [content]
+    ending = ".gz" if packed else ""
+    for side, data in zip(("en", "de") if "{" in name else (name[2:],), sides, strict=True):
+        (folder / f"c.{side}{ending}").write_bytes(_packed(data, packed, at) if packed else data)
+    file = folder / (name + ending)
+    pairs = list(read_pairs(file))
+    if packed in (None, "whole"):
+        assert {len(pairs)} == {len(data.split(b"\n")) - data.endswith(b"\n") for data in sides}, "a line is lost"
+    for text in (text for pair in pairs for text in pair):
+        assert isinstance(text, str) and "\n" not in text
+        text.encode()
+    skipped = Skipped()
+    kept = list(keep(pairs, Filter(), skipped))
+    assert len(kept) == skipped.kept == len(pairs) - skipped.reasons.total()
+    skipped.summary()
+
+
+def _packed(data: bytes, how: str, at: int) -> bytes:
+    packed = bytearray(gzip.compress(data, 1))
+    if how == "cut":
+        del packed[at % len(packed) :]
+    elif how == "flipped":
+        packed[at % len(packed)] ^= 1 << at % 8
+    elif how == "garbage":
+        packed += data or b"\x00"
+    return bytes(packed)
+
+
+def _bomb(folder: Path, number: int, tally: Tally) -> None:
+    """A small file that unpacks to one line of 5 GB, or to a million empty lines."""
+    file = folder / "bomb.tsv.gz"
+    part, times = (b"x" * 100_000_000, 50) if number % 2 == 0 else (b"\n" * 1_000_000, 1)
+    file.write_bytes(gzip.compress(part, 1) * times)
+
+    def read() -> None:
+        assert {pair == Pair("", "") for pair in read_pairs(file)} == {True}
+        assert sum(1 for _ in read_lines(file)) == 1_000_000
+
+    tally.attempt(f"{times} times {len(part):,} bytes {part[:1]!r}, packed", read)

@@ -1,0 +1,115 @@
+"""Any ids and any options of decoding on random models of every kind: the search ends, and what it finds obeys."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+
+from benchmarks.reliability.hostile.generating import each
+from benchmarks.reliability.hostile.tally import Tally
+from translucid.decoding import DecodingOptions, decode_sentences
+from translucid.decoding.problem import length_limits
+from translucid.models.attention_only import AttentionOnlyOptions
+from translucid.models.build import build_model
+from translucid.models.protocol import SequenceModel
+from translucid.models.recurrent import RecurrentOptions
+from translucid.models.transformer import TransformerOptions
+from translucid.training.configuration import checked
+
+V = 13
+# Floats below are not subnormal: `tune_cpu` takes those as 0, and Hypothesis then refuses to draw them.
+SHAPES: list[Any] = [
+    TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1),
+    TransformerOptions(
+        width=8,
+        heads=1,
+        feed_forward=8,
+        encoder_layers=1,
+        decoder_layers=2,
+        norm="post",
+        positions="learned",
+        max_length=12,
+    ),
+    RecurrentOptions(width=8, attention="luong-general", window=2, input_feeding=True),
+    RecurrentOptions(width=8, attention="bahdanau", cell="gru"),
+    RecurrentOptions(width=8, attention="none"),
+    AttentionOnlyOptions(width=8, encoder_layers=1, decoder_layers=1),
+]
+sometimes = st.floats(allow_subnormal=False) | st.integers() | st.none() | st.text(max_size=3)
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "beam": st.integers(1, 40),
+        "nbest": st.integers(1, 5),
+        "length_penalty": st.floats(0, 5, allow_subnormal=False),
+        "min_length": st.integers(0, 40),
+        "max_length_ratio": st.floats(0, 3, allow_subnormal=False),
+        "max_length_extra": st.integers(1, 12),
+        "no_repeat_ngram": st.integers(0, 6) | st.just(100),
+        "max_loops": st.integers(0, 5) | st.just(1000),
+        "sample": st.booleans(),
+        "seed": st.integers(0, 2**63 - 1),
+    },
+)
+sampling = st.fixed_dictionaries(
+    {"sample": st.just(True), "max_length_extra": st.integers(1, 12)},
+    optional={
+        "nbest": st.integers(1, 9),
+        "temperature": st.floats(0, 100, exclude_min=True, allow_subnormal=False),
+        "top_k": st.integers(0, 20) | st.just(1_000_000),
+        "top_p": st.floats(0, 1, exclude_min=True, allow_subnormal=False),
+        "no_repeat_ngram": st.integers(0, 3),
+    },
+)
+wrong = st.dictionaries(st.sampled_from(sorted(DecodingOptions.model_fields)), sometimes, min_size=1, max_size=2)
+sentence = st.lists(st.integers(1, V - 1), max_size=10)
+cases = st.tuples(
+    st.integers(0, len(SHAPES) - 1),
+    st.sampled_from([0.0, 1.0, 30.0, 1e4]),
+    st.lists(sentence, max_size=4),
+    options | sampling | st.builds(lambda one, other: {**one, **other}, options, wrong),
+)
+
+
+@cache
+def model(number: int, sharpness: float) -> SequenceModel:
+    """An untrained model; the sharper, the surer it is of nonsense. At 0 everything is equally likely."""
+    with torch.random.fork_rng():
+        torch.manual_seed(number)
+        made = build_model(SHAPES[number], V, V).eval()
+    for parameter in made.output.parameters():
+        parameter.data = parameter.data * sharpness
+    return made
+
+
+def fuzz(count: int, seed: int) -> Tally:
+    """Search `count` times."""
+    tally = Tally("searches")
+    each(cases, count, seed, lambda given: tally.attempt(given, lambda: _search(*given), seconds=60))
+    return tally
+
+
+def _search(number: int, sharpness: float, sentences: list[list[int]], given: dict[str, Any]) -> None:
+    chosen = checked(DecodingOptions, given)
+    if chosen.beam * (chosen.max_length_extra + 10 * chosen.max_length_ratio) > 20_000:
+        return  # it is allowed, and takes its time
+    network = model(number, sharpness)
+    starts = torch.arange(V) % 2 == 0
+    sources = [[*ids, network.eos] for ids in sentences]
+    found = decode_sentences(network, sources, chosen, word_starts=starts)
+    assert len(found) == len(sources)
+    limits = length_limits(torch.tensor([len(ids) - 1 for ids in sources]), chosen, network.max_length).tolist()
+    for ids, nbest, limit in zip(sources, found, limits, strict=True):
+        assert 1 <= len(nbest) <= max(1, chosen.nbest)
+        assert [h.score for h in nbest] == sorted((h.score for h in nbest), reverse=True)
+        assert len({tuple(h.tokens) for h in nbest}) == len(nbest)
+        for hypothesis in nbest:
+            assert math.isfinite(hypothesis.score) and math.isfinite(hypothesis.log_probability)
+            assert hypothesis.log_probability <= 1e-3
+            assert len(hypothesis.tokens) <= limit, (len(hypothesis.tokens), limit)
+            assert all(4 <= token < V for token in hypothesis.tokens), hypothesis.tokens
+            assert len(ids) > 1 or not hypothesis.tokens

@@ -1,0 +1,52 @@
+"""A run folder with everything that may be in one, its model untrained and tiny."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from translucid.data.corpus import Pair
+from translucid.data.phrasebook import generate
+from translucid.data.tokenizer import Tokenizer
+from translucid.interop.ctranslate2.shortlist import learn_shortlist
+from translucid.interop.tuning import Tuned, save_tuned
+from translucid.models.build import build_model
+from translucid.training.configuration import resolve
+from translucid.training.run_folder import RunFolder, unshared
+
+SETTINGS = {
+    "model": {"width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1, "decoder_layers": 1},
+    "data": {
+        "max_tokens": 20,
+        "source_language": "en",
+        "target_language": "es",
+        "tokenizer": {"vocabulary": 120, "normalisation": "identity"},
+    },
+    "decoding": {"beam": 2, "max_length_ratio": 1, "max_length_extra": 3},
+}
+
+
+def make_run(folder: Path) -> RunFolder:
+    """Write one."""
+    run = RunFolder(folder)
+    configuration = resolve(overrides=SETTINGS)
+    pairs = [Pair(p.source, p.target) for p in generate(100, max_words=8)]
+    tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size).eval()
+    run.begin(configuration, tokenizer)
+    run.save_model(model, tokenizer, {"step": 1})
+    for step in range(1, 4):
+        run.add_metrics({"kind": "training", "step": step, "seconds": step, "loss": 1.0, "learning_rate": 0.1})
+    for _ in range(2):
+        run.save_state({f"model.{name}": weight for name, weight in unshared(model).items()}, {"place": {"step": 1}})
+    source, target = (
+        tokenizer.encode_source([p.source for p in pairs]),
+        tokenizer.encode_target([p.target for p in pairs]),
+    )
+    ids = [([*s, 3], [*t, 3]) for s, t in zip(source, target, strict=True)]
+    (folder / "shortlist.tsv").write_text(learn_shortlist(model, tokenizer, ids, torch.device("cpu")), encoding="utf-8")
+    save_tuned(folder, Tuned(shortlist=True))
+    return run

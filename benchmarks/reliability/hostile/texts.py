@@ -1,0 +1,87 @@
+"""Any Unicode through the tokenizer and the splitter of sentences: as many out as in, and nothing raises."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from hypothesis import strategies as st
+
+from benchmarks.reliability.hostile.generating import each
+from benchmarks.reliability.hostile.tally import Tally
+from translucid.data.corpus import Pair
+from translucid.data.filtering import Filter, fault
+from translucid.data.phrasebook import generate
+from translucid.data.sentences import split_sentences
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+
+ODD = [
+    *("", " ", "\x00", "\ud800", "\udfff", "\ufeff", "\u202e", "\u200d", "\u2028", "\x85", "\x7f", "\x1b[2J", "\uffff"),
+    *(
+        "▁",
+        "▁▁",
+        "<s>",
+        "</s>",
+        "<pad>",
+        "<unk>",
+        "⁇",
+        "<0x0A>",
+        "\n",
+        "\r",
+        "\t",
+        "\U0010ffff",
+        "👩‍👩‍👧‍👦",
+        "é",
+        "e\u0301",
+    ),
+    *(
+        "e" + "\u0301" * 300,
+        "ﷺ",
+        "ﬁ½①",
+        "漢字かな",
+        "한국어",
+        "ไทย",
+        "שלום",
+        "मंगल",
+        "x" * 3000,
+        "a." * 300,
+        "我。" * 300,
+    ),
+    *("I like soccer", 'Mr. Smith (e.g. U.S.) said: "No!"', "1,000.50", "İıſß", "A\u3000b\xa0c", "\u180e\u2060"),
+]
+any_text = st.lists(st.sampled_from(ODD) | st.text(st.characters(), max_size=8), max_size=8).map("".join)
+
+
+@cache
+def tokenizers() -> tuple[Tokenizer, ...]:
+    """One of each kind, small ones."""
+    pairs = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
+    ways = [{}, {"kind": "unigram", "joint": False}, {"normalisation": "identity", "coverage": 0.98}]
+    return tuple(Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, **way), seed=1) for way in ways)
+
+
+def fuzz(count: int, seed: int) -> Tally:
+    """Tokenise `count` lists of texts, and split them."""
+    tally = Tally("texts")
+    several = st.tuples(
+        st.integers(0, len(tokenizers()) - 1), st.lists(any_text, max_size=3), st.sampled_from(["en", "zh", "x"])
+    )
+    each(several, count, seed, lambda given: tally.attempt(given, lambda: _through(*given)))
+    return tally
+
+
+def _through(number: int, texts: list[str], language: str) -> None:
+    tokenizer = tokenizers()[number]
+    for encode, size in (
+        (tokenizer.encode_source, tokenizer.source_size),
+        (tokenizer.encode_target, tokenizer.target_size),
+    ):
+        found = encode(texts)
+        assert len(found) == len(texts)
+        assert all(i == 1 or 4 <= i < size for ids in found for i in ids), "text became a special token"
+    for ids, text in zip(tokenizer.encode_target(texts), texts, strict=True):
+        tokenizer.decode(ids).encode()
+        assert len(tokenizer.target_pieces(ids)) == len(ids)
+        tokenizer.source_segmenter.normalise(text)
+        parts = split_sentences(text, language)
+        assert "".join(part + after for part, after in parts) == text, "a character is lost"
+        fault(Pair(text, text), Filter())

@@ -1,0 +1,21 @@
+"""The fuzzers live with the benchmarks, which are not installed."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks_can_be_imported(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
+
+
+@pytest.fixture(autouse=True)
+def _small_floats_again():
+    """Opening a run takes numbers too small to matter as 0, which Hypothesis does not like in other tests."""
+    yield
+    torch.set_flush_denormal(False)

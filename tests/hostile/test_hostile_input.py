@@ -1,0 +1,81 @@
+"""A few of the hostile inputs of `python -m benchmarks.reliability.hostile`, and that it can fail at all."""
+
+import importlib
+import time
+
+import pytest
+
+from translucid.errors import UserError
+
+COUNTS = {
+    "corpora": 600,
+    "texts": 300,
+    "settings": 300,
+    "vocabularies": 200,
+    "run_folders": 150,
+    "searches": 60,
+    "lines": 15,
+}
+
+
+def module(name):
+    return importlib.import_module(f"benchmarks.reliability.hostile.{name}")
+
+
+@pytest.mark.parametrize("target", COUNTS)
+def test_bad_input_is_one_clear_line_or_right(target):
+    memory_ceiling = module("memory").memory_ceiling
+    with memory_ceiling(4 << 30):
+        tally = module(target).fuzz(COUNTS[target], seed=7)
+    assert not tally.failures, tally.failures[0]
+    assert tally.tried == COUNTS[target] == tally.refused + tally.accepted
+    assert tally.accepted > 0
+    assert tally.refused > 0 or target == "texts"  # any text is a text
+
+
+def test_every_target_has_a_share():
+    assert module("runner").SHARES.keys() == COUNTS.keys()
+    assert sum(module("runner").SHARES.values()) == pytest.approx(1)
+
+
+def raising(error):
+    def act():
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (raising(ValueError("oh")), "ValueError: oh"),
+        (raising(MemoryError()), "MemoryError"),
+        (raising(UserError("")), "not one clear line"),
+        (lambda: time.sleep(5), "took more than 0.1 seconds"),
+    ],
+)
+def test_what_is_no_clear_line_is_a_failure(act, said):
+    tally = module("tally").Tally("x")
+    tally.attempt("the input", act, seconds=0.1)
+    assert (tally.tried, tally.refused, tally.accepted) == (1, 0, 0)
+    assert "the input" in tally.failures[0] and said in tally.failures[0]
+
+
+def test_the_ceiling_of_memory_holds():
+    with module("memory").memory_ceiling(100 << 20), pytest.raises(MemoryError):
+        bytearray(1 << 30)
+    assert len(bytearray(200 << 20)) == 200 << 20
+
+
+def test_a_vocabulary_that_kills_its_process_is_a_failure_and_the_next_is_tried(monkeypatch):
+    vocabularies = module("vocabularies")
+    worker = vocabularies._Worker()
+    worker.process.kill()
+    verdict, problem = worker.show(b"x")
+    assert verdict == b"" and ("died" in problem or "dead" in problem)
+    assert vocabularies._Worker().show(b"x")[0] == vocabularies.REFUSED
+
+
+def test_a_target_that_dies_is_a_failure():
+    tally = module("runner").run_apart("no_such_target", 1, 1)
+    assert "died" in tally.failures[0]

@@ -154,7 +154,7 @@ def workers_of(parent: int) -> list[int]:
     return found
 
 
-def still_there(processes: list[int], patience: float = 5) -> list[int]:
+def still_there(processes: list[int], patience: float = 10) -> list[int]:
     """Return which processes are still there after some seconds."""
     end = time.monotonic() + patience
     while (alive := [pid for pid in processes if _lives(pid)]) and time.monotonic() < end:

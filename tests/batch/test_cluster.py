@@ -15,12 +15,20 @@ from translucid.errors import UserError
 
 
 @pytest.fixture(scope="module")
-def ray():
+def environment():
+    """What is set here is unset in the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def ray(environment):
     try:
         import ray
         import ray.data
     except ImportError as error:
         pytest.skip(f"RAY IS NOT TESTED: {error}. Install the extra `cluster`.")
+    environment.setenv("RAY_worker_niceness", "0")  # else every other process goes before its workers
     ray.init("local", num_cpus=2, object_store_memory=80_000_000, include_dashboard=False, log_to_driver=False)
     yield ray
     ray.shutdown()

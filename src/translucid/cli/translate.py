@@ -17,7 +17,7 @@ from translucid.cli.files import refuse_to_replace
 from translucid.cli.options import EngineOption
 
 if TYPE_CHECKING:
-    from translucid.batch.job import Way
+    from translucid.batch.job import Job, Way
 
 
 class Format(StrEnum):
@@ -56,7 +56,8 @@ def translate(
     ray: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="Share the work over a Ray cluster: its address, auto for the one here, or local."
+            metavar="ADDRESS",
+            help="Work on a Ray cluster: its address, auto for the one that is running, local for one of this machine.",
         ),
     ] = None,
 ) -> None:
@@ -80,7 +81,7 @@ def translate(
 
         translucid translate runs/es --input huge.txt --output out.txt --ray auto
     """
-    from translucid.batch.job import Job, alone
+    from translucid.batch.job import Job
     from translucid.batch.output import FileOutput, StandardOutput
     from translucid.batch.running import run as run_job
     from translucid.cli.progress import counting
@@ -110,25 +111,12 @@ def translate(
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         text = stack.enter_context(_bytes(texts) if texts else _open(input_file))
-        way: AbstractContextManager[Way]
-        if ray:
-            from translucid.batch.cluster import ray_cluster
-
-            if input_file is None or str(input_file) == "-":
-                raise UserError("a cluster can't read standard input", fix="Give a file with --input.")
-            way = ray_cluster(job, input_file, ray, workers)
-        elif workers and workers > 1:
-            from translucid.batch.processes import processes
-
-            way = processes(job, workers)
-        else:
-            way = alone(job)
         advance = stack.enter_context(counting(console, "translating", None, hidden=bool(texts)))
         bad = run_job(
             job,
             text,
             FileOutput(output) if output else StandardOutput(),
-            way,
+            _way(job, input_file, workers, ray),
             say=lambda line: console.print(escape(line), soft_wrap=True),
             advance=advance,
         )
@@ -138,6 +126,23 @@ def translate(
             file=input_file or "standard input",
             fix="Convert the file first, as with iconv -f latin1 -t utf-8.",
         )
+
+
+def _way(job: Job, file: Path | None, workers: int | None, ray: str | None) -> AbstractContextManager[Way]:
+    if ray:
+        from translucid.batch.cluster import ray_cluster
+        from translucid.errors import UserError
+
+        if file is None or str(file) == "-":
+            raise UserError("a cluster translates a file", fix="Give it with --input.")
+        return ray_cluster(job, file, ray, workers)
+    if workers and workers > 1:
+        from translucid.batch.processes import processes
+
+        return processes(job, workers)
+    from translucid.batch.job import alone
+
+    return alone(job)
 
 
 def _bytes(texts: list[str]) -> BinaryIO:

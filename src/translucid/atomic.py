@@ -8,6 +8,16 @@ from pathlib import Path
 from translucid.errors import UserError
 
 
+def sync_folder(folder: Path) -> None:
+    """Let what was renamed in a folder stay renamed after a power cut, where the system can promise that."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a crash at any moment leaves either the old content or the new.
 

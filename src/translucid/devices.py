@@ -30,6 +30,27 @@ def choose_device(name: str = "auto") -> torch.device:
     return torch.device(name)
 
 
+def cores() -> int:
+    """Return how many CPU cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def device_of_worker(name: str, worker: int) -> str:
+    """Return the device of one of several workers on this machine: `auto` and `cuda` are dealt out over its GPUs."""
+    if name in ("auto", "cuda") and torch.cuda.is_available():
+        return f"cuda:{worker % torch.cuda.device_count()}"
+    return name
+
+
+def same_sums_on_any_threads() -> None:
+    """Let matrix products on a CPU not depend, in their last digits, on how many threads make them.
+
+    So Intel's library promises it, which PyTorch has on x86; it costs no time that could be measured. It is asked for
+    before the first product of a process, and what the environment says goes before.
+    """
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+
+
 def tune_cpu() -> None:
     """Keep freed memory for the next step, and take numbers too small to matter as 0.
 

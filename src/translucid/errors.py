@@ -3,6 +3,8 @@
 Everything else that escapes is our fault (exit code 1).
 """
 
+from __future__ import annotations
+
 from difflib import get_close_matches
 
 _LONGEST = 2000
@@ -23,6 +25,14 @@ class UserError(Exception):
         """
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         super().__init__(_one_line(f"{place}{what}. {fix}".strip()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Go from one process to another with the line as it is."""
+        return UserError._saying, self.args
+
+    @staticmethod
+    def _saying(line: str) -> UserError:
+        return UserError.__new__(UserError, line)
 
 
 def _one_line(text: str) -> str:

@@ -134,13 +134,17 @@ class Translator:
         self.engine = engine or choose_engine("torch", self.model, tokenizer, device)
 
     @classmethod
-    def load(cls, run: str | Path, device: str = "auto", engine: EngineName = "auto") -> Translator:
+    def load(
+        cls, run: str | Path, device: str = "auto", engine: EngineName = "auto", *, threads: int | None = None
+    ) -> Translator:
         """Load a run folder.
 
         Args:
             run: what `translucid train` wrote.
             device: auto, cpu, cuda, cuda:1 or mps.
             engine: what searches for translations: `torch`, `ctranslate2`, or the faster one of those that can.
+            threads: how many CTranslate2 works with; one for each core if not given. If given, what comes out is the
+                same for any number.
 
         Raises:
             UserError: it is not one, or it is damaged, or the engine can't run its model there.
@@ -150,7 +154,7 @@ class Translator:
         configuration, tokenizer = folder.configuration(), folder.tokenizer()
         chosen = choose_device(device)
         model = folder.load_model(configuration, tokenizer).to(chosen)
-        searching = choose_engine(engine, model, tokenizer, chosen, folder.path)
+        searching = choose_engine(engine, model, tokenizer, chosen, folder.path, threads)
         return cls(model, tokenizer, configuration, chosen, searching)
 
     @overload

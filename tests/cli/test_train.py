@@ -5,7 +5,7 @@ import gzip
 import pytest
 import yaml
 
-from .conftest import SHAPE
+from ..conftest import SHAPE
 
 LIMITS = ["training.max_steps=4", "training.validate_every=2"]
 

@@ -83,6 +83,12 @@ def test_splitting_sentences_gives_what_they_give_alone(call, small_run):
     assert together.out.strip() == " ".join(alone)
 
 
+def test_a_text_of_several_lines_is_one_line(call, small_run):
+    done = call("translate", small_run, "--format", "jsonl", "I like soccer.\nShe works.")
+    assert done.out.count("\n") == 1
+    assert json.loads(done.out)["source"] == "I like soccer. She works."
+
+
 def test_sampling_follows_its_seed(call, small_run):
     def sample(seed):
         return call("translate", small_run, "--sample", "--seed", seed, "I like soccer").out
@@ -101,6 +107,9 @@ def test_sampling_follows_its_seed(call, small_run):
         (["--input", "nowhere.txt", "x"], "--input"),
         (["--bean", "5", "x"], "--beam"),
         (["--device", "abacus", "x"], "abacus"),
+        (["--workers", "0", "x"], "workers"),
+        (["--ray", "local"], "--input"),
+        (["--output", "nowhere/out.txt", "x"], "nowhere"),
     ],
 )
 def test_wrong_options_are_one_clear_line(call, small_run, arguments, said):

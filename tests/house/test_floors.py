@@ -21,6 +21,7 @@ FLOORS = [
     {"inspection"},
     {"interop"},
     {"translator", "demonstration"},
+    {"batch"},
     {"serving"},
     {"cli"},
     {"__main__"},

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from enum import StrEnum
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 from rich.console import Console
@@ -18,7 +17,7 @@ from translucid.cli.files import refuse_to_replace
 from translucid.cli.options import EngineOption
 
 if TYPE_CHECKING:
-    from translucid.translator import Translation
+    from translucid.batch.job import Job, Way
 
 
 class Format(StrEnum):
@@ -53,10 +52,20 @@ def translate(
     output_format: Annotated[Format, typer.Option("--format", help="text, or jsonl with scores.")] = Format.text,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: EngineOption = "auto",
+    workers: Annotated[int | None, typer.Option(help="Processes that share the work; 1 if not given.", min=1)] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Work on a Ray cluster: its address, auto for the one that is running, local for one of this machine.",
+        ),
+    ] = None,
 ) -> None:
     """Translate: one output line for each input line, in order, always.
 
-    Lines end at a line feed and nowhere else; an empty line gives an empty line.
+    Lines end at a line feed and nowhere else; an empty line gives an empty line. With --output, a job that was
+    killed goes on where it stopped when the same command is given again, and comes to the same file. With --ray,
+    each worker is a CPU or GPU of the cluster, all of them without --workers, and sees the run and the input there.
 
     **Examples**
 
@@ -67,19 +76,23 @@ def translate(
         cat lines.txt | translucid translate runs/es --beam 1 > out.txt
 
         translucid translate runs/es --nbest 5 --format jsonl "Good morning"
+
+        translucid translate runs/es --input huge.txt --output out.txt --workers 8
+
+        translucid translate runs/es --input huge.txt --output out.txt --ray auto
     """
+    from translucid.batch.job import Job
+    from translucid.batch.output import FileOutput, StandardOutput
+    from translucid.batch.running import run as run_job
     from translucid.decoding.options import DecodingOptions
     from translucid.errors import UserError
     from translucid.progress import counting
     from translucid.training.configuration import checked
-    from translucid.translator import Translator
+    from translucid.training.run_folder import RunFolder
 
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
     refuse_to_replace(output, overwrite)
-    translator = Translator.load(run, device, engine)
-    if alignments and not translator.can_look():
-        raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     given = {
         "beam": beam,
         "nbest": nbest,
@@ -92,43 +105,49 @@ def translate(
         "top_p": top_p,
         "seed": seed,
     }
-    settings = translator.configuration.decoding.model_dump()
+    settings = RunFolder(run).configuration().decoding.model_dump()
     options = checked(DecodingOptions, {**settings, **{key: v for key, v in given.items() if v is not None}})
+    job = Job(run, options, device, engine, split_sentences, output_format.value, nbest or 1, alignments)
     console = Console(stderr=True, highlight=False)
-    reader = _Lines(console)
     with ExitStack() as stack:
-        lines: Iterator[str] = iter(texts or [])
-        if not texts:
-            lines = reader.read(stack.enter_context(_open(input_file)))
-        out = stack.enter_context(_Output(output))
+        text = stack.enter_context(_bytes(texts) if texts else _open(input_file))
         advance = stack.enter_context(counting(console, "translating", None, hidden=bool(texts)))
-        for number, found in enumerate(translator.stream(lines, options, sentences=split_sentences), 1):
-            for warning in found.warnings:
-                console.print(f"line {number}: {escape(warning)}", soft_wrap=True)
-            out.write(_line(found, output_format, nbest=nbest or 1, alignments=alignments))
-            advance(1)
-    if reader.bad:
+        bad = run_job(
+            job,
+            text,
+            FileOutput(output) if output else StandardOutput(),
+            _way(job, input_file, workers, ray),
+            say=lambda line: console.print(escape(line), soft_wrap=True),
+            advance=advance,
+        )
+    if bad:
         raise UserError(
-            f"{reader.bad} lines are not UTF-8; their unreadable bytes were translated as �",
+            f"{bad} lines are not UTF-8; their unreadable bytes were translated as �",
             file=input_file or "standard input",
             fix="Convert the file first, as with iconv -f latin1 -t utf-8.",
         )
 
 
-def _line(found: Translation, output_format: Format, *, nbest: int, alignments: bool) -> str:
-    if output_format is Format.jsonl:
-        record: dict[str, object] = {"source": found.source, "translation": found.text, "score": round(found.score, 6)}
-        if nbest > 1:
-            record["alternatives"] = found.alternatives
-        if alignments:
-            record["alignment"] = found.alignment
-        return json.dumps(record, ensure_ascii=False)
-    columns = found.alternatives if nbest > 1 else [found.text]
-    if alignments:
-        from translucid.inspection.alignment import to_pharaoh
+def _way(job: Job, file: Path | None, workers: int | None, ray: str | None) -> AbstractContextManager[Way]:
+    if ray:
+        from translucid.batch.cluster import ray_cluster
+        from translucid.errors import UserError
 
-        columns = [*columns, to_pharaoh(found.alignment)]
-    return "\t".join(columns)
+        if file is None or str(file) == "-":
+            raise UserError("a cluster translates a file", fix="Give it with --input.")
+        return ray_cluster(job, file, ray, workers)
+    if workers and workers > 1:
+        from translucid.batch.processes import processes
+
+        return processes(job, workers)
+    from translucid.batch.job import alone
+
+    return alone(job)
+
+
+def _bytes(texts: list[str]) -> BinaryIO:
+    # A line feed within a text would make two lines of it.
+    return BytesIO("".join(text.replace("\n", " ") + "\n" for text in texts).encode(errors="surrogateescape"))
 
 
 def _open(file: Path | None) -> BinaryIO:
@@ -140,56 +159,3 @@ def _open(file: Path | None) -> BinaryIO:
         return file.open("rb")
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
-
-
-class _Lines:
-    """Lines of a stream: they end at a line feed; one that is not UTF-8 is still a line."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.bad = 0
-
-    def read(self, stream: BinaryIO) -> Iterator[str]:
-        for number, raw in enumerate(stream, 1):
-            line = raw.removesuffix(b"\n").removesuffix(b"\r")
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                self.bad += 1
-                if self.bad <= 3:
-                    self.console.print(f"line {number}: not UTF-8")
-                yield line.decode("utf-8", errors="replace")
-
-
-class _Output:
-    """Standard output, or a file that appears only when it is whole."""
-
-    def __init__(self, file: Path | None) -> None:
-        self.file = file
-        self.part = file.with_name(f".{file.name}.part") if file else None
-        self.stream: TextIO = sys.stdout
-
-    def __enter__(self) -> _Output:
-        from translucid.errors import UserError
-
-        if self.part:
-            try:
-                self.stream = self.part.open("w", encoding="utf-8", newline="\n")
-            except OSError as error:
-                raise UserError(
-                    f"can't be written ({error.strerror})", file=self.file, fix="Check the path."
-                ) from error
-        return self
-
-    def write(self, line: str) -> None:
-        self.stream.write(line + "\n")
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if not self.part or not self.file:
-            self.stream.flush()
-            return
-        self.stream.close()
-        if error is None:
-            self.part.replace(self.file)
-        else:
-            self.part.unlink()

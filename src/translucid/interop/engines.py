@@ -17,12 +17,17 @@ EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2"]
 
 
 def choose_engine(
-    name: EngineName, model: SequenceModel, tokenizer: Tokenizer, device: torch.device, run: Path | None = None
+    name: EngineName,
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    device: torch.device,
+    run: Path | None = None,
+    threads: int | None = None,
 ) -> Engine:
     """Return the engine of that name; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
 
     There it has been measured to be the faster one (docs/benchmarks.md), unless `translucid tune` has found otherwise
-    for this `run`. What it has found for CTranslate2 holds in any case.
+    for this `run`. What it has found for CTranslate2 holds in any case. `threads`: see `CTranslate2Engine`.
 
     Raises:
         UserError: CTranslate2 is asked for and can't run the model, or not on that device.
@@ -39,4 +44,6 @@ def choose_engine(
     if name == "auto" and tuned.engine == "torch":
         return own
     shortlist = run / SHORTLIST if run and tuned.shortlist else None
-    return CTranslate2Engine.of(model, tokenizer, device, own, quantization=tuned.quantization, shortlist=shortlist)
+    return CTranslate2Engine.of(
+        model, tokenizer, device, own, quantization=tuned.quantization, shortlist=shortlist, threads=threads
+    )

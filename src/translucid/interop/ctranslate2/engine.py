@@ -8,7 +8,6 @@ the limit of its own sentence, is searched for again by our search: the rules ho
 from __future__ import annotations
 
 import math
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.problem import length_limits, length_penalty
 from translucid.decoding.rules import NoLoops
+from translucid.devices import cores
 from translucid.interop.ctranslate2.convert import END, PADDING, POSITIONS, START, Quantization, save_ctranslate2
 from translucid.models.protocol import SequenceModel
 
@@ -31,6 +31,8 @@ BATCH_WITH_SHORTLIST = 16
 """The same where the words of all the batch's sentences are on one shortlist."""
 CALL = 1024
 """Sentences of like length handed over at a time; a call has one limit of length."""
+PARTS = 16
+"""Batches that a call is cut into, at least, where the numbers must not depend on how many threads there are."""
 WIDEST = 32
 """The widest beam that is left to it."""
 
@@ -49,6 +51,7 @@ class CTranslate2Engine:
         *,
         positions: int,
         shortlist: bool = False,
+        threads: int | None = None,
     ) -> None:
         """Open a converted model.
 
@@ -59,15 +62,17 @@ class CTranslate2Engine:
             own: our own search with the same model.
             positions: the most tokens that the converted model takes on either side.
             shortlist: whether the folder has a shortlist, to be used.
+            threads: how many work; one for each core if not given. If given, batches, on which the last digits of the
+                scores depend, are the same for any number.
         """
         self.shortlist = shortlist
-        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.parts = PARTS if threads else cores()
         self.own, self.positions = own, positions
         self.word_starts = own.word_starts.cpu()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
         self.target = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
         self.translator = ctranslate2.Translator(
-            str(folder), device.type, device_index=device.index or 0, inter_threads=self.threads, intra_threads=1
+            str(folder), device.type, device_index=device.index or 0, inter_threads=threads or cores(), intra_threads=1
         )
 
     @classmethod
@@ -80,6 +85,7 @@ class CTranslate2Engine:
         *,
         quantization: Quantization = "float32",
         shortlist: Path | None = None,
+        threads: int | None = None,
     ) -> CTranslate2Engine:
         """Convert a model and open it, which takes a fraction of a second; `shortlist` is a file of `shortlist.py`'s.
 
@@ -92,7 +98,8 @@ class CTranslate2Engine:
             folder = Path(name)
             save_ctranslate2(model, tokenizer, folder, quantization, shortlist)
             positions = model.max_length or POSITIONS
-            return cls(folder, tokenizer, device, own, positions=positions, shortlist=shortlist is not None)
+            listed = shortlist is not None
+            return cls(folder, tokenizer, device, own, positions=positions, shortlist=listed, threads=threads)
 
     def decode(
         self,
@@ -134,7 +141,7 @@ class CTranslate2Engine:
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [[*(self.source[number] for number in ids[:-1]), END] for ids in sentences],
             asynchronous=True,
-            max_batch_size=min(largest, -(-len(sentences) // self.threads)),
+            max_batch_size=min(largest, -(-len(sentences) // self.parts)),
             use_vmap=self.shortlist,
             beam_size=options.beam,
             num_hypotheses=options.beam,

@@ -1,0 +1,191 @@
+"""Kill a translation job many times, at random moments, and see what is left of its output.
+
+    python benchmarks/reliability/batch.py runs/demo [--lines 20000] [--kills 20] [--workers 2]
+
+The same command is given again after each kill, until it ends by itself; then a new job begins, until there have been
+enough kills. What each job leaves is compared with what one run without a kill writes, and, because each line has a
+number of its own, every line that is lost, there twice or out of place is counted.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from translucid.data.phrasebook import generate
+
+WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
+"""What must be 0."""
+
+
+def run(
+    work: Path,
+    model: Path,
+    *,
+    kills: int = 20,
+    lines: int = 20_000,
+    workers: int = 1,
+    options: Sequence[str] = ("--beam", "1"),
+    seed: int = 1,
+) -> dict[str, int]:
+    """Kill jobs `kills` times in all and count what went wrong.
+
+    Args:
+        work: an empty folder for the text and the outputs.
+        model: a run folder.
+        kills: with SIGKILL, the main process and nothing but it.
+        lines: of the text.
+        workers: processes of the job.
+        options: of `translucid translate`, besides.
+        seed: of the moments.
+
+    Returns:
+        kills; jobs (finished in spite of them); continued (runs that went on after lines of an earlier one);
+        and what must be 0: lost, duplicated and out_of_order lines, different (jobs whose output is not byte for byte
+        that of a run without a kill), orphans (worker processes that outlived their job) and leftovers (files beside
+        a finished output).
+    """
+    text, whole, out = work / "in.txt", work / "whole.jsonl", work / "out.jsonl"
+    text.write_text("".join(f"{i} {source}\n" for i, source in enumerate(_sources(lines))), encoding="utf-8")
+    command = [sys.executable, "-m", "translucid", "translate", str(model), "--input", str(text), "--format", "jsonl"]
+    command += options
+    started = time.monotonic()
+    _one([*command, "--output", str(whole)])
+    took = time.monotonic() - started
+    command += ["--output", str(out), "--workers", str(workers)]
+    moments = random.Random(seed)
+    counts = Counter(dict.fromkeys(("kills", "jobs", "continued", *WRONG), 0))
+    while counts["kills"] < kills or out.with_name(f".{out.name}.part").exists():
+        moment = Moment(out, moments, took) if counts["kills"] < kills else None
+        said, orphans = _one(command, moment)
+        counts["continued"] += "continued after line" in said
+        counts["orphans"] += orphans
+        if not out.exists():
+            counts["kills"] += 1
+            continue
+        counts["jobs"] += 1
+        counts.update(compared(out.read_bytes(), whole.read_bytes(), lines))
+        out.unlink()
+        counts["leftovers"] += len([file for file in work.iterdir() if file not in (text, whole)])
+    return dict(counts)
+
+
+class Moment:
+    """A random moment of a job: some time after its start, or after one of its first writings."""
+
+    def __init__(self, out: Path, moments: random.Random, took: float) -> None:
+        self.record = out.with_name(f".{out.name}.part.json")
+        self.writings = moments.choice((0, 1, 1, 2, 3))
+        self.after = moments.uniform(0, took) if not self.writings else moments.uniform(0, took / 5)
+
+    def wait(self, process: subprocess.Popen[str]) -> bool:
+        """Return whether it came before the process had ended."""
+        seen, writings = self._written(), 0
+        while writings < self.writings and process.poll() is None:
+            time.sleep(0.001)
+            if (written := self._written()) != seen:
+                seen, writings = written, writings + 1
+        end = time.monotonic() + self.after
+        while time.monotonic() < end and process.poll() is None:
+            time.sleep(0.001)
+        return process.poll() is None
+
+    def _written(self) -> int:
+        try:
+            return self.record.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+
+def compared(found: bytes, wanted: bytes, lines: int) -> dict[str, int]:
+    """Count what is wrong with an output of so many lines."""
+    numbers = [int(json.loads(line)["source"].split()[0]) for line in found.split(b"\n")[:-1]]
+    return {
+        "lost": len(set(range(lines)) - set(numbers)),
+        "duplicated": len(numbers) - len(set(numbers)),
+        "out_of_order": sum(later < earlier for earlier, later in itertools.pairwise(numbers)),
+        "different": int(found != wanted),
+    }
+
+
+def _sources(count: int) -> list[str]:
+    sources = [pair.source for pair in generate(min(count, 2000), max_words=8)]
+    return list(itertools.islice(itertools.cycle(sources), count))
+
+
+def _one(command: list[str], moment: Moment | None = None) -> tuple[str, int]:
+    """Run it, up to the moment if there is one; return what it said and how many of its workers have outlived it."""
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said, text=True)
+        orphans = 0
+        if moment and moment.wait(process):
+            workers = workers_of(process.pid)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            orphans = len(still_there(workers))
+        code = process.wait()
+        said.seek(0)
+        text = said.read()
+    if code not in (0, -signal.SIGKILL):
+        raise RuntimeError(f"the job has failed: {text}")
+    return text, orphans
+
+
+def workers_of(parent: int) -> list[int]:
+    """Return the worker processes of a job, by their ids; nothing where there is no /proc."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = status.read_text().rpartition(")")[2].split()
+            started_as = (status.parent / "cmdline").read_text()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(after_name[1]) == parent and "spawn_main" in started_as:
+            found.append(int(status.parent.name))
+    return found
+
+
+def still_there(processes: list[int], patience: float = 10) -> list[int]:
+    """Return which processes are still there after some seconds."""
+    end = time.monotonic() + patience
+    while (alive := [pid for pid in processes if _lives(pid)]) and time.monotonic() < end:
+        time.sleep(0.02)
+    return alive
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("model", type=Path, help="a run folder")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--lines", type=int, default=20_000)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        counts = run(
+            Path(work), given.model, kills=given.kills, lines=given.lines, workers=given.workers, seed=given.seed
+        )
+    print(json.dumps(counts, indent=2))
+    if any(counts[name] for name in WRONG):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""What is to be done to each window, and the worker that does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from translucid import __version__
+from translucid.batch.windows import Window
+from translucid.decoding.options import DecodingOptions
+from translucid.devices import cores, same_sums_on_any_threads
+from translucid.errors import UserError
+from translucid.inspection.alignment import to_pharaoh
+from translucid.interop.engines import EngineName
+from translucid.interop.tuning import FILE as TUNED
+from translucid.interop.tuning import SHORTLIST
+from translucid.training.run_folder import RunFolder
+from translucid.translator import WINDOW, Translation, Translator
+
+Say = Callable[[str], None]
+"""Takes a line for the person who waits."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that decides what comes out for a text; it can be sent to another process."""
+
+    run: Path
+    options: DecodingOptions
+    device: str = "auto"
+    engine: EngineName = "auto"
+    split_sentences: bool = False
+    form: Literal["text", "jsonl"] = "text"
+    columns: int = 1
+    """Translations of each line that are written."""
+    alignments: bool = False
+
+    def identity(self, device: str) -> dict[str, Any]:
+        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
+        folder = RunFolder(self.run)
+        tuning = [file for name in (TUNED, SHORTLIST) if (file := self.run / name).exists()]
+        return {
+            "the version": __version__,
+            "the model": _digest(folder.model_file),
+            "the tokenizer": folder.tokenizer().fingerprint,
+            "the configuration": _digest(folder.config_file),
+            "the tuning": " ".join(map(_digest, tuning)) or None,
+            "the device": device,
+            "--engine": self.engine,
+            "--format": self.form,
+            "--alignments": self.alignments,
+            "--split-sentences": self.split_sentences,
+            "the number of columns": self.columns,
+            "the window": WINDOW,
+            **self.options.model_dump(),
+        }
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a window."""
+
+    text: bytes
+    """One line for each of its lines, line feeds included."""
+    warnings: list[tuple[int, str]] = field(default_factory=list)
+    """(line, what the reader should know), lines counted from 0 within the window."""
+    bad: list[int] = field(default_factory=list)
+    """Lines that are not UTF-8, counted likewise."""
+
+
+class Way(Protocol):
+    """A way to get windows translated: in this process, in several, on a cluster."""
+
+    device: str
+    """The kind of device at work: cpu, cuda or mps."""
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Translate windows; the results come in the same order, with few windows in memory at a time.
+
+        Raises:
+            UserError: a worker died, or can't do it.
+        """
+
+
+class Worker:
+    """Translates one window after the other."""
+
+    def __init__(self, job: Job, threads: int | None = None) -> None:
+        """Load the run folder, to be used with so many threads, or with all cores if not given.
+
+        Raises:
+            UserError: it is damaged, can't run there, or can't do what the job asks for.
+        """
+        same_sums_on_any_threads()
+        self.job = job
+        self.translator = Translator.load(job.run, job.device, job.engine, threads=threads or cores())
+        self.device = self.translator.device.type
+        if job.alignments and not self.translator.can_look():
+            fix = "Omit --alignments."
+            raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Be a way, alone."""
+        return ((window, self.translate(window.lines)) for window in windows)
+
+    def translate(self, lines: list[bytes]) -> Done:
+        """Translate the lines of a window; one that is not UTF-8 is still a line."""
+        bad = [i for i, line in enumerate(lines) if not _is_utf8(line)]
+        texts = [line.decode("utf-8", errors="replace") for line in lines]
+        found = self.translator.stream(texts, self.job.options, sentences=self.job.split_sentences)
+        written, warnings = [], []
+        for i, translation in enumerate(found):
+            warnings += [(i, warning) for warning in translation.warnings]
+            written.append(_line(translation, self.job) + "\n")
+        return Done("".join(written).encode(), warnings, bad)
+
+
+@contextmanager
+def alone(job: Job) -> Iterator[Way]:
+    """Translate in this process."""
+    yield Worker(job)
+
+
+def _line(found: Translation, job: Job) -> str:
+    if job.form == "jsonl":
+        record: dict[str, object] = {"source": found.source, "translation": found.text, "score": round(found.score, 6)}
+        if job.columns > 1:
+            record["alternatives"] = found.alternatives
+        if job.alignments:
+            record["alignment"] = found.alignment
+        return json.dumps(record, ensure_ascii=False)
+    columns = found.alternatives if job.columns > 1 else [found.text]
+    return "\t".join([*columns, to_pharaoh(found.alignment)] if job.alignments else columns)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"can't be read ({error.strerror})", file=file) from error

@@ -2,7 +2,8 @@
 
     python -m benchmarks.reliability [--quick] [--only training hostile] [--large 1000000 5000000 20000000]
 
-About an hour and a half on two cores, half of it for the corpora of millions of pairs; --quick is a few minutes.
+About an hour on two cores. What a part has found is kept in docs/reliability.json, so that --only writes the page anew
+with the other parts as they were; --quick is a few minutes and writes nothing.
 """
 
 import argparse
@@ -10,39 +11,48 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.reliability.hostile.runner import run_all
-
 from benchmarks.reliability import batch, large, scaling, serving, training
 from benchmarks.reliability.common import Finding, said_by, translucid
-from benchmarks.reliability.page import page
+from benchmarks.reliability.hostile.runner import run_all
+from benchmarks.reliability.page import machine, page
+from translucid.atomic import write_atomically
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+RECORD = DOCS / "reliability.json"
 PARTS = ["training", "batch", "serving", "hostile", "scaling", "large"]
 
 
-def findings(work: Path, quick: bool, parts: list[str]) -> Iterator[Finding]:
-    """Run the trials one after the other."""
-    trials: list[tuple[str, Callable[[], Finding]]] = [
-        ("training", lambda: training.kills(work / "kills", 3 if quick else 50)),
-        ("training", lambda: training.lost_workers(work / "workers", 1 if quick else 5)),
-        ("training", lambda: training.full_disk(work / "disk")),
-        ("training", lambda: training.read_only(work / "read-only")),
-        ("training", lambda: training.two_at_once(work / "two")),
-        ("training", lambda: training.damages(work / "damages", 33 if quick else 550)),
-        ("batch", lambda: killed_jobs(work / "batch", model(work), 4 if quick else 40)),
-        ("serving", lambda: serving.under_load(model(work), 0.2 if quick else 10)),
-    ]
-    for part, trial in trials:
-        if part in parts:
-            yield trial()
-    if "hostile" in parts:
+def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
+    """Run the trials of a part, one after the other."""
+    if part == "training":
+        yield training.kills(work / "kills", 3 if quick else 50)
+        yield training.lost_workers(work / "workers", 1 if quick else 5)
+        yield training.full_disk(work / "disk")
+        yield training.read_only(work / "read-only")
+        yield training.two_at_once(work / "two")
+        yield training.damages(work / "damages", 33 if quick else 550)
+    elif part == "batch":
+        yield killed_jobs(work / "batch", model(work), 4 if quick else 40)
+    elif part == "serving":
+        yield serving.under_load(model(work), 0.2 if quick else 5)
+    elif part == "hostile":
         for tally in run_all(1000 if quick else 100_000, 1):
             figures = {"tried": tally.tried, "refused with one line": tally.refused, "harmless": tally.accepted}
             yield Finding(f"hostile input: {tally.target.replace('_', ' ')}", figures, tally.failures)
+
+
+def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:
+    """Measure what a part has as a table."""
+    if part == "scaling":
+        return scaling.table(scaling.measure(work / part, 0.2 if quick else 1))
+    if part == "large":
+        (work / part).mkdir()
+        return large.table([large.measure(work / part, size) for size in ([20_000] if quick else sizes)])
+    return None
 
 
 def model(work: Path) -> Path:
@@ -72,23 +82,24 @@ def main() -> None:
     parser.add_argument("--large", nargs="+", type=int, default=[1_000_000, 5_000_000, 20_000_000], help="pairs")
     parser.add_argument("--work", type=Path, help="where there is room: 10 GB")
     given = parser.parse_args()
-    started, found, tables = time.monotonic(), [], {}
+    record = json.loads(RECORD.read_text()) if RECORD.exists() and not given.quick else {}
+    failed = False
     with tempfile.TemporaryDirectory(dir=given.work) as folder:
-        work = Path(folder)
-        for finding in findings(work, given.quick, given.only):
-            found.append(finding)
-            print(json.dumps(asdict(finding), ensure_ascii=False), file=sys.stderr, flush=True)
-        if "scaling" in given.only and not given.quick:
-            tables["scaling"] = scaling.table(scaling.measure(work / "scaling", 1))
-        if "large" in given.only:
-            sizes = [20_000] if given.quick else given.large
-            (work / "large").mkdir()
-            tables["large"] = large.table([large.measure(work / "large", size) for size in sizes])
-    written = page(found, tables, time.monotonic() - started)
-    if not given.quick and given.only == PARTS:
-        (DOCS / "reliability.md").write_text(written, encoding="utf-8")
-    print(written)
-    sys.exit(any(finding.failures for finding in found))
+        for part in given.only:
+            started, found = time.monotonic(), []
+            for finding in trials(part, Path(folder), given.quick):
+                found.append(asdict(finding))
+                failed |= bool(finding.failures)
+                print(json.dumps(found[-1], ensure_ascii=False), file=sys.stderr, flush=True)
+            table = tables(part, Path(folder), given.quick, given.large)
+            seconds = round(time.monotonic() - started)
+            record[part] = {"findings": found, "table": table, "seconds": seconds, "machine": machine()}
+            if not given.quick:
+                write_atomically(RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode())
+    print(page(record))
+    if not given.quick:
+        (DOCS / "reliability.md").write_text(page(record), encoding="utf-8")
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

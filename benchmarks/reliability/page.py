@@ -2,16 +2,16 @@
 
 import os
 import platform
+from typing import Any
 
 import torch
 
-from benchmarks.reliability.common import Finding
 from translucid.training.display import clock
 
 PAGE = """# Nothing lost: what was done to it, and what came of it
 
-Written by `make reliability`, which does all of this again ({time} on {machine}). A short form of each trial is in
-`make test`. What a stranger's files can and can't do is in [security.md](security.md).
+Written by `make reliability`, which does all of this again ({time} in all; {machine}). A short form of each trial is
+in `make test`. What a stranger's files can and can't do is in [security.md](security.md).
 
 ## Trials
 
@@ -66,24 +66,26 @@ is that the same command runs on several machines. A process that dies ends the 
 """
 
 
-def page(found: list[Finding], tables: dict[str, str], seconds: float) -> str:
-    """Return the page's text."""
+def machine() -> str:
+    """Say where this runs."""
+    versions = f"Python {platform.python_version()}, PyTorch {torch.__version__}"
+    return f"{os.cpu_count()} cores, {platform.system()}, {versions}"
+
+
+def page(record: dict[str, dict[str, Any]]) -> str:
+    """Return the page's text, from what each part has found."""
+    found = [finding for part in record.values() for finding in part["findings"]]
     rows = []
     for one in found:
-        figures = (
-            f"{value:,} {what}" if isinstance(value, int) else f"{what}: {value}" for what, value in one.figures.items()
-        )
-        rows.append(f"| {one.trial} | {', '.join(figures)} | {len(one.failures)} |")
-    messages = sorted({message.replace("error: ", "") for one in found for message in one.messages})
-    machine = (
-        f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, PyTorch {torch.__version__}"
-    )
+        figures = ", ".join(_figure(what, value) for what, value in one["figures"].items())
+        rows.append(f"| {one['trial']} | {figures} | {len(one['failures'])} |")
+    messages = sorted({message.replace("error: ", "") for one in found for message in one["messages"]})
     return PAGE.format(
-        machine=machine,
-        time=clock(seconds),
+        machine="; ".join(sorted({part["machine"] for part in record.values()})),
+        time=clock(sum(part["seconds"] for part in record.values())),
         rows="\n".join(rows),
         messages="\n".join(f"- `{line}`" for line in messages),
-        **{name: tables.get(name, "(not measured in this run)") for name in ("large", "scaling")},
+        **{name: record.get(name, {}).get("table") or "(not measured yet)" for name in ("large", "scaling")},
     )
 
 

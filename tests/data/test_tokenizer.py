@@ -266,3 +266,21 @@ def test_a_score_that_is_no_number_is_refused(joint, tmp_path, score):
     file.write_bytes(content.replace(b"\x15" + minus_one, b"\x15" + struct.pack("<f", score)))
     with pytest.raises(UserError, match="score is not a number"):
         Tokenizer.load(tmp_path)
+
+
+def length(content):
+    return bytes([len(content) & 127 | 128, len(content) >> 7])
+
+
+@pytest.mark.parametrize(
+    ("surface", "said"), [(b"\xff\xff\xff", "not UTF-8"), (b"x" * 1000, "writes 1,000 characters for an unknown")]
+)
+def test_what_is_written_for_an_unknown_piece_is_short_text(joint, tmp_path, surface, said):
+    joint.save(tmp_path)
+    file = tmp_path / "tokenizer.model"
+    content = file.read_bytes()
+    # In a protocol buffer the last value of a field holds, and messages of one kind are merged.
+    field = b"\xe2\x02" + length(surface) + surface
+    file.write_bytes(content + b"\x12" + length(field) + field)
+    with pytest.raises(UserError, match=said):
+        Tokenizer.load(tmp_path)

@@ -120,6 +120,10 @@ def test_metrics_are_rows_and_nothing_else(run):
     assert run.metrics() == rows
     run.forget_metrics_after(1000)
     assert run.metrics() == rows
+    with run.metrics_file.open("ab") as file:
+        file.write(rb'{"step": 5, "note": "\ud800"}' + b"\n")
+    run.forget_metrics_after(1000)
+    assert run.metrics() == [*rows, {"step": 5, "note": "?"}]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -31,6 +31,9 @@ SPACE = "▁"
 LARGEST = 1 << 26
 """Bytes of a SentencePiece file, at most: one with a million pieces has half of that."""
 
+LONGEST_UNKNOWN = 100
+"""Characters that stand for an unknown piece, at most: ours is one, with spaces three."""
+
 # Sums of floats depend on the number of threads: a fixed number gives every machine the same unigram model.
 _LEARNING_THREADS = 8
 _QUIET = 3
@@ -204,10 +207,13 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     every = list(range(processor.get_piece_size()))
     try:
         processor.id_to_piece(every)
+        unknown = processor.decode([UNK])  # any text that the file names, of any length
     except UnicodeDecodeError as error:
         raise ValueError("is damaged: it has pieces that are not UTF-8") from error
     if not all(map(math.isfinite, processor.get_score(every))):
         raise ValueError("is damaged: it has pieces whose score is not a number")
+    if len(unknown) > LONGEST_UNKNOWN:
+        raise ValueError(f"writes {len(unknown):,} characters for an unknown piece")
     return processor
 
 

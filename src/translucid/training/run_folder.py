@@ -298,7 +298,7 @@ class RunFolder:
     def forget_metrics_after(self, step: int) -> None:
         """Drop the rows of updates that a resumed training will make again."""
         kept = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.metrics() if row["step"] <= step]
-        write_atomically(self.metrics_file, "".join(kept).encode())
+        write_atomically(self.metrics_file, "".join(kept).encode("utf-8", "replace"))
 
 
 def unshared(model: SequenceModel) -> dict[str, Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from multiprocessing import get_context
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.tokenizer import Tokenizer
+from translucid.devices import cores
 from translucid.errors import UserError
 
 CHUNK = 50_000
@@ -44,7 +44,7 @@ def encode_chunks(
     """
     coming = chunks(pairs)
     first = list(islice(coming, 2))
-    processes = processes or _cores()
+    processes = processes or cores()
     if len(first) < 2 or processes == 1:
         for chunk in chain(first, coming):
             yield len(chunk), EncodedCorpus.encode(chunk, tokenizer, max_tokens=max_tokens)
@@ -69,11 +69,6 @@ def encode_chunks(
 def _next(waiting: deque[tuple[int, Future[EncodedCorpus]]]) -> tuple[int, EncodedCorpus]:
     count, future = waiting.popleft()
     return count, future.result()
-
-
-def _cores() -> int:
-    """Return the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _work: tuple[Tokenizer, int]  # in the processes of the pool

@@ -65,7 +65,8 @@ def translate(
 
     Lines end at a line feed and nowhere else; an empty line gives an empty line. With --output, a job that was
     killed goes on where it stopped when the same command is given again with the same input, and comes to the same
-    file. With --ray, each worker is a CPU or GPU of the cluster, all of them without --workers, and sees the run and the input there.
+    file. With --ray, each worker is a CPU or GPU of the cluster, all of them without --workers, and sees the run and
+    the input there.
 
     **Examples**
 

@@ -30,11 +30,6 @@ def choose_device(name: str = "auto") -> torch.device:
     return torch.device(name)
 
 
-def cores() -> int:
-    """Return how many CPU cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def device_of_worker(name: str, worker: int) -> str:
     """Return the device of one of several workers on this machine: `auto` and `cuda` are dealt out over its GPUs."""
     if name in ("auto", "cuda") and torch.cuda.is_available():
@@ -76,11 +71,3 @@ def fixed_order(wanted: bool) -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
-
-
-def physical_memory() -> int:
-    """Return the bytes of memory that this machine has, or 0 where that can't be told."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 0

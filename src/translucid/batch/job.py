@@ -13,12 +13,13 @@ from typing import Any, Literal, Protocol
 from translucid import __version__
 from translucid.batch.windows import Window
 from translucid.decoding.options import DecodingOptions
-from translucid.devices import cores, same_sums_on_any_threads
+from translucid.devices import same_sums_on_any_threads
 from translucid.errors import UserError
 from translucid.inspection.alignment import to_pharaoh
 from translucid.interop.engines import EngineName
 from translucid.interop.tuning import FILE as TUNED
 from translucid.interop.tuning import SHORTLIST
+from translucid.machine import cores
 from translucid.training.run_folder import RunFolder
 from translucid.translator import WINDOW, Translation, Translator
 

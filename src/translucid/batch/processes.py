@@ -18,8 +18,9 @@ import torch
 
 from translucid.batch.job import Done, Job, Way, Worker
 from translucid.batch.windows import Window
-from translucid.devices import choose_device, cores, device_of_worker
+from translucid.devices import choose_device, device_of_worker
 from translucid.errors import UserError
+from translucid.machine import cores
 
 
 @contextmanager

@@ -13,11 +13,13 @@ from multiprocessing import get_context
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.tokenizer import Tokenizer
-from translucid.devices import cores
 from translucid.errors import UserError
+from translucid.machine import cores
 
 CHUNK = 50_000
 """Pairs that are encoded at a time: about a second's work."""
+ALONE = 3
+"""Chunks that are encoded before other processes would have begun."""
 
 
 def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
@@ -36,16 +38,16 @@ def encode_chunks(
         pairs: the text.
         tokenizer: for both sides.
         max_tokens: see `EncodedCorpus.encode`.
-        processes: how many encode; as many as there are cores if not given, none besides this one for a single chunk.
-            The result does not depend on it.
+        processes: how many encode; as many as there are cores if not given. This one alone encodes a few chunks. The
+            result does not depend on it.
 
     Raises:
         UserError: one of them was killed.
     """
     coming = chunks(pairs)
-    first = list(islice(coming, 2))
+    first = list(islice(coming, ALONE + 1))
     processes = processes or cores()
-    if len(first) < 2 or processes == 1:
+    if len(first) <= ALONE or processes == 1:
         for chunk in chain(first, coming):
             yield len(chunk), EncodedCorpus.encode(chunk, tokenizer, max_tokens=max_tokens)
         return

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import torch
 from torch.overrides import TorchFunctionMode
 
-from translucid.devices import physical_memory
 from translucid.errors import UserError
+from translucid.machine import physical_memory
 from translucid.models.attention_only import AttentionOnly, AttentionOnlyOptions
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import RecurrentModel, RecurrentOptions

@@ -15,8 +15,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from translucid.atomic import write_atomically
-from translucid.devices import physical_memory
 from translucid.errors import UserError
+from translucid.machine import physical_memory
 
 LONGEST_HEADER = 1 << 24
 """Bytes of names, shapes and metadata, at most: enough for the checkpoint of a hundred thousand tensors."""

@@ -21,8 +21,8 @@ from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.problem import length_limits, length_penalty
 from translucid.decoding.rules import NoLoops
-from translucid.devices import cores
 from translucid.interop.ctranslate2.convert import END, PADDING, POSITIONS, START, Quantization, save_ctranslate2
+from translucid.machine import cores
 from translucid.models.protocol import SequenceModel
 
 BATCH = 64

@@ -10,8 +10,8 @@ from translucid.training.display import clock
 
 PAGE = """# Nothing lost: what was done to it, and what came of it
 
-Written by `make reliability`, which does all of this again ({time} in all; {machine}). A short form of each trial is
-in `make test`. What a stranger's files can and can't do is in [security.md](security.md).
+Written by `make reliability`, which does all of this again in {time} ({machine}).
+A short form of each trial is in `make test`. What a stranger's files can and can't do is in [security.md](security.md).
 
 ## Trials
 
@@ -22,7 +22,8 @@ in `make test`. What a stranger's files can and can't do is in [security.md](sec
 A killed training is compared with one that was not: weights, averaged weights, optimiser, random states, place in the
 data and every row of `metrics.jsonl` must be the same, bit for bit, but for the time they took. A damaged file must
 either be found, with one line that names it and says what to do, or be made good, with the same end; a best model that
-was damaged is replaced at the next validation, and that is said.
+was damaged is replaced at the next validation, and that is said. What can't be found is a number in `config.yaml` that
+became another possible one: that is what an edit looks like (of model, data and seed it is found all the same).
 
 What a user is told in these trials:
 

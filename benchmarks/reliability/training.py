@@ -29,6 +29,7 @@ from translucid.training.configuration import resolve
 from translucid.training.experiment import run_experiment
 from translucid.training.run_folder import RunFolder
 
+HOW = ["flipped", "flipped", "flipped", "cut short", "emptied", "removed"]
 FILES = [
     "model.safetensors",
     "tokenizer.model",
@@ -204,7 +205,8 @@ def damages(work: Path, count: int, seed: int = 1) -> Finding:
         shutil.rmtree(run, ignore_errors=True)
         shutil.copytree(begun, run)
         name = FILES[number % len(FILES)]
-        how = _damage(run / name, generator)
+        # A bit that is flipped in the configuration may make another number: that can't be told from an edit.
+        how = _damage(run / name, generator, HOW[3:] if name == "config.yaml" else HOW)
         try:
             said = _train_here(run, corpus, 12)
         except UserError as error:
@@ -246,9 +248,9 @@ def _train_here(run: Path, corpus: list[str], steps: int) -> str:
     return said.getvalue()
 
 
-def _damage(file: Path, generator: random.Random) -> str:
+def _damage(file: Path, generator: random.Random, ways: Sequence[str]) -> str:
     content = bytearray(file.read_bytes())
-    how = generator.choice(["flipped", "flipped", "flipped", "cut short", "emptied", "removed"])
+    how = generator.choice(ways)
     place = generator.randrange(len(content))
     if how == "flipped":
         content[place] ^= 1 << generator.randrange(8)

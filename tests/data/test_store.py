@@ -131,5 +131,16 @@ def test_text_without_a_usable_pair_is_refused(tokenizer, tmp_path):
 def test_the_index_is_read_by_eye(tokenizer, tmp_path):
     build(tmp_path / "corpus", tokenizer)
     rows = [json.loads(line) for line in (tmp_path / "corpus" / INDEX).read_text().splitlines()]
-    assert rows[1].keys() == {"corpus", "pairs", "kept", "width", "counts", "crc32"}
-    assert rows[-1].keys() == {"sizes", "kept", "reasons"}
+    assert rows[1].keys() == {"corpus", "pairs", "kept", "width", "counts", "crc32", "check"}
+    assert rows[-1].keys() == {"sizes", "kept", "reasons", "check"}
+
+
+def test_a_flipped_bit_anywhere_in_the_index_is_found(tokenizer, tmp_path):
+    folder, whole = tmp_path / "corpus", build(tmp_path / "corpus", tokenizer)
+    content = (folder / INDEX).read_bytes()
+    for place in range(0, len(content), 41):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        (folder / INDEX).write_bytes(damaged)
+        assert CorpusStore(folder).open("this") is None
+    assert same(build(folder, tokenizer), whole.pairs)

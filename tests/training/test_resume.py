@@ -146,3 +146,25 @@ def test_two_trainings_do_not_share_a_folder(train, tmp_path):
     ):
         train(tmp_path / "run", resume=True)
     train(tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda tensors, facts: facts.pop("origin"),
+        lambda tensors, facts: facts.update(place={"steps": 3}),
+        lambda tensors, facts: facts.update(recent=7),
+        lambda tensors, facts: tensors.update({"optimizer.first.step": torch.ones(1)}),
+        lambda tensors, facts: tensors.update({"random.0.cpu": torch.ones(3)}),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_one_line(train, tmp_path, forge):
+    from translucid.training.tensor_file import save_tensors
+
+    train(tmp_path / "run", "training.max_steps=3")
+    file = RunFolder(tmp_path / "run").state_file
+    tensors, facts = load_tensors(file)
+    forge(tensors, facts)
+    save_tensors(file, tensors, facts)
+    with pytest.raises(UserError, match=r"checkpoint\.safetensors: is not a checkpoint of this run"):
+        train(tmp_path / "run", resume=True)

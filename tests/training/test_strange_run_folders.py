@@ -105,7 +105,7 @@ def test_a_header_of_absurd_size_is_refused_unread(run):
 
 def test_embeddings_shared_between_two_vocabularies_are_one_line(run, corpora):
     (run.path / "tokenizer.model").rename(run.path / "source.model")
-    other = Tokenizer.learn(corpora.train, TokenizerOptions(vocabulary=150), seed=1)
+    other = Tokenizer.learn(corpora.train[0], TokenizerOptions(vocabulary=150), seed=1)
     write_atomically(run.path / "target.model", next(iter(other._models.values())))
     save_tensors(run.model_file, load_tensors(run.model_file)[0], {})
     with pytest.raises(UserError, match=r"config\.yaml: source and target embeddings can't be shared"):
@@ -121,9 +121,9 @@ def test_metrics_are_rows_and_nothing_else(run):
     run.forget_metrics_after(1000)
     assert run.metrics() == rows
     with run.metrics_file.open("ab") as file:
-        file.write(rb'{"step": 5, "note": "\ud800"}' + b"\n")
+        file.write(rb'{"kind": "validation", "step": 5, "note": "\ud800"}' + b"\n")
     run.forget_metrics_after(1000)
-    assert run.metrics() == [*rows, {"step": 5, "note": "?"}]
+    assert run.metrics() == [*rows, {"kind": "validation", "step": 5, "note": "?"}]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -143,11 +143,12 @@ class CorpusStore:
 
     def _index(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]], dict[str, Any] | None]:
         """Return the header, the chunks and, if the corpus is whole, the totals."""
+        rows: list[dict[str, Any]] = []
         try:
-            lines = (self.folder / INDEX).read_text(encoding="utf-8").split("\n")
-            rows = [json.loads(line) for line in lines[:-1]]  # what follows the last line feed was cut off
-        except (OSError, ValueError):
-            return None, [], None
+            for line in (self.folder / INDEX).read_text(encoding="utf-8").split("\n")[:-1]:
+                rows.append(_row(line))
+        except (OSError, ValueError, TypeError, KeyError):
+            pass  # cut off or damaged: what stands before it is good
         totals = rows[-1] if rows and "sizes" in rows[-1] else None
         return rows[0] if rows else None, [row for row in rows if "crc32" in row], totals
 
@@ -221,7 +222,16 @@ def _types(width: int) -> list[np.dtype[Any]]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row) + "\n"
+    """Return a line of the index, with a checksum of its own."""
+    return json.dumps({**row, "check": zlib.crc32(json.dumps(row).encode())}) + "\n"
+
+
+def _row(line: str) -> dict[str, Any]:
+    row: dict[str, Any] = json.loads(line)
+    check = row.pop("check")
+    if zlib.crc32(json.dumps(row).encode()) != check:
+        raise ValueError("the checksum is another")
+    return row
 
 
 def _continued(chunk: EncodedCorpus, ends: Sequence[int], begun: bool) -> list[NDArray[Any]]:

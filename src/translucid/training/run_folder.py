@@ -145,7 +145,10 @@ class RunFolder:
                 fix="Give the folder given to train --out.",
             )
         self.refuse_strange_files()
-        return validated(read_settings(self.config_file), self.config_file)
+        settings = read_settings(self.config_file)
+        if not settings.get("versions"):  # it is the last group: a file cut short would leave the rest to the defaults
+            raise UserError("has no versions: it was cut short", file=self.config_file, fix="Take it from a backup.")
+        return validated(settings, self.config_file)
 
     def held_out(self) -> list[Pair] | None:
         """Read the pairs that were held out for validation, if some were."""

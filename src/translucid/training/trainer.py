@@ -245,14 +245,24 @@ class Trainer:
                 the best model so far, which can't be had back, gives way to the next one.
 
         Raises:
-            UserError: both are damaged, or the training files are not those it was made with.
+            UserError: both are damaged, or it was made with other text, another tokenizer or other settings.
         """
         state = self.run.load_state(on_damage)
         if state is None:
             if self.workers.leads:
                 self.run.forget_metrics_after(0)
             return False
-        tensors, facts = state
+        try:
+            self._restore(*state)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            fix = "Begin a new run with another --out."
+            raise UserError("is not a checkpoint of this run", file=self.run.state_file, fix=fix) from error
+        if self.workers.leads:
+            self.run.forget_metrics_after(self.place.step)
+        self._check_best(on_damage)
+        return True
+
+    def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         for what, fingerprint in self.origin.items():
             if facts["origin"].get(what) != fingerprint:
                 fix = "Put back what was there, or begin a new run with another --out."
@@ -266,10 +276,6 @@ class Trainer:
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         self.place, self.recent = Place(**facts["place"]), Recent(facts["recent"])
         self._restore_random_states(_under(f"random.{self.workers.rank}.", tensors))
-        if self.workers.leads:
-            self.run.forget_metrics_after(self.place.step)
-        self._check_best(on_damage)
-        return True
 
     def _check_best(self, on_damage: Callable[[str], None]) -> None:
         if self.place.best_step:

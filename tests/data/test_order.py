@@ -44,6 +44,13 @@ def test_no_pair_comes_twice_before_all_of_its_corpus_came_once(block):
     assert set(first) == {2}
 
 
+def test_a_part_of_a_corpus_is_drawn_from_all_of_it():
+    part = [i for i in read([300, 100], [1, 3]) if i < 300]
+    assert len(part) == 100
+    assert min(part) < 30 and max(part) > 270
+    assert part != sorted(part)
+
+
 def test_blocks_mix_the_corpora():
     order = Order([500, 500], [1, 1], seed=1, epoch=0, block=100)
     assert all(20 < (order.block(i) < 500).sum() < 80 for i in range(order.blocks))

@@ -129,6 +129,16 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, whole, tmp_path
     assert_same_run(tmp_path / "run", whole)
 
 
+def test_a_checkpoint_that_was_whole_but_not_in_its_place_is_used(train, whole, tmp_path):
+    train(tmp_path / "run", "training.max_steps=14")
+    state = RunFolder(tmp_path / "run").state_file
+    state.rename(state.with_name("next.safetensors"))  # a kill between two renamings
+    said = io.StringIO()
+    train(tmp_path / "run", resume=True, said=said)
+    assert "resumed at step 14" in said.getvalue() and "missing" not in said.getvalue()
+    assert_same_run(tmp_path / "run", whole)
+
+
 def test_when_both_checkpoints_are_damaged_it_says_so(train, tmp_path):
     train(tmp_path / "run", "training.max_steps=14")
     train(tmp_path / "run", "training.max_steps=21", resume=True)

@@ -35,10 +35,11 @@ What a user is told in these trials:
 
 `translucid train` of two phrasebook sentences a pair, the preset `demo`, a vocabulary learned from 200,000 pairs. The
 first run reads the text three times (to hold out validation pairs, to learn the vocabulary, and to encode it, on all
-cores) and makes one update; the second, with `--resume`, reads it once, for its checksum, and makes 20. Mapped files count as resident memory as long as the system has no better use for it;
-private memory is what the process itself holds, and it does not grow with the corpus: the text is streamed, token ids
-are mapped files in `state/corpus/`, an epoch's order is a keyed permutation that takes no memory, planned a million
-pairs at a time. Only subword dropout needs the text itself in memory.
+cores) and makes one update; the second, with `--resume`, reads it once, for its checksum, and makes 20. Mapped files
+count as resident memory as long as the system has no better use for it; private memory is what the process itself
+holds, and it does not grow with the corpus: the text is streamed, token ids are mapped files in `state/corpus/`, an
+epoch's order is a keyed permutation that takes no memory, planned a million pairs at a time. Only subword dropout needs
+the text itself in memory.
 
     python -m benchmarks.reliability.large --pairs 1000000 5000000 20000000
 

@@ -66,7 +66,7 @@ def run(
     counts = Counter(dict.fromkeys(("kills", "jobs", "continued", *WRONG), 0))
     while counts["kills"] < kills or out.with_name(f".{out.name}.part").exists():
         moment = Moment(out, moments, took) if counts["kills"] < kills else None
-        said, orphans = _one(command, moment)
+        said, orphans, killed = _one(command, moment)
         counts["continued"] += "continued after line" in said
         counts["orphans"] += orphans
         if not out.exists():
@@ -75,7 +75,9 @@ def run(
         counts["jobs"] += 1
         counts.update(compared(out.read_bytes(), whole.read_bytes(), lines))
         out.unlink()
-        counts["leftovers"] += len([file for file in work.iterdir() if file not in (text, whole)])
+        counts["kills"] += killed
+        if not killed:  # one killed between its last two steps leaves its record, which the next job clears away
+            counts["leftovers"] += len([file for file in work.iterdir() if file not in (text, whole)])
     return dict(counts)
 
 
@@ -122,8 +124,8 @@ def _sources(count: int) -> list[str]:
     return list(itertools.islice(itertools.cycle(sources), count))
 
 
-def _one(command: list[str], moment: Moment | None = None) -> tuple[str, int]:
-    """Run it, up to the moment if there is one; return what it said and how many of its workers have outlived it."""
+def _one(command: list[str], moment: Moment | None = None) -> tuple[str, int, bool]:
+    """Run it, up to the moment if there is one; return what it said, workers that have outlived it, if it was killed."""
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(command, stdout=said, stderr=said, text=True)
         orphans = 0
@@ -137,7 +139,7 @@ def _one(command: list[str], moment: Moment | None = None) -> tuple[str, int]:
         text = said.read()
     if code not in (0, -signal.SIGKILL):
         raise RuntimeError(f"the job has failed: {text}")
-    return text, orphans
+    return text, orphans, code == -signal.SIGKILL
 
 
 def workers_of(parent: int) -> list[int]:

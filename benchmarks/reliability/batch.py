@@ -125,7 +125,7 @@ def _sources(count: int) -> list[str]:
 
 
 def _one(command: list[str], moment: Moment | None = None) -> tuple[str, int, bool]:
-    """Run it, up to the moment if there is one; return what it said, workers that have outlived it, if it was killed."""
+    """Run it, up to the moment if there is one; return what it said, its workers that are left, if it was killed."""
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(command, stdout=said, stderr=said, text=True)
         orphans = 0

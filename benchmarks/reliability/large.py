@@ -99,7 +99,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         f" second run and {UPDATES} updates | peak memory, of it private |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["pairs"]):
         lines.append(
             "| {pairs:,} | {text_mib:,.0f} MiB | {encoded_mib:,.0f} MiB | {seconds:,.0f} s "
             "| {seconds_per_million:.1f} s | {peak_mib:,.0f} MiB, {peak_private_mib:,.0f} MiB | {again_seconds:.1f} s "

@@ -87,7 +87,7 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
 
     def spy(self, batches, *rest):
         seen["trainer"], seen["batches"] = self, batches
-        self.model.eval()  # no dropout, so that the two sums can be compared
+        self.weights.model.eval()  # no dropout, so that the two sums can be compared
         return update(self, batches, *rest)
 
     update = Trainer._update
@@ -96,7 +96,7 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
     train(tmp_path / "run", "training.max_steps=1", "training.clip_norm=1e9", "data.subword_dropout=0")
     trainer, batches = seen["trainer"], seen["batches"]
     assert len(batches) == 2
-    accumulated = [parameter.grad.clone() for parameter in trainer.parameters]
+    accumulated = [parameter.grad.clone() for parameter in trainer.weights.parameters]
     with torch.no_grad():  # back to the first weights: the update has moved them
         from translucid.models.build import build_model
 
@@ -118,7 +118,7 @@ def test_a_loss_that_is_no_number_ends_with_advice_and_harms_nothing(train, tmp_
     def poisoned(self, *rest):
         found = start(self, *rest)
         with torch.no_grad():
-            self.parameters[0].fill_(torch.nan)
+            self.weights.parameters[0].fill_(torch.nan)
         return found
 
     monkeypatch.setattr(Trainer, "resume", poisoned)
@@ -131,13 +131,13 @@ def test_a_bad_update_is_skipped_and_counted(train, tmp_path, monkeypatch):
     update = Trainer._update
 
     def poisoned(self, batches, *rest):
-        weight = self.parameters[0].detach().clone()
+        weight = self.weights.parameters[0].detach().clone()
         bad = self.place.step in (0, 3)
         if bad:
-            self.parameters[0].data.fill_(torch.nan)
+            self.weights.parameters[0].data.fill_(torch.nan)
         update(self, batches, *rest)
         if bad:
-            self.parameters[0].data.copy_(weight)
+            self.weights.parameters[0].data.copy_(weight)
 
     monkeypatch.setattr(Trainer, "_update", poisoned)
     said = io.StringIO()

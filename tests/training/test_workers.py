@@ -67,6 +67,51 @@ def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
         torch.testing.assert_close(ours[name], tensor, rtol=1e-2, atol=1e-3)
 
 
+def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, alone, tmp_path):
+    sharded = ["--set", "training.sharded=true"]
+    finish(start(2, corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=8"))
+    finish(start(2, corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True))
+    finish(start(1, corpus, tmp_path / "run", "--set", "training.max_steps=20", resume=True))
+    assert RunFolder(tmp_path / "run").configuration().training.sharded
+    training = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
+    assert training == pytest.approx(
+        [r["loss"] for r in RunFolder(alone).metrics() if r["kind"] == "training"], rel=1e-3
+    )
+    validated = {
+        row["step"]: row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "validation"
+    }
+    for row in RunFolder(alone).metrics():
+        if row["kind"] == "validation":
+            assert validated[row["step"]] == pytest.approx(row["loss"], rel=1e-3)
+
+
+def test_a_sharded_process_holds_its_part_only(tmp_path):
+    script = tmp_path / "held.py"
+    script.write_text(
+        "import torch\n"
+        "from translucid.training.configuration import resolve\n"
+        "from translucid.models.build import build_model\n"
+        "from translucid.training.sharding import ShardedWeights\n"
+        "from translucid.training.workers import Workers\n"
+        "device = torch.device('cpu')\n"
+        "with Workers.joined(device) as workers:\n"
+        "    model = build_model(resolve(preset='demo').model, 100, 100)\n"
+        "    whole = sum(p.numel() for p in model.parameters())\n"
+        "    weights = ShardedWeights(model, device, workers)\n"
+        "    held = sum(p.to_local().numel() for p in weights.parameters)\n"
+        "    average = sum(a.numel() for a in weights.averages)\n"
+        "    hull = sum(p.numel() for p in weights.hull.parameters())\n"
+        "    print('held', whole, held, average, hull)\n"
+    )
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    said = subprocess.run(torchrun, capture_output=True, text=True, timeout=120).stdout
+    found = [list(map(int, line.split()[1:])) for line in said.splitlines() if line.startswith("held")]
+    assert len(found) == 2, said
+    for whole, held, average, hull in found:
+        assert held == average == pytest.approx(whole / 2, rel=0.02)
+        assert hull == 0
+
+
 def test_another_number_of_processes_goes_on(corpus, alone, tmp_path):
     finish(start(2, corpus, tmp_path / "run", "--set", "training.max_steps=8"))
     finish(start(1, corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True))

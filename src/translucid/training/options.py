@@ -47,6 +47,9 @@ class TrainingOptions(BaseModel):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of matrix products and attention; auto is bfloat16 on GPUs that have it."""
 
+    sharded: bool = False
+    """Of several processes, each holds a part of all weights, gradients and moments (FSDP2), for models too large to be
+    trained whole on one device; slower where they are not."""
     deterministic: bool = False
     """On GPUs, only operations that add in a fixed order, so that the same seed gives the same bits; slower."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +16,12 @@ from translucid.models.protocol import SequenceModel
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
-from translucid.training.objective import batch_loss
 from translucid.training.options import TrainingOptions
 from translucid.training.record import Recent, Record
-from translucid.training.run_folder import RunFolder, load_weights, unshared
+from translucid.training.run_folder import RunFolder
 from translucid.training.schedule import learning_rate
 from translucid.training.validation import Validator
+from translucid.training.weights import Weights, under
 from translucid.training.workers import Workers
 
 PATIENCE_WITH_NAN = 5
@@ -68,11 +67,9 @@ class Trainer:
         `origin`: fingerprints, by name, of what must be the same when the training is resumed.
         """
         self.workers, self.origin = workers or Workers(), origin or {}
-        self.model = model.to(device).train()
-        self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
+        self.weights = _weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
-        self.parameters = list(self.model.parameters())
-        self.optimizer = _optimizer(options, self.parameters)
+        self.optimizer = _optimizer(options, self.weights.parameters)
         self.place = Place()
         self.recent = Recent()
         self.skipped_in_a_row = 0
@@ -114,7 +111,8 @@ class Trainer:
             if asked:
                 self.save()
                 if not self.place.best_step:  # nothing was validated yet, but there shall be something to try
-                    self._save_best({})
+                    with self.weights.averaged_model() as model:
+                        self._save_best(model, {})
         if record:
             record.close()
         return self.place
@@ -143,15 +141,15 @@ class Trainer:
         tokens = sum(batch.target_tokens for batch in batches)
         entropy, correct = 0.0, 0.0
         for batch in batches:
-            if batch.rows is None:
-                continue
             with self.autocast:
-                loss = batch_loss(self.model, batch.rows.to(self.device), self.options.label_smoothing)
+                loss = self.weights.loss(batch.rows, self.options.label_smoothing)
+            if loss is None:
+                continue
             entropy, correct = entropy + loss.cross_entropy, correct + loss.correct
             (loss.smoothed / tokens).backward()
-        self.workers.sum_gradients(self.parameters)
+        self.weights.sum_gradients()
         entropy, correct = self.workers.sum(entropy, correct)
-        norm = nn.utils.clip_grad_norm_(self.parameters, self.options.clip_norm)
+        norm = self.weights.clip(self.options.clip_norm)
         if math.isfinite(entropy) and torch.isfinite(norm):
             self.skipped_in_a_row = 0
             self.recent.add(entropy, int(correct), tokens)
@@ -178,12 +176,10 @@ class Trainer:
             )
         display.note(f"{what}: this update is skipped ({self.place.skipped} so far)")
 
-    @torch.no_grad()
     def _average(self) -> None:
-        """averaged = decay * averaged + (1 - decay) * weights, with less memory in the first updates."""
+        """Take the new weights into the average, which has less memory in the first updates."""
         step = self.place.step
-        decay = min(self.options.averaging, (1 + step) / (10 + step)) if self.options.averaging else 0.0
-        torch._foreach_lerp_([*self.averaged.parameters()], [*self.parameters], 1 - decay)
+        self.weights.average(min(self.options.averaging, (1 + step) / (10 + step)) if self.options.averaging else 0.0)
 
     def _done(self) -> float:
         """The share of the training that is over, by the limit that comes first."""
@@ -208,30 +204,30 @@ class Trainer:
         return Status(p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate, p.skipped)
 
     def _validate(self, record: Record | None, display: Display) -> None:
-        found = self.validator.measure(self.averaged, self.device, self.workers)
-        best = found.bleu > self.place.best_bleu
-        self.place.stale = 0 if best else self.place.stale + 1
-        if best:
-            self.place.best_bleu, self.place.best_step = found.bleu, self.place.step
-            self._save_best({"bleu": found.bleu})
+        with self.weights.averaged_model() as model:
+            found = self.validator.measure(model, self.device, self.workers)
+            best = found.bleu > self.place.best_bleu
+            self.place.stale = 0 if best else self.place.stale + 1
+            if best:
+                self.place.best_bleu, self.place.best_step = found.bleu, self.place.step
+                self._save_best(model, {"bleu": found.bleu})
         if record:
             record.write_validation(self.place.step, self.place.seconds, found)
             display.validation(self.place.step, found, best)
         self.recent.last = time.monotonic()  # validating is no part of the next update
 
-    def _save_best(self, facts: dict[str, float]) -> None:
+    def _save_best(self, model: SequenceModel, facts: dict[str, float]) -> None:
         if self.workers.leads:
-            self.run.save_model(self.averaged, self.validator.tokenizer, {"step": self.place.step, **facts})
+            self.run.save_model(model, self.validator.tokenizer, {"step": self.place.step, **facts})
 
     def save(self) -> None:
         """Write all that an exact continuation needs, the random states of all processes among it."""
         states = self.workers.gather(self._random_states())
+        tensors = self.weights.tensors()
+        for index, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": self.weights.whole(tensor) for name, tensor in moments.items()}
         if not self.workers.leads:
             return
-        tensors = {f"model.{name}": tensor for name, tensor in unshared(self.model).items()}
-        tensors |= {f"averaged.{name}": tensor for name, tensor in unshared(self.averaged).items()}
-        for index, moments in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
         for rank, state in enumerate(states):
             tensors |= {f"random.{rank}.{name}": tensor for name, tensor in state.items()}
         facts = {"place": asdict(self.place), "recent": [*self.recent.window], "origin": self.origin}
@@ -267,15 +263,15 @@ class Trainer:
             if facts["origin"].get(what) != fingerprint:
                 fix = "Put back what was there, or begin a new run with another --out."
                 raise UserError(f"{what} has changed since this run was begun", file=self.run.path, fix=fix)
-        load_weights(self.model, _under("model.", tensors), self.run.state_file)
-        load_weights(self.averaged, _under("averaged.", tensors), self.run.state_file)
+        self.weights.load(tensors, self.run.state_file)
         moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _under("optimizer.", tensors).items():
+        for name, tensor in under("optimizer.", tensors).items():
             index, _, moment = name.partition(".")
-            moments.setdefault(int(index), {})[moment] = tensor
+            part = self.weights.part(tensor, self.weights.parameters[int(index)])
+            moments.setdefault(int(index), {})[moment] = part
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         self.place, self.recent = Place(**facts["place"]), Recent(facts["recent"])
-        self._restore_random_states(_under(f"random.{self.workers.rank}.", tensors))
+        self._restore_random_states(under(f"random.{self.workers.rank}.", tensors))
 
     def _check_best(self, on_damage: Callable[[str], None]) -> None:
         if self.place.best_step:
@@ -300,8 +296,12 @@ class Trainer:
             torch.cuda.set_rng_state(states["cuda"], self.device)
 
 
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+def _weights(model: SequenceModel, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:
+    if options.sharded and workers.count > 1:
+        from translucid.training.sharding import ShardedWeights  # a second to import
+
+        return ShardedWeights(model, device, workers)
+    return Weights(model, device, workers)
 
 
 def _optimizer(options: TrainingOptions, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:

@@ -1,7 +1,8 @@
 """Several processes that train one model together, started by torchrun; for one process alone all this is nothing.
 
-Every process holds the whole model. Each takes its rows of every batch, the gradients are added up over the processes,
-and all make the same update: so the batch, and what is learned, does not depend on how many there are.
+Every process holds the whole model (or a part of it, see `sharding.py`). Each takes its rows of every batch, the
+gradients are added up over the processes, and all make the same update: so the batch, and what is learned, does not
+depend on how many there are.
 """
 
 from __future__ import annotations

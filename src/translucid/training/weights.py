@@ -1,0 +1,80 @@
+"""The weights that are learned and their running average, whole in every process."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from translucid.data.batching import Batch
+from translucid.models.protocol import SequenceModel
+from translucid.training.objective import Loss, batch_loss
+from translucid.training.run_folder import load_weights, unshared
+from translucid.training.workers import Workers
+
+
+class Weights:
+    """A model in training and the average of its weights; `sharding.py` has the same in parts."""
+
+    parameters: list[nn.Parameter]
+    """What the optimiser moves."""
+
+    def __init__(self, model: SequenceModel, device: torch.device, workers: Workers) -> None:
+        """Put the model on the device."""
+        self.device, self.workers = device, workers
+        self.model = model.to(device).train()
+        self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
+        self.parameters = list(self.model.parameters())
+
+    def loss(self, rows: Batch | None, smoothing: float) -> Loss | None:
+        """Return the loss of this process's rows of a batch, if it has any."""
+        return None if rows is None else batch_loss(self.model, rows.to(self.device), smoothing)
+
+    def sum_gradients(self) -> None:
+        """Add the gradients up over the processes."""
+        self.workers.sum_gradients(self.parameters)
+
+    def clip(self, longest: float) -> Tensor:
+        """Shorten the gradient to this length, and return the length that it had, []."""
+        return nn.utils.clip_grad_norm_(self.parameters, longest)
+
+    @torch.no_grad()
+    def average(self, decay: float) -> None:
+        """averaged = decay * averaged + (1 - decay) * weights."""
+        torch._foreach_lerp_([*self.averaged.parameters()], [*self.parameters], 1 - decay)
+
+    @contextmanager
+    def averaged_model(self) -> Iterator[SequenceModel]:
+        """Give the model with the averaged weights, in evaluation mode; all processes must ask for it together."""
+        yield self.averaged
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return all weights by name, complete; all processes must ask together."""
+        parts = {"model": self.model, "averaged": self.averaged}
+        return {f"{part}.{name}": tensor for part, model in parts.items() for name, tensor in unshared(model).items()}
+
+    def load(self, tensors: dict[str, Tensor], file: Path) -> None:
+        """Take over what `tensors` returned.
+
+        Raises:
+            UserError: it does not fit; `file` is where it comes from.
+        """
+        load_weights(self.model, under("model.", tensors), file)
+        load_weights(self.averaged, under("averaged.", tensors), file)
+
+    def whole(self, tensor: Tensor) -> Tensor:
+        """Return a tensor of the optimiser complete; all processes must ask together."""
+        return tensor
+
+    def part(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
+        """Return what this process holds of a complete tensor of the optimiser."""
+        return tensor
+
+
+def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -50,7 +50,8 @@ the text itself in memory.
 The preset `small` on the phrasebook. The batch is shared, so the loss curve is that of one process (tested to 1e-4),
 and each process collates and computes only its own rows. On two cores of one machine there is little to win; the point
 is that the same command runs on several machines. A process that dies ends the job;
-`torchrun --standalone --max-restarts 3 ... train --resume ...` starts it again from the last checkpoint.
+`torchrun --standalone --max-restarts 3 ... train --resume ...` starts it again from the last checkpoint. With
+`training.sharded=true` each process holds a part of the weights only (tested with two: half of them in each).
 
     python -m benchmarks.reliability.scaling
 

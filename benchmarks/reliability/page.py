@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from typing import Any
 
 import torch
@@ -82,7 +83,8 @@ def page(record: dict[str, dict[str, Any]]) -> str:
     for one in found:
         figures = ", ".join(_figure(what, value) for what, value in one["figures"].items())
         rows.append(f"| {one['trial']} | {figures} | {len(one['failures'])} |")
-    messages = sorted({message.replace("error: ", "") for one in found for message in one["messages"]})
+    told = (message.replace("error: ", "") for one in found for message in one["messages"])
+    messages = sorted({re.sub(r"(\.yaml):\d+", r"\1:LINE", message) for message in told})
     return PAGE.format(
         machine="; ".join(sorted({part["machine"] for part in record.values()})),
         time=clock(sum(part["seconds"] for part in record.values())),

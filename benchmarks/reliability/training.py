@@ -137,10 +137,10 @@ def two_at_once(work: Path) -> Finding:
     """Point a second training at a folder that one is at work in."""
     finding = Finding("two trainings pointed at one folder")
     corpus, run = write_corpus(work / "corpus"), work / "run"
-    first = train(run, corpus, 400)
+    first = train(run, corpus, 1_000_000)
     while first.poll() is None and not (run / "state" / "checkpoint.safetensors").exists():
         time.sleep(0.01)
-    second = train(run, corpus, 400)
+    second = train(run, corpus, 1_000_000)
     said = said_by(second)
     finding.told(said, run)
     if second.returncode != 2:

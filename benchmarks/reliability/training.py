@@ -158,8 +158,8 @@ def lost_workers(work: Path, count: int, seed: int = 1) -> Finding:
     finding = Finding("one of two processes of a training killed, both started again by torchrun --max-restarts")
     generator = random.Random(seed)
     corpus, whole, run = write_corpus(work / "corpus"), work / "whole", work / "run"
-    said_by(train(whole, corpus, 60, processes=2))
-    job = train(run, corpus, 60, processes=2, restarts=count)
+    said_by(train(whole, corpus, 300, processes=2))
+    job = train(run, corpus, 300, processes=2, restarts=count)
     killed: set[int] = set()
     deadline = time.monotonic() + 300
     while len(killed) < count and job.poll() is None and time.monotonic() < deadline:

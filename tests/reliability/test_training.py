@@ -13,7 +13,7 @@ def check(finding):
 
 
 def test_a_training_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 3))["kills"] >= 2
+    assert check(training.kills(tmp_path, 3))["kills"] >= 1
 
 
 def test_a_full_disk_is_said_and_gone_on_from(tmp_path):

@@ -25,6 +25,7 @@ SETTINGS = [
     "training.validate_sentences=5",
     "training.log_every=1",
     "training.cooldown=0",  # which depends on max_steps
+    "training.patience=null",
     "training.save_minutes=1e-9",  # a checkpoint after every update
 ]
 TIMES = {"seconds", "tokens_per_second", "done"}

@@ -10,7 +10,7 @@ from translucid.layers.recurrent import Recurrence
 from translucid.models.recurrent import RecurrentModel, RecurrentOptions
 
 D = 6
-X = torch.randn(3, 5, D)
+X = torch.randn(3, 5, D, generator=torch.Generator().manual_seed(1))
 LENGTHS = torch.tensor([5, 3, 1])
 MASK = torch.arange(5) < LENGTHS[:, None]
 

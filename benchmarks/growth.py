@@ -54,7 +54,7 @@ def search(sentences: int = 64, beam: int = 5, vocabulary: int = 10_000, length:
     """Our own search over sentences of 20 tokens, outputs of 20 tokens."""
     import torch
 
-    from translucid.decoding import DecodingOptions
+    from translucid.decoding.options import DecodingOptions
     from translucid.decoding.search import search
 
     model = model_of(vocabulary)

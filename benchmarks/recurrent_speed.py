@@ -16,7 +16,8 @@ import torch
 
 from translucid.data.batching import Batch
 from translucid.devices import tune_cpu
-from translucid.models.recurrent import RecurrentModel, RecurrentOptions
+from translucid.models.options import RecurrentOptions
+from translucid.models.recurrent import RecurrentModel
 from translucid.models.recurrent.luong import LuongDecoder
 from translucid.training.objective import batch_loss
 

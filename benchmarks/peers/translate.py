@@ -86,7 +86,7 @@ def one_by_one(translator: Any, pieces: dict[str, list[str]], beam: int, line: s
 
 def translucid(engine: str) -> None:
     from translucid import Translator
-    from translucid.decoding import DecodingOptions
+    from translucid.decoding.options import DecodingOptions
     from translucid.interop.tuning import Tuned, load_tuned
 
     translator = Translator.load(MODEL, "cpu", engine)  # type: ignore[arg-type]

@@ -5,10 +5,8 @@ import itertools
 import pytest
 import torch
 
-from translucid.models.attention_only import AttentionOnlyOptions
 from translucid.models.build import build_model
-from translucid.models.recurrent import RecurrentOptions
-from translucid.models.transformer import TransformerOptions
+from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 V = 23
 

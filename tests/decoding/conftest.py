@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from translucid.decoding import DecodingOptions
+from translucid.decoding.options import DecodingOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 PAD, UNK, BOS, EOS = range(4)

@@ -5,9 +5,11 @@ import random
 import pytest
 import torch
 
-from translucid.decoding import DecodingOptions, decode_sentences, search
-from translucid.decoding.batched import batches
-from translucid.models.transformer import Transformer, TransformerOptions
+from translucid.decoding.batched import batches, decode_sentences
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.search import search
+from translucid.models.options import TransformerOptions
+from translucid.models.transformer import Transformer
 
 EOS = 3
 EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}]

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from translucid.decoding import DecodingOptions, search
 from translucid.decoding.beam import beam_search, likeliest
 from translucid.decoding.greedy import greedy_search
-from translucid.decoding.search import prepare
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.search import prepare, search
 
 EOS = 3
 V = 7

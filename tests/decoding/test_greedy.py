@@ -1,6 +1,7 @@
 """Greedy search with a pencil."""
 
-from translucid.decoding import DecodingOptions, search
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.search import search
 
 EOS = 3
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from translucid.decoding import DecodingOptions
+from translucid.decoding.options import DecodingOptions
 from translucid.decoding.problem import length_limits
 
 

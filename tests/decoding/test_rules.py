@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from translucid.decoding import DecodingOptions, search
+from translucid.decoding.options import DecodingOptions
 from translucid.decoding.rules import MinLength, Never, NoLoops, NoRepeatNgram
+from translucid.decoding.search import search
 
 EOS = 3
 

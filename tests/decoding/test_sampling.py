@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 import torch
 
-from translucid.decoding import DecodingOptions, search
+from translucid.decoding.options import DecodingOptions
 from translucid.decoding.sampling import draw_tokens
+from translucid.decoding.search import search
 
 EOS = 3
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from translucid.decoding import DecodingOptions, search
+from translucid.decoding.options import DecodingOptions
+from translucid.decoding.search import search
 from translucid.errors import UserError
 
 EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}, {"sample": True, "nbest": 2}]

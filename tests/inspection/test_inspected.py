@@ -9,10 +9,8 @@ from translucid.errors import UserError
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import forced_pass, rollout
 from translucid.inspection.watching import watch
-from translucid.models.attention_only import AttentionOnlyOptions
 from translucid.models.build import build_model
-from translucid.models.recurrent import RecurrentOptions
-from translucid.models.transformer import TransformerOptions
+from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 KINDS = {
     "transformer": TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=2),

@@ -15,8 +15,7 @@ from translucid.interop.ctranslate2.export import export_ctranslate2
 from translucid.interop.engines import choose_engine
 from translucid.interop.tuning import Tuned, trials
 from translucid.models.build import build_model
-from translucid.models.recurrent import RecurrentOptions
-from translucid.models.transformer import TransformerOptions
+from translucid.models.options import RecurrentOptions, TransformerOptions
 
 CPU = torch.device("cpu")
 PAIRS = [Pair(p.source, p.target) for p in generate(400, max_words=8)]

@@ -8,7 +8,7 @@ from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.errors import UserError
 from translucid.interop.ctranslate2.convert import save_ctranslate2
 from translucid.models.build import build_model
-from translucid.models.transformer import TransformerOptions
+from translucid.models.options import TransformerOptions
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from translucid.interop.ctranslate2.shortlist import learn_shortlist
 from translucid.interop.engines import choose_engine
 from translucid.interop.tuning import Trial, Tuned, fastest, load_tuned, save_tuned, trials
 from translucid.models.build import build_model
-from translucid.models.transformer import TransformerOptions
+from translucid.models.options import TransformerOptions
 
 CPU = torch.device("cpu")
 PAIRS = [Pair(p.source, p.target) for p in generate(60, max_words=8)]

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from translucid.data.batching import Batch
-from translucid.decoding import DecodingOptions, decode_sentences
+from translucid.decoding.batched import decode_sentences
+from translucid.decoding.options import DecodingOptions
 from translucid.models.build import build_model
-from translucid.models.recurrent import RecurrentOptions
-from translucid.models.transformer import TransformerOptions
+from translucid.models.options import RecurrentOptions, TransformerOptions
 from translucid.training.objective import batch_loss
 
 

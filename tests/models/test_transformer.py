@@ -6,7 +6,8 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from translucid.models.transformer import Transformer, TransformerOptions
+from translucid.models.options import TransformerOptions
+from translucid.models.transformer import Transformer
 
 SMALL = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
 SOURCE, TARGETS = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[2, 8, 9]])

@@ -3,7 +3,8 @@
 import torch
 from transformers import MarianConfig, MarianMTModel
 
-from translucid.models.transformer import Transformer, TransformerOptions
+from translucid.models.options import TransformerOptions
+from translucid.models.transformer import Transformer
 
 V, WIDTH, PAD = 37, 24, 36
 

@@ -7,7 +7,8 @@ import torch
 
 from translucid.attention import Concat, attend
 from translucid.layers.recurrent import Recurrence
-from translucid.models.recurrent import RecurrentModel, RecurrentOptions
+from translucid.models.options import RecurrentOptions
+from translucid.models.recurrent import RecurrentModel
 
 D = 6
 X = torch.randn(3, 5, D, generator=torch.Generator().manual_seed(1))

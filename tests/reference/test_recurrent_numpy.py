@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.models.recurrent import RecurrentModel, RecurrentOptions
+from translucid.models.options import RecurrentOptions
+from translucid.models.recurrent import RecurrentModel
 
 D, V = 6, 11
 SOURCE = torch.tensor([[4, 5, 6, 7, 8, 9, 10, 3], [8, 9, 3, 0, 0, 0, 0, 0]])

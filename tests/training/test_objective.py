@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from translucid.data.batching import Batch
-from translucid.models.transformer import Transformer, TransformerOptions
+from translucid.models.options import TransformerOptions
+from translucid.models.transformer import Transformer
 from translucid.training import objective
 from translucid.training.objective import batch_loss, chunked_loss, plain_loss
 

@@ -10,7 +10,7 @@ from translucid.atomic import write_atomically
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.errors import UserError
 from translucid.models.build import build_model, weight_shapes
-from translucid.models.transformer import TransformerOptions
+from translucid.models.options import TransformerOptions
 from translucid.training.configuration import resolve
 from translucid.training.presets import PRESETS
 from translucid.training.run_folder import RunFolder

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from benchmarks.reliability.hostile.generating import each
 from benchmarks.reliability.hostile.tally import Tally
-from translucid.decoding import DecodingOptions, decode_sentences
+from translucid.decoding.batched import decode_sentences
+from translucid.decoding.options import DecodingOptions
 from translucid.decoding.problem import length_limits
-from translucid.models.attention_only import AttentionOnlyOptions
 from translucid.models.build import build_model
+from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.protocol import SequenceModel
-from translucid.models.recurrent import RecurrentOptions
-from translucid.models.transformer import TransformerOptions
 from translucid.training.configuration import checked
 
 V = 13

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from translucid.models.build import ModelOptions
+    from translucid.models.options import ModelOptions
 
 
 def models(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend
@@ -15,28 +13,8 @@ from translucid.attention.masks import causal_mask, padding_mask
 from translucid.attention.scores import Dot
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import SinusoidalPositions
+from translucid.models.options import AttentionOnlyOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
-
-
-class AttentionOnlyOptions(BaseModel):
-    """The shape of an attention-only Transformer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-    kind: Literal["attention-only"] = "attention-only"
-    """The family of model."""
-    width: int = Field(256, ge=1, le=16384)
-    """D, the width of everything."""
-    encoder_layers: int = Field(6, ge=1, le=256)
-    """Layers of self-attention."""
-    decoder_layers: int = Field(6, ge=1, le=256)
-    """Layers of causal self-attention followed by cross-attention."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on the sum of embedding and position."""
-    share_embeddings: bool = True
-    """Share source and target embeddings; for one joint vocabulary only."""
-    tie_output: bool = True
-    """Share the target embeddings with the output projection."""
 
 
 class BareAttention(nn.Module):

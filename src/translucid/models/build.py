@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from translucid.errors import UserError
 from translucid.machine import physical_memory
-from translucid.models.attention_only import AttentionOnly, AttentionOnlyOptions
+from translucid.models.attention_only import AttentionOnly
+from translucid.models.options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
 from translucid.models.protocol import SequenceModel
-from translucid.models.recurrent import RecurrentModel, RecurrentOptions
-from translucid.models.transformer import Transformer, TransformerOptions
-
-ModelOptions: TypeAlias = TransformerOptions | RecurrentOptions | AttentionOnlyOptions
+from translucid.models.recurrent import RecurrentModel
+from translucid.models.transformer import Transformer
 
 
 def build_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:

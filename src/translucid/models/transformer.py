@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor, nn
 
 from translucid.attention.masks import padding_mask
@@ -15,46 +13,10 @@ from translucid.layers.embedding import Embedding, output_projection, token_embe
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual
+from translucid.models.options import TransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 KeyValue = tuple[Tensor, Tensor]
-
-
-class TransformerOptions(BaseModel):
-    """The shape of a Transformer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-    kind: Literal["transformer"] = "transformer"
-    """The family of model."""
-    width: int = Field(256, ge=1, le=16384)
-    """D, the width of embeddings and layers."""
-    heads: int = Field(4, ge=1, le=16384)
-    """H, attention heads; they divide the width among them."""
-    feed_forward: int = Field(1024, ge=1, le=65536)
-    """F, the inner width of the feed-forward sublayers."""
-    encoder_layers: int = Field(3, ge=1, le=256)
-    """Encoder blocks."""
-    decoder_layers: int = Field(3, ge=1, le=256)
-    """Decoder blocks."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on each sublayer's output and on the sum of embedding and position."""
-    norm: Literal["pre", "post"] = "pre"
-    """Layer normalisation before each sublayer, or after it as in the paper."""
-    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
-    """How the model knows where a token stands."""
-    max_length: int = Field(1024, ge=2, le=1 << 20)
-    """The number of learned positions; sinusoidal positions have no limit."""
-    share_embeddings: bool = True
-    """Share source and target embeddings; for one joint vocabulary only."""
-    tie_output: bool = True
-    """Share the target embeddings with the output projection."""
-
-    @model_validator(mode="after")
-    def _heads_divide_width(self) -> TransformerOptions:
-        if self.width % self.heads:
-            raise ValueError(f"heads={self.heads} do not divide width={self.width}")
-        return self
 
 
 class EncoderBlock(nn.Module):
@@ -175,7 +137,7 @@ class Transformer(SequenceModel):
         super().__init__()
         o = self.options = options
         self.pad, self.bos, self.eos = pad, bos, eos
-        self.max_length = o.max_length if o.positions == "learned" else None
+        self.max_length = o.longest
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )

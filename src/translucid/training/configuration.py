@@ -16,8 +16,7 @@ from translucid.data.tokenizer import TokenizerOptions
 from translucid.decoding.options import DecodingOptions
 from translucid.errors import UserError, nearest
 from translucid.evaluation.alignment import AlignmentOptions
-from translucid.models.build import ModelOptions
-from translucid.models.transformer import TransformerOptions
+from translucid.models.options import ModelOptions, TransformerOptions
 from translucid.reading import read_at_most
 from translucid.training.careful_yaml import LONGEST, parse_yaml
 from translucid.training.options import TrainingOptions

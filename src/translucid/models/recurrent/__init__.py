@@ -4,6 +4,5 @@ Read `encoder.py`, then `luong.py` or `bahdanau.py` next to its paper; `model.py
 """
 
 from translucid.models.recurrent.model import RecurrentModel
-from translucid.models.recurrent.options import RecurrentOptions
 
-__all__ = ["RecurrentModel", "RecurrentOptions"]
+__all__ = ["RecurrentModel"]

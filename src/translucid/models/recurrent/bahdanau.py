@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from translucid.attention.attend import attend
 from translucid.attention.scores import Concat
 from translucid.layers.recurrent import Recurrence
-from translucid.models.recurrent.options import RecurrentOptions
+from translucid.models.options import RecurrentOptions
 from translucid.models.recurrent.state import RecurrentState
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from translucid.layers.recurrent import Cells, Recurrence
+from translucid.models.options import RecurrentOptions
 from translucid.models.protocol import Memory
-from translucid.models.recurrent.options import RecurrentOptions
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from translucid.attention.attend import attend
 from translucid.attention.local import PredictiveWindow
 from translucid.attention.scores import Concat, Dot, General, Score
 from translucid.layers.recurrent import Recurrence
-from translucid.models.recurrent.options import RecurrentOptions
+from translucid.models.options import RecurrentOptions
 from translucid.models.recurrent.state import RecurrentState
 
 

@@ -9,11 +9,11 @@ from translucid.attention.masks import padding_mask
 from translucid.layers.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
+from translucid.models.options import RecurrentOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 from translucid.models.recurrent.bahdanau import BahdanauDecoder
 from translucid.models.recurrent.encoder import RecurrentEncoder, RecurrentMemory
 from translucid.models.recurrent.luong import LuongDecoder
-from translucid.models.recurrent.options import RecurrentOptions
 from translucid.models.recurrent.plain import PlainDecoder
 from translucid.models.recurrent.state import RecurrentState
 

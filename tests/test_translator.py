@@ -9,6 +9,7 @@ from translucid import Translator
 from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.engine import TorchEngine
 from translucid.decoding.options import DecodingOptions
 from translucid.models.transformer import Transformer
 from translucid.training.configuration import resolve
@@ -23,8 +24,8 @@ def translator():
     configuration = resolve(overrides={**overrides, "data.tokenizer.vocabulary": 200})
     pairs = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
     tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)
-    model = Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model)
-    return Translator(model, tokenizer, configuration, torch.device("cpu"))
+    model = Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model).eval()
+    return Translator(tokenizer, configuration, lambda: TorchEngine.of(model, tokenizer, torch.device("cpu")))
 
 
 TEXTS = ["I like soccer.", "", "She works at the hospital", "Do you like sports?", "  ", "I like soccer."]

@@ -5,12 +5,17 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-import torch
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from translucid.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -19,6 +24,8 @@ def choose_device(name: str = "auto") -> torch.device:
     Raises:
         UserError: this machine or this build of PyTorch has no such device.
     """
+    import torch
+
     available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
         name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
@@ -30,8 +37,24 @@ def choose_device(name: str = "auto") -> torch.device:
     return torch.device(name)
 
 
+def certainly_cpu(name: str) -> bool:
+    """Whether a name means the CPU, as far as can be told without loading PyTorch: if in doubt, it may not."""
+    return name == "cpu" or (name == "auto" and _no_gpu())
+
+
+def _no_gpu() -> bool:
+    if metadata.version("torch").endswith("+cpu"):
+        return True
+    gpus = "nvidia*", "nvhost*", "kfd", "dxg"  # Nvidia's, its small boards', AMD's, Windows' from within Linux
+    return sys.platform == "linux" and not any(next(Path("/dev").glob(name), None) for name in gpus)
+
+
 def device_of_worker(name: str, worker: int) -> str:
     """Return the device of one of several workers on this machine: `auto` and `cuda` are dealt out over its GPUs."""
+    if certainly_cpu(name):
+        return "cpu"
+    import torch
+
     if name in ("auto", "cuda") and torch.cuda.is_available():
         return f"cuda:{worker % torch.cuda.device_count()}"
     return name
@@ -52,6 +75,8 @@ def tune_cpu() -> None:
     glibc gives every large block back to the system when it is freed and asks for it again a moment later: page
     faults for nothing. Denormal numbers, which Adam's averages of rarely seen words decay into, are slow.
     """
+    import torch
+
     torch.set_flush_denormal(True)
     if platform.libc_ver()[0] == "glibc":
         trim_threshold, mmap_threshold = -1, -3
@@ -63,6 +88,8 @@ def tune_cpu() -> None:
 @contextmanager
 def fixed_order(wanted: bool) -> Iterator[None]:
     """Within it, if wanted, GPUs add in a fixed order; PyTorch warns of operations that have no such form."""
+    import torch
+
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     if wanted:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it

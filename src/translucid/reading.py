@@ -1,7 +1,8 @@
-"""Files of a folder that a stranger may have made: what may be opened at all, and how much of it is read."""
+"""Files, also those that a stranger may have made: what may be opened at all, how much is read, what is in it."""
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from pathlib import Path
 
@@ -52,3 +53,16 @@ def read_at_most(file: Path, most: int) -> bytes:
             if len(content) > most:
                 raise UserError(f"has more than {most:,} bytes", file=file, fix="Is this the right file?")
     return bytes(content)
+
+
+def digest(file: Path) -> str:
+    """Return the SHA-256 of a file, hexadecimal.
+
+    Raises:
+        UserError: it can't be read.
+    """
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error

@@ -1,37 +1,33 @@
-"""The front door: `Translator.load(run).translate(text)`."""
+"""The front door: `Translator.load(run).translate(text)`. PyTorch is loaded when something needs it, not before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import overload
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, overload
 
 from translucid.data.sentences import split_sentences
-from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.engine import Engine
+from translucid.data.tokenizer import EOS, Tokenizer
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
-from translucid.decoding.search import search
-from translucid.decoding.trace import BeamTrace
 from translucid.devices import choose_device, tune_cpu
 from translucid.errors import UserError
-from translucid.inspection.alignment import read_alignment
-from translucid.inspection.html import notebook_table
-from translucid.inspection.inspected import Inspected
-from translucid.inspection.maps import forced_pass
-from translucid.inspection.watching import watch
-from translucid.inspection.words import WordMap, word_spans
 from translucid.interop.engines import EngineName, choose_engine
-from translucid.models.protocol import Maps, SequenceModel
 from translucid.training.configuration import Configuration
 from translucid.training.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    import torch
+
+    from translucid.decoding.engine import Engine, TorchEngine
+    from translucid.decoding.trace import BeamTrace
+    from translucid.inspection.inspected import Inspected
+    from translucid.inspection.words import WordMap
+    from translucid.models.protocol import Maps, SequenceModel
 
 WINDOW = 4096
 """Lines read ahead, sorted by length and translated together; what bounds the memory of a long job."""
@@ -83,11 +79,13 @@ class Translation:
     @cached_property
     def inspected(self) -> list[Inspected]:
         """All that is to be seen of each piece of the text, made on demand by one forced pass."""
+        from translucid.inspection.watching import watch
+
         if not self.parts:
             return []
         assert self._translator is not None
         t = self._translator
-        pairs = [(piece.ids, [*found.tokens, t.model.eos]) for piece, found in self.parts]
+        pairs = [(piece.ids, [*found.tokens, EOS]) for piece, found in self.parts]
         return watch(t.model, t.tokenizer, pairs, t.device)
 
     @cached_property
@@ -98,6 +96,9 @@ class Translation:
     @cached_property
     def alignment(self) -> list[tuple[int, int]]:
         """Word alignment from the attention: pairs (source word, target word), counted from 0."""
+        from translucid.inspection.alignment import read_alignment
+        from translucid.inspection.words import word_spans
+
         links: list[tuple[int, int]] = []
         source_words = target_words = 0
         for one in self.inspected:
@@ -110,6 +111,8 @@ class Translation:
 
     def _repr_html_(self) -> str:
         """Show itself in a notebook: the texts, and where the model looked."""
+        from translucid.inspection.html import notebook_table
+
         texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
         return texts + "".join(notebook_table(one.words()) for one in self.inspected if one.layers)
 
@@ -119,19 +122,40 @@ class Translator:
 
     def __init__(
         self,
-        model: SequenceModel,
         tokenizer: Tokenizer,
         configuration: Configuration,
-        device: torch.device,
+        own: Callable[[], TorchEngine],
         engine: Engine | None = None,
     ) -> None:
-        """`Translator.load` is the usual way in; without an engine, ours searches."""
-        self.model = model.to(device).eval()
-        self.tokenizer, self.configuration, self.device = tokenizer, configuration, device
+        """`Translator.load` is the usual way in.
+
+        Args:
+            tokenizer: the model's.
+            configuration: of the run.
+            own: gives our own search, and with it the model, when it is wanted.
+            engine: what searches for translations; our own if not given.
+        """
+        self.tokenizer, self.configuration = tokenizer, configuration
         longest = configuration.data.max_tokens
-        self.longest = min(longest, model.max_length or longest)
+        self.longest = min(longest, configuration.model.longest or longest)
         """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
-        self.engine = engine or choose_engine("torch", self.model, tokenizer, device)
+        self._own = own
+        self.engine = engine or own()
+
+    @cached_property
+    def own(self) -> TorchEngine:
+        """Our own search; it has the model."""
+        return self._own()
+
+    @property
+    def model(self) -> SequenceModel:
+        """In evaluation mode."""
+        return self.own.model
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self.own.device
 
     @classmethod
     def load(
@@ -149,13 +173,19 @@ class Translator:
         Raises:
             UserError: it is not one, or it is damaged, or the engine can't run its model there.
         """
-        tune_cpu()
         folder = RunFolder(Path(run))
         configuration, tokenizer = folder.configuration(), folder.tokenizer()
-        chosen = choose_device(device)
-        model = folder.load_model(configuration, tokenizer).to(chosen)
-        searching = choose_engine(engine, model, tokenizer, chosen, folder.path, threads)
-        return cls(model, tokenizer, configuration, chosen, searching)
+
+        @cache
+        def own() -> TorchEngine:
+            from translucid.decoding.engine import TorchEngine
+
+            tune_cpu()
+            chosen = choose_device(device)
+            return TorchEngine.of(folder.load_model(configuration, tokenizer).to(chosen), tokenizer, chosen)
+
+        searching = choose_engine(engine, folder, configuration, tokenizer, own, device=device, threads=threads)
+        return cls(tokenizer, configuration, own, searching)
 
     @overload
     def translate(self, text: str, options: DecodingOptions | None = None) -> Translation: ...
@@ -214,12 +244,12 @@ class Translator:
         if not text.strip():
             return []
         if not sentences and len(ids) < self.longest:
-            return [Piece([*ids, self.model.eos], "")]
+            return [Piece([*ids, EOS], "")]
         pieces = []
         for part, after in split_sentences(text, self.configuration.data.source_language):
             chunks = self._chunks(self.tokenizer.encode_source([part])[0])
-            pieces += [Piece([*chunk, self.model.eos], " ") for chunk in chunks[:-1]]
-            pieces.append(Piece([*chunks[-1], self.model.eos], after))
+            pieces += [Piece([*chunk, EOS], " ") for chunk in chunks[:-1]]
+            pieces.append(Piece([*chunks[-1], EOS], after))
         return pieces
 
     def _chunks(self, ids: list[int]) -> list[list[int]]:
@@ -261,20 +291,18 @@ class Translator:
 
     def can_look(self) -> bool:
         """Whether the model has attention between source and target, without which there is no alignment."""
-        end = torch.tensor([[self.model.eos]], device=self.device)
-        return any(name.endswith(".cross") for name in forced_pass(self.model, end, end).maps)
+        import torch
 
-    @cached_property
-    def word_starts(self) -> Tensor:
-        """[V] boolean, True where a target piece begins a word."""
-        return torch.tensor(self.tokenizer.target_word_starts(), device=self.device)
+        from translucid.inspection.maps import forced_pass
+
+        end = torch.tensor([[EOS]], device=self.device)
+        return any(name.endswith(".cross") for name in forced_pass(self.model, end, end).maps)
 
     def pair_ids(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
         """Return source and target ids of pairs, both with the end token."""
         sources = self.tokenizer.encode_source([source for source, _ in pairs])
         targets = self.tokenizer.encode_target([target for _, target in pairs])
-        end = self.model.eos
-        return [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
+        return [([*source, EOS], [*target, EOS]) for source, target in zip(sources, targets, strict=True)]
 
     def inspect(self, pairs: Sequence[tuple[str, str]]) -> list[Inspected]:
         """Watch the model write given targets for given sources, word for word (forced decoding).
@@ -282,6 +310,8 @@ class Translator:
         Raises:
             UserError: a text is longer than the model takes in one piece.
         """
+        from translucid.inspection.watching import watch
+
         ids = self.pair_ids(pairs)
         for number, (source, target) in enumerate(ids, 1):
             longest = max(len(source), len(target))
@@ -298,14 +328,19 @@ class Translator:
         Raises:
             UserError: there is nothing to translate, or it is longer than the model takes in one piece.
         """
+        import torch
+
+        from translucid.decoding.search import search
+        from translucid.decoding.trace import BeamTrace
+
         pieces = self._pieces(text, self.tokenizer.encode_source([text])[0], sentences=False)
         if len(pieces) != 1:
             raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
         trace = BeamTrace()
         source = torch.tensor([pieces[0].ids], device=self.device)
-        (found,) = search(self.model, source, options, self.word_starts, trace=trace)
-        tokens = [*found[0].tokens, self.model.eos]
+        (found,) = search(self.model, source, options, self.own.word_starts, trace=trace)
+        tokens = [*found[0].tokens, EOS]
         ended = [i for i, node in enumerate(trace.nodes) if node.fate == "ended"]
         best = next(i for i in ended if [trace.nodes[j].token for j in trace.path(i)] == tokens)
         return trace, best

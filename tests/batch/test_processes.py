@@ -131,6 +131,7 @@ def test_what_a_worker_has_to_say_is_said_here(tmp_path, small_run):
 
 def test_gpus_are_dealt_out(monkeypatch):
     assert [device_of_worker("cpu", i) for i in range(2)] == ["cpu", "cpu"]
+    monkeypatch.setattr("translucid.devices._no_gpu", lambda: False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     assert [device_of_worker("auto", i) for i in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]

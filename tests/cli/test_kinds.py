@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.inspection.alignment import to_pharaoh
+from translucid.evaluation.alignment import to_pharaoh
 from translucid.training.presets import PRESETS
 from translucid.translator import Translator
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from translucid.data.phrasebook import generate
-from translucid.inspection.alignment import to_pharaoh
+from translucid.evaluation.alignment import to_pharaoh
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
 """What the options refuse, and that they say why."""
 
 import pytest
-import torch
 from pydantic import ValidationError
 
+from translucid.decoding.lengths import length_limit
 from translucid.decoding.options import DecodingOptions
-from translucid.decoding.problem import length_limits
 
 
 @pytest.mark.parametrize(
@@ -39,8 +38,8 @@ def test_every_option_is_explained():
 
 
 def test_a_wide_beam_gets_a_lower_limit_of_length():
-    source = torch.tensor([3, 1000])
+    source = [3, 1000]
     wide, narrow = (DecodingOptions(beam=beam, max_length_ratio=1000) for beam in (1000, 5))
-    assert length_limits(source, narrow, None).tolist() == [3020, 209_715]
-    assert length_limits(source, wide, None).tolist() == [1048, 1048]
-    assert length_limits(source, wide.model_copy(update={"sample": True, "nbest": 5}), None)[1] == 209_715
+    assert [length_limit(length, narrow, None) for length in source] == [3020, 209_715]
+    assert [length_limit(length, wide, None) for length in source] == [1048, 1048]
+    assert length_limit(source[1], wide.model_copy(update={"sample": True, "nbest": 5}), None) == 209_715

@@ -10,12 +10,13 @@ from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.engine import TorchEngine
 from translucid.decoding.options import DecodingOptions
 from translucid.errors import UserError
-from translucid.interop.ctranslate2 import CTranslate2Engine, save_ctranslate2
+from translucid.interop.ctranslate2.convert import save_ctranslate2
+from translucid.interop.ctranslate2.engine import CTranslate2Engine
 from translucid.interop.ctranslate2.export import export_ctranslate2
-from translucid.interop.engines import choose_engine
-from translucid.interop.tuning import Tuned, trials
+from translucid.interop.tuned import Tuned
+from translucid.interop.tuning import trials
 from translucid.models.build import build_model
-from translucid.models.options import RecurrentOptions, TransformerOptions
+from translucid.models.options import TransformerOptions
 
 CPU = torch.device("cpu")
 PAIRS = [Pair(p.source, p.target) for p in generate(400, max_words=8)]
@@ -42,10 +43,8 @@ def sources_of(tokenizer, count=40):
 
 
 def engines(model, tokenizer):
-    own = choose_engine("torch", model, tokenizer, CPU)
-    fast = choose_engine("ctranslate2", model, tokenizer, CPU)
-    assert isinstance(own, TorchEngine) and isinstance(fast, CTranslate2Engine)
-    return own, fast
+    own = TorchEngine.of(model, tokenizer, CPU)
+    return own, CTranslate2Engine.of(own, tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -113,12 +112,12 @@ def test_the_rules_hold_whatever_the_engine(tokenizer):
 
 def test_what_is_too_long_for_its_table_is_left_to_ours(tokenizer, monkeypatch):
     own, fast = engines(model_of(tokenizer), tokenizer)
-    fast.positions = 12
+    fast.longest = 12
     options = DecodingOptions(beam=2, max_length_ratio=0.5, max_length_extra=2)
     sources = [ids * 3 for ids in sources_of(tokenizer, 4)] + sources_of(tokenizer, 8)
     handed_over = []
     decode = own.decode
-    monkeypatch.setattr(fast.own, "decode", lambda given, options: handed_over.extend(given) or decode(given, options))
+    monkeypatch.setattr(own, "decode", lambda given, options: handed_over.extend(given) or decode(given, options))
     found = fast.decode(sources, options)
     assert {tuple(ids) for ids in sources if len(ids) > 12} <= set(map(tuple, handed_over))
     assert [h[0].tokens for h in found] == [h[0].tokens for h in own.decode(sources, options)]
@@ -129,16 +128,6 @@ def test_weights_that_are_no_numbers_are_an_error(tokenizer):
     model.output.bias.data.fill_(torch.nan)
     with pytest.raises(UserError, match="not numbers"):
         engines(model, tokenizer)[1].decode(sources_of(tokenizer, 2), DecodingOptions(beam=2))
-
-
-def test_the_engine_is_chosen_by_model_and_device(tokenizer):
-    recurrent = build_model(RecurrentOptions(width=16), tokenizer.source_size, tokenizer.target_size)
-    assert choose_engine("auto", recurrent, tokenizer, CPU).name == "torch"
-    assert choose_engine("auto", model_of(tokenizer), tokenizer, CPU).name == "ctranslate2"
-    with pytest.raises(UserError, match="RecurrentModel can't become"):
-        choose_engine("ctranslate2", recurrent, tokenizer, CPU)
-    with pytest.raises(UserError, match="does not run on mps"):
-        choose_engine("ctranslate2", model_of(tokenizer), tokenizer, torch.device("mps"))
 
 
 def test_a_model_to_take_away(tokenizer, tmp_path):

@@ -8,11 +8,10 @@ from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.engine import TorchEngine
 from translucid.decoding.options import DecodingOptions
-from translucid.errors import UserError
-from translucid.interop.ctranslate2 import CTranslate2Engine
+from translucid.interop.ctranslate2.engine import CTranslate2Engine
 from translucid.interop.ctranslate2.shortlist import learn_shortlist
-from translucid.interop.engines import choose_engine
-from translucid.interop.tuning import Trial, Tuned, fastest, load_tuned, save_tuned, trials
+from translucid.interop.tuned import Tuned
+from translucid.interop.tuning import Trial, fastest, trials
 from translucid.models.build import build_model
 from translucid.models.options import TransformerOptions
 
@@ -68,11 +67,9 @@ def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
 
 
 def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, monkeypatch):
-    own = choose_engine("torch", model, tokenizer, CPU)
-    assert isinstance(own, TorchEngine)
-    engine = CTranslate2Engine.of(model, tokenizer, CPU, own, shortlist=shortlist)
+    engine = CTranslate2Engine.of(TorchEngine.of(model, tokenizer, CPU), tokenizer, shortlist=shortlist)
     # What breaks a rule is searched for again in the whole vocabulary; not here.
-    monkeypatch.setattr("translucid.interop.ctranslate2.engine._obeys", lambda *_: True)
+    monkeypatch.setattr(engine, "_obeys", lambda *_: True)
     lines = lines_of(shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
@@ -109,21 +106,3 @@ def test_the_fastest_that_costs_nearly_nothing_is_chosen():
     assert fastest(tried, 0.1).tuned == small
     assert fastest(tried, 1.5).tuned == words
     assert fastest(tried, 0).tuned == full
-
-
-def test_what_was_found_is_used(model, tokenizer, shortlist):
-    run = shortlist.parent
-    assert load_tuned(run) is None
-    save_tuned(run, Tuned(shortlist=True, quantization="int8"))
-    engine = choose_engine("auto", model, tokenizer, CPU, run)
-    assert isinstance(engine, CTranslate2Engine) and engine.shortlist
-    save_tuned(run, Tuned(engine="torch"))
-    assert choose_engine("auto", model, tokenizer, CPU, run).name == "torch"
-    assert choose_engine("ctranslate2", model, tokenizer, CPU, run).name == "ctranslate2"
-    (run / "tuned.json").write_text('{"engine": "../../evil"}')
-    with pytest.raises(UserError, match=r"tuned\.json: can't be read"):
-        choose_engine("auto", model, tokenizer, CPU, run)
-    (run / "tuned.json").write_text('{"shortlist": true}')
-    shortlist.unlink()
-    with pytest.raises(UserError, match="is not there"):
-        choose_engine("auto", model, tokenizer, CPU, run)

@@ -70,7 +70,7 @@ def test_a_configuration_that_asks_for_more_than_the_file_holds_is_refused_befor
     def build(*_):
         raise AssertionError("memory was asked for")
 
-    monkeypatch.setattr("translucid.training.run_folder.build_model", build)
+    monkeypatch.setattr("translucid.models.build.build_model", build)
     run.config_file.write_text(run.config_file.read_text().replace(*change))
     with pytest.raises(UserError, match=r"model\.safetensors: does not fit the model"):
         Translator.load(run.path, "cpu")

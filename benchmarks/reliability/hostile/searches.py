@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from benchmarks.reliability.hostile.generating import each
 from benchmarks.reliability.hostile.tally import Tally
 from translucid.decoding.batched import decode_sentences
+from translucid.decoding.lengths import length_limit
 from translucid.decoding.options import DecodingOptions
-from translucid.decoding.problem import length_limits
 from translucid.models.build import build_model
 from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.protocol import SequenceModel
@@ -101,7 +101,7 @@ def _search(number: int, sharpness: float, sentences: list[list[int]], given: di
     sources = [[*ids, network.eos] for ids in sentences]
     found = decode_sentences(network, sources, chosen, word_starts=starts)
     assert len(found) == len(sources)
-    limits = length_limits(torch.tensor([len(ids) - 1 for ids in sources]), chosen, network.max_length).tolist()
+    limits = [length_limit(len(ids) - 1, chosen, network.max_length) for ids in sources]
     for ids, nbest, limit in zip(sources, found, limits, strict=True):
         assert 1 <= len(nbest) <= max(1, chosen.nbest)
         assert [h.score for h in nbest] == sorted((h.score for h in nbest), reverse=True)

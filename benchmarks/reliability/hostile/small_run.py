@@ -10,7 +10,7 @@ from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer
 from translucid.interop.ctranslate2.shortlist import learn_shortlist
-from translucid.interop.tuning import Tuned, save_tuned
+from translucid.interop.tuned import Tuned, save_tuned
 from translucid.models.build import build_model
 from translucid.training.configuration import resolve
 from translucid.training.run_folder import RunFolder, unshared

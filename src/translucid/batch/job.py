@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -15,11 +14,12 @@ from translucid.batch.windows import Window
 from translucid.decoding.options import DecodingOptions
 from translucid.devices import same_sums_on_any_threads
 from translucid.errors import UserError
-from translucid.inspection.alignment import to_pharaoh
+from translucid.evaluation.alignment import to_pharaoh
 from translucid.interop.engines import EngineName
-from translucid.interop.tuning import FILE as TUNED
-from translucid.interop.tuning import SHORTLIST
+from translucid.interop.tuned import FILE as TUNED
+from translucid.interop.tuned import SHORTLIST
 from translucid.machine import cores
+from translucid.reading import digest
 from translucid.training.run_folder import RunFolder
 from translucid.translator import WINDOW, Translation, Translator
 
@@ -47,10 +47,10 @@ class Job:
         tuning = [file for name in (TUNED, SHORTLIST) if (file := self.run / name).exists()]
         return {
             "the version": __version__,
-            "the model": _digest(folder.model_file),
+            "the model": folder.model_digest(),
             "the tokenizer": folder.tokenizer().fingerprint,
-            "the configuration": _digest(folder.config_file),
-            "the tuning": " ".join(map(_digest, tuning)) or None,
+            "the configuration": digest(folder.config_file),
+            "the tuning": " ".join(map(digest, tuning)) or None,
             "the device": device,
             "--engine": self.engine,
             "--format": self.form,
@@ -100,7 +100,7 @@ class Worker:
         same_sums_on_any_threads()
         self.job = job
         self.translator = Translator.load(job.run, job.device, job.engine, threads=threads or cores())
-        self.device = self.translator.device.type
+        self.device = self.translator.engine.device_type
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
@@ -145,11 +145,3 @@ def _is_utf8(line: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _digest(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            return file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"can't be read ({error.strerror})", file=file) from error

@@ -14,11 +14,9 @@ from multiprocessing.context import SpawnProcess
 from threading import Thread
 from typing import Any
 
-import torch
-
 from translucid.batch.job import Done, Job, Way, Worker
 from translucid.batch.windows import Window
-from translucid.devices import choose_device, device_of_worker
+from translucid.devices import device_of_worker
 from translucid.errors import UserError
 from translucid.machine import cores
 
@@ -35,9 +33,8 @@ def processes(job: Job, count: int) -> Iterator[Way]:
         threads = max(1, cores() // count)
         for i in range(count):
             workers.append(_Process(replace(job, device=device_of_worker(job.device, i)), threads))
-        for worker in workers:
-            worker.answer()  # it is loaded
-        yield _InOrder(workers, choose_device(job.device).type)
+        (device,) = {worker.loaded() for worker in workers}
+        yield _InOrder(workers, device)
     finally:
         for worker in workers:
             worker.process.kill()
@@ -60,6 +57,10 @@ class _Process:
         self.number: int | None = None
         """Of the window that it has."""
 
+    def loaded(self) -> str:
+        """Wait until it has loaded the model; return the kind of device that it is on."""
+        return self._received()
+
     def give(self, number: int, lines: list[bytes]) -> None:
         self.number = number
         try:
@@ -67,8 +68,11 @@ class _Process:
         except OSError as error:
             raise self._death() from error
 
-    def answer(self) -> Done | None:
+    def answer(self) -> Done:
         self.number = None
+        return self._received()
+
+    def _received(self) -> Any:
         try:
             answer = self.pipe.recv()
         except (EOFError, OSError) as error:
@@ -107,7 +111,7 @@ class _InOrder:
             for pipe in connection.wait(list(busy)):
                 worker = busy[pipe]  # type: ignore[index]
                 finished, answer = worker.number, worker.answer()
-                assert finished is not None and answer is not None
+                assert finished is not None
                 done[finished] = answer
             while waiting and (first := next(iter(waiting))) in done:
                 yield waiting.pop(first), done.pop(first)
@@ -117,9 +121,9 @@ def _work(job: Job, threads: int, pipe: Connection[Any, Any]) -> None:
     """Be a worker process, until nobody is there to work for."""
     Thread(target=_end_with_parent, daemon=True).start()
     try:
-        torch.set_num_threads(threads)
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # PyTorch's, should it be loaded
         worker = Worker(job, threads)
-        pipe.send(None)
+        pipe.send(worker.device)
         while True:
             pipe.send(worker.translate(pipe.recv()))
     except (EOFError, ConnectionError):

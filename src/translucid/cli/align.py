@@ -43,8 +43,8 @@ def align(
     from translucid.atomic import write_atomically
     from translucid.data.corpus import Pair, read_pairs
     from translucid.errors import UserError
-    from translucid.evaluation.alignment import AlignmentOptions
-    from translucid.inspection.alignment import read_alignment, to_pharaoh
+    from translucid.evaluation.alignment import AlignmentOptions, to_pharaoh
+    from translucid.inspection.alignment import read_alignment
     from translucid.progress import counting
     from translucid.translator import Translator
 

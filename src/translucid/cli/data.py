@@ -131,7 +131,7 @@ def phrasebook(
     from translucid.atomic import write_atomically
     from translucid.data.phrasebook import generate
     from translucid.errors import UserError, nearest
-    from translucid.inspection.alignment import to_pharaoh
+    from translucid.evaluation.alignment import to_pharaoh
     from translucid.progress import counting
 
     splits = ("train", "valid", "test")

@@ -39,7 +39,8 @@ def export(
     from translucid.decoding.options import DecodingOptions
     from translucid.errors import UserError
     from translucid.interop.ctranslate2.export import export_ctranslate2
-    from translucid.interop.tuning import Tuned, trials
+    from translucid.interop.tuned import Tuned
+    from translucid.interop.tuning import trials
     from translucid.translator import Translator
 
     console = Console(stderr=True, highlight=False)

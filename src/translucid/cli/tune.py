@@ -43,7 +43,8 @@ def tune(
     from translucid.data.corpus import read_pairs
     from translucid.errors import UserError
     from translucid.interop.ctranslate2.shortlist import learn_shortlist
-    from translucid.interop.tuning import SHORTLIST, fastest, save_tuned, trials
+    from translucid.interop.tuned import SHORTLIST, save_tuned
+    from translucid.interop.tuning import fastest, trials
     from translucid.models.transformer import Transformer
     from translucid.progress import counting
     from translucid.translator import Translator

@@ -19,6 +19,8 @@ class Engine(Protocol):
     """Finds outputs for sentences of any lengths."""
 
     name: str
+    device_type: str
+    """Where it works: cpu, cuda or mps."""
 
     def decode(
         self,
@@ -46,6 +48,7 @@ class TorchEngine:
     def __init__(self, model: SequenceModel, word_starts: Tensor, device: torch.device) -> None:
         """`word_starts`: [V] boolean, True where a piece begins a word."""
         self.model, self.word_starts, self.device = model, word_starts, device
+        self.device_type = device.type
 
     @classmethod
     def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:

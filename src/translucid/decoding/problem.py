@@ -7,21 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.lengths import length_penalty
 from translucid.decoding.rules import Rule
 from translucid.errors import UserError
 from translucid.models.protocol import Memory, SequenceModel, State
-
-Length = TypeVar("Length", float, Tensor)
-
-MOST_TOKENS = 1 << 20
-"""Of all hypotheses of a sentence together, each of which has keys and values in memory: a beam of 1000 gets a limit of
-1048 tokens, a beam of 5 one of 209,715."""
 
 
 @dataclass(frozen=True)
@@ -73,27 +66,6 @@ class Problem:
         return log_probs, state
 
 
-def length_limits(source: Tensor, options: DecodingOptions, max_length: int | None) -> Tensor:
-    """Return the most tokens [B] that the output of each sentence may have, end token not counted.
-
-    It depends on the sentence's own length `source` [B], end token not counted either, never on the others in the
-    batch. `max_length` is the model's limit, for the start token and the output together.
-    """
-    limits = (source * options.max_length_ratio).floor().long() + options.max_length_extra
-    limits = limits.clamp(max=MOST_TOKENS // (options.nbest if options.sample else options.beam))
-    return limits if max_length is None else limits.clamp(max=max_length - 1)
-
-
-def length_penalty(length: Length, alpha: float) -> Length:
-    """Return lp of a length or of several; see `length_penalties`."""
-    penalty: Length = ((5 + length) / 6) ** alpha
-    return penalty
-
-
 def length_penalties(longest: int, alpha: float, device: torch.device) -> Tensor:
-    """Return lp(Y) = ((5 + |Y|) / 6)^alpha for |Y| = 0 .. longest (Wu et al. 2016, arXiv 1609.08144, equation 14).
-
-    |Y| counts the end token. Log-probabilities are divided by it: alpha 0 changes nothing.
-    """
-    lengths = torch.arange(longest + 1, dtype=torch.float64)
-    return length_penalty(lengths, alpha).float().to(device)
+    """Return `length_penalty` of the lengths 0 .. longest, float32."""
+    return length_penalty(torch.arange(longest + 1, dtype=torch.float64), alpha).float().to(device)

@@ -15,12 +15,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from translucid.decoding.loops import LONGEST_LOOP
 from translucid.decoding.options import DecodingOptions
 
 Rule: TypeAlias = Callable[[Tensor, Tensor], None]
-
-LONGEST_LOOP = 6
-"""Tokens in the longest run that `NoLoops` looks for."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +81,6 @@ class NoLoops:
             loops = (runs == last[:, None]).flatten(1).all(1) & self.word_starts[last].any(1)
             (row,) = loops.nonzero(as_tuple=True)
             log_probs[row, last[row, 0]] = -torch.inf
-
-    def broken_by(self, tokens: Sequence[int]) -> bool:
-        """Whether a whole output has a token that should have been forbidden."""
-        return any(self._repeats(tokens, n) for n in range(1, LONGEST_LOOP + 1))
-
-    def _repeats(self, tokens: Sequence[int], n: int) -> bool:
-        """Whether a run of n tokens, a word's beginning among them, begins once more after `times` times."""
-        equal = 0
-        for i in range(n, len(tokens)):
-            equal = equal + 1 if tokens[i] == tokens[i - n] else 0
-            # The run has stood there once before the first equal token, and `times` times before the one too many.
-            if equal > n * (self.times - 1) and bool(self.word_starts[list(tokens[i - n : i])].any()):
-                return True
-        return False
 
 
 @dataclass(frozen=True)

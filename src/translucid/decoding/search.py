@@ -10,8 +10,9 @@ from torch import Tensor
 from translucid.decoding.beam import beam_search
 from translucid.decoding.greedy import greedy_search
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.lengths import length_limit
 from translucid.decoding.options import DecodingOptions
-from translucid.decoding.problem import Problem, length_limits, length_penalties
+from translucid.decoding.problem import Problem, length_penalties
 from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import sample
 from translucid.decoding.trace import BeamTrace
@@ -77,12 +78,12 @@ def prepare(
     """Let the model read the sources, and lay down limits, penalties and rules; arguments as for `search`."""
     memory = model.encode(source)
     device = memory.mask.device
-    tokens = (memory.mask.sum(1) - 1).clamp(min=0)  # without the end token
-    limits = length_limits(tokens, options, model.max_length).clamp(min=len(prefix) + 1)
+    tokens = (memory.mask.sum(1) - 1).clamp(min=0).tolist()  # without the end token
+    limits = [max(length_limit(length, options, model.max_length), len(prefix) + 1) for length in tokens]
     return Problem(
         model=model,
         memory=memory,
-        limits=limits,
-        penalties=length_penalties(int(limits.max()) + 1, options.length_penalty, device),
+        limits=torch.tensor(limits, device=device),
+        penalties=length_penalties(max(limits) + 1, options.length_penalty, device),
         rules=rules_for(options, [model.pad, model.bos, *never], model.eos, word_starts, device, prefix),
     )

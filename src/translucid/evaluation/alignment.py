@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -96,3 +96,8 @@ def read_gold(file: str | Path) -> list[Gold]:
         sure = frozenset(link for link, only_possible in pairs if not only_possible)
         gold.append(Gold(sure, frozenset(link for link, _ in pairs)))
     return gold
+
+
+def to_pharaoh(links: Iterable[tuple[int, int]]) -> str:
+    """[(0, 0), (1, 2)] -> `0-0 1-2`."""
+    return " ".join(f"{source}-{target}" for source, target in links)

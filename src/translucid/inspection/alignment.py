@@ -91,8 +91,3 @@ def grow_diagonal(forward: Iterable[tuple[int, int]], backward: Iterable[tuple[i
         if not grown:
             return sorted(kept)
         kept.add(min(grown))  # one at a time: the next may no longer belong to a word without a link
-
-
-def to_pharaoh(links: Iterable[tuple[int, int]]) -> str:
-    """[(0, 0), (1, 2)] -> `0-0 1-2`."""
-    return " ".join(f"{source}-{target}" for source, target in links)

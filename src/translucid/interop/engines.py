@@ -2,48 +2,70 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal, TypeAlias
-
-import torch
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.engine import Engine, TorchEngine
+from translucid.devices import certainly_cpu, choose_device
 from translucid.errors import UserError
-from translucid.models.protocol import SequenceModel
-from translucid.models.transformer import Transformer
+from translucid.interop.tuned import SHORTLIST, Tuned, load_tuned
+from translucid.models.options import TransformerOptions
+from translucid.training.configuration import Configuration
+from translucid.training.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from translucid.decoding.engine import Engine, TorchEngine
 
 EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2"]
 
 
 def choose_engine(
     name: EngineName,
-    model: SequenceModel,
+    run: RunFolder,
+    configuration: Configuration,
     tokenizer: Tokenizer,
-    device: torch.device,
-    run: Path | None = None,
+    own: Callable[[], TorchEngine],
+    *,
+    device: str = "auto",
     threads: int | None = None,
 ) -> Engine:
-    """Return the engine of that name; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
+    """Return the engine of that name for a run; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
 
-    There it has been measured to be the faster one (docs/benchmarks.md), unless `translucid tune` has found otherwise
-    for this `run`. What it has found for CTranslate2 holds in any case. `threads`: see `CTranslate2Engine`.
+    There it has been measured to be the faster one (docs/benchmarks.md), unless `translucid tune` has found otherwise.
+    What it has found for CTranslate2 holds in any case. PyTorch is not loaded where CTranslate2 does without.
+
+    Args:
+        name: what is wanted.
+        run: where the model is.
+        configuration: of the run.
+        tokenizer: of the run.
+        own: gives our own search, and loads the model for it.
+        device: auto, cpu, cuda, cuda:1 or mps.
+        threads: see `CTranslate2Engine`.
 
     Raises:
-        UserError: CTranslate2 is asked for and can't run the model, or not on that device.
+        UserError: CTranslate2 is asked for and can't run the model, or not on that device; or the model is damaged.
     """
-    if name == "ctranslate2" and device.type not in ("cpu", "cuda"):
-        raise UserError(f"CTranslate2 does not run on {device.type}", fix="Use --engine torch, or --device cpu.")
-    own = TorchEngine.of(model, tokenizer, device)
-    if name == "torch" or (name == "auto" and (device.type != "cpu" or not isinstance(model, Transformer))):
-        return own
-    from translucid.interop.ctranslate2 import CTranslate2Engine
-    from translucid.interop.tuning import SHORTLIST, Tuned, load_tuned
-
-    tuned = (load_tuned(run) if run else None) or Tuned()
+    if name == "torch" or (name == "auto" and not isinstance(configuration.model, TransformerOptions)):
+        return own()
+    where = "cpu" if certainly_cpu(device) else str(choose_device(device))
+    if name == "auto" and where != "cpu":
+        return own()
+    if not where.startswith(("cpu", "cuda")):
+        raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
+    tuned = load_tuned(run.path) or Tuned()
     if name == "auto" and tuned.engine == "torch":
-        return own
-    shortlist = run / SHORTLIST if run and tuned.shortlist else None
-    return CTranslate2Engine.of(
-        model, tokenizer, device, own, quantization=tuned.quantization, shortlist=shortlist, threads=threads
+        return own()
+    from translucid.interop.ctranslate2.engine import CTranslate2Engine
+
+    shortlist = run.path / SHORTLIST if tuned.shortlist else None
+    return CTranslate2Engine.of_run(
+        run,
+        configuration,
+        tokenizer,
+        own,
+        device=where,
+        quantization=tuned.quantization,
+        shortlist=shortlist,
+        threads=threads,
     )

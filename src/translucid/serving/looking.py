@@ -147,7 +147,7 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
         raise ApiError(400, "Invalid request: the text is too long for this model")
     source = torch.tensor([ids], device=translator.device)
     options = translator.configuration.decoding
-    found = continuations(model, source, prefix, CHOICES, options, translator.word_starts)
+    found = continuations(model, source, prefix, CHOICES, options, translator.own.word_starts)
     rows = []
     for hypothesis in found:
         pieces = tokenizer.target_pieces(hypothesis.tokens)

@@ -13,6 +13,7 @@ from translucid.data.corpus import Pair, read_pairs, sides
 from translucid.data.drawing import draw
 from translucid.data.filtering import Filter, Skipped, keep
 from translucid.errors import UserError
+from translucid.reading import digest
 from translucid.training.configuration import DataOptions
 
 HELD_OUT = 1000
@@ -80,19 +81,11 @@ def read_corpora(options: DataOptions, seed: int, held_out: Sequence[Pair] | Non
         valid = _hold_out(options, seed) if held_out is None else held_out
     held = set() if options.valid else {pair.source for pair in valid}
     train = [_Files(name, held) for name in options.train]
-    digest = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
+    text = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
     for name in options.train:
         for file in sides(name):
-            digest.update(_digest(str(file)))
-    return Corpora(train, valid, digest.hexdigest(), not options.valid)
-
-
-def _digest(file: str) -> bytes:
-    try:
-        with open(file, "rb") as stream:  # noqa: PTH123 - named as the user did
-            return hashlib.file_digest(stream, "sha256").digest()
-    except OSError as error:
-        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
+            text.update(bytes.fromhex(digest(file)))
+    return Corpora(train, valid, text.hexdigest(), not options.valid)
 
 
 def _hold_out(options: DataOptions, seed: int) -> list[Pair]:

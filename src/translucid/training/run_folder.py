@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from filelock import FileLock, Timeout
-from torch import Tensor
 
 from translucid import __version__
 from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair, read_pairs
 from translucid.data.tokenizer import Tokenizer
 from translucid.errors import UserError
-from translucid.models.build import build_model, weight_shapes
-from translucid.models.protocol import SequenceModel
-from translucid.reading import refuse_strange
+from translucid.reading import digest, refuse_strange
 from translucid.training.configuration import Configuration, read_settings, validated
 from translucid.training.tensor_file import load_tensors, read_header, save_tensors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from translucid.models.protocol import SequenceModel
 
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
@@ -189,16 +190,12 @@ class RunFolder:
         Raises:
             UserError: there is none yet, it is damaged, or it does not fit the configuration.
         """
-        if not self.model_file.exists():
-            raise UserError(
-                "has no model.safetensors: the training had not come to its first validation",
-                file=self.path,
-                fix="Go on with translucid train --resume --out " + str(self.path) + ".",
-            )
-        shapes, facts = read_header(self.model_file)
-        if facts.get("tokenizer", tokenizer.fingerprint) != tokenizer.fingerprint:
-            fix = "Put back the tokenizer that the model was trained with."
-            raise UserError("the tokenizer is not the model's: it was changed or damaged", file=self.path, fix=fix)
+        import torch
+
+        from translucid.models.build import build_model, weight_shapes
+
+        self._refuse_untrained()
+        shapes, _ = read_header(self.model_file)
         sizes = tokenizer.source_size, tokenizer.target_size
         try:
             wanted = weight_shapes(configuration.model, *sizes)
@@ -212,6 +209,23 @@ class RunFolder:
             model = build_model(configuration.model, *sizes)
         load_weights(model, load_tensors(self.model_file)[0], self.model_file)
         return model.eval()
+
+    def model_digest(self) -> str:
+        """Return a fingerprint of the file of the model.
+
+        Raises:
+            UserError: there is none yet.
+        """
+        self._refuse_untrained()
+        return digest(self.model_file)
+
+    def _refuse_untrained(self) -> None:
+        if not self.model_file.exists():
+            raise UserError(
+                "has no model.safetensors: the training had not come to its first validation",
+                file=self.path,
+                fix="Go on with translucid train --resume --out " + str(self.path) + ".",
+            )
 
     def check_model(self) -> None:
         """Read `model.safetensors` for the checksum's sake.
@@ -327,7 +341,7 @@ def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -
         tensor.copy_(tensors[name])
 
 
-def refuse_misfits(wanted: dict[str, torch.Size], found: dict[str, torch.Size], file: Path) -> None:
+def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], file: Path) -> None:
     """Compare the shapes of weights by name.
 
     Raises:

@@ -7,16 +7,16 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor
 
 from translucid.atomic import write_atomically
 from translucid.errors import UserError
 from translucid.machine import physical_memory
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LONGEST_HEADER = 1 << 24
 """Bytes of names, shapes and metadata, at most: enough for the checkpoint of a hundred thousand tensors."""
@@ -25,6 +25,8 @@ _FIX = "Take the file from a backup, or train again."
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
     """Write tensors with JSON metadata and a SHA-256 of both."""
+    from safetensors.torch import save
+
     tensors = {name: tensor.detach().to("cpu").contiguous() for name, tensor in tensors.items()}
     text = json.dumps(metadata, sort_keys=True)
     write_atomically(path, save(tensors, {"translucid": text, "sha256": _checksum(tensors, text)}))
@@ -36,7 +38,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         UserError: the file is missing, cut short, damaged, or not ours.
     """
-    with _opened(path) as (file, facts):
+    with _opened(path, "pt") as (file, facts):
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
@@ -44,18 +46,20 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, facts
 
 
-def read_header(path: Path) -> tuple[dict[str, torch.Size], dict[str, Any]]:
+def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]:
     """Read the shapes of the tensors and the metadata, and nothing else: in no memory to speak of, but unchecked.
+
+    PyTorch is not loaded for it.
 
     Raises:
         UserError: the file is missing, cut short, or not ours.
     """
-    with _opened(path) as (file, facts):
-        return {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}, facts  # noqa: SIM118
+    with _opened(path, "np") as (file, facts):
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}, facts  # noqa: SIM118
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _opened(path: Path, framework: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Open a file: what safetensors makes of it, and our metadata."""
     try:
         with path.open("rb") as start:
@@ -65,7 +69,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
             raise UserError(f"has {size:,} bytes, more than this machine's memory", file=path, fix=_FIX)
         if header > LONGEST_HEADER:
             raise UserError(f"is damaged or not ours: it begins with {header:,} bytes of names", file=path, fix=_FIX)
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework=framework) as file:
             yield file, _facts(file.metadata() or {}, path)
     except FileNotFoundError as error:
         raise UserError("is missing", file=path, fix=_FIX) from error
@@ -88,6 +92,8 @@ def _facts(metadata: dict[str, str], path: Path) -> dict[str, Any]:
 
 
 def _checksum(tensors: dict[str, Tensor], text: str) -> str:
+    import torch
+
     digest = hashlib.sha256(text.encode())
     for name in sorted(tensors):
         tensor = tensors[name]

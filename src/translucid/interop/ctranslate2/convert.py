@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from ctranslate2 import specs
@@ -14,20 +14,13 @@ from torch import Tensor, nn
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from translucid.errors import UserError
+from translucid.interop.ctranslate2.conventions import END, PADDING, POSITIONS, START, UNKNOWN, Quantization
 from translucid.interop.ctranslate2.shortlist import check_shortlist
 from translucid.layers.embedding import Embedding
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import NoPositions
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
-
-Quantization = Literal["float32", "int8"]
-
-PADDING, UNKNOWN, START, END = "<pad>", "<unk>", "<s>", "</s>"
-"""What CTranslate2 calls the special pieces."""
-
-POSITIONS = 1024
-"""Rows of the table of sinusoids, which CTranslate2 wants at hand; it refuses what is longer."""
 
 
 def save_ctranslate2(

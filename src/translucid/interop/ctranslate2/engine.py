@@ -7,23 +7,31 @@ the limit of its own sentence, is searched for again by our search: the rules ho
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import ctranslate2
-import torch
 
+from translucid import __version__
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.engine import TorchEngine
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
+from translucid.decoding.lengths import length_limit, length_penalty
+from translucid.decoding.loops import has_loop
 from translucid.decoding.options import DecodingOptions
-from translucid.decoding.problem import length_limits, length_penalty
-from translucid.decoding.rules import NoLoops
-from translucid.interop.ctranslate2.convert import END, PADDING, POSITIONS, START, Quantization, save_ctranslate2
+from translucid.interop.ctranslate2.cache import open_converted
+from translucid.interop.ctranslate2.conventions import END, PADDING, POSITIONS, START, Quantization
 from translucid.machine import cores
-from translucid.models.protocol import SequenceModel
+from translucid.reading import digest
+
+if TYPE_CHECKING:
+    from translucid.decoding.engine import TorchEngine
+    from translucid.training.configuration import Configuration
+    from translucid.training.run_folder import RunFolder
 
 BATCH = 64
 """Sentences in a batch, at most; larger ones fall out of the cache."""
@@ -46,10 +54,10 @@ class CTranslate2Engine:
         self,
         folder: Path,
         tokenizer: Tokenizer,
-        device: torch.device,
-        own: TorchEngine,
+        own: Callable[[], TorchEngine],
         *,
-        positions: int,
+        longest: int | None,
+        device: str = "cpu",
         shortlist: bool = False,
         threads: int | None = None,
     ) -> None:
@@ -58,48 +66,101 @@ class CTranslate2Engine:
         Args:
             folder: of the converted model; not needed any more afterwards.
             tokenizer: the model's.
-            device: the CPU or a CUDA device.
-            own: our own search with the same model.
-            positions: the most tokens that the converted model takes on either side.
+            own: gives our own search with the same model, when there is something that only it can do.
+            longest: the most tokens that the model takes on either side, if there is a limit.
+            device: cpu, cuda or, say, cuda:1.
             shortlist: whether the folder has a shortlist, to be used.
             threads: how many work; one for each core if not given. If given, batches, on which the last digits of the
                 scores depend, are the same for any number.
         """
-        self.shortlist = shortlist
+        self.own, self.longest, self.shortlist = own, longest, shortlist
         self.parts = PARTS if threads else cores()
-        self.own, self.positions = own, positions
-        self.word_starts = own.word_starts.cpu()
+        self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
         self.target = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
+        self.device_type, _, index = device.partition(":")
         self.translator = ctranslate2.Translator(
-            str(folder), device.type, device_index=device.index or 0, inter_threads=threads or cores(), intra_threads=1
+            str(folder),
+            self.device_type,
+            device_index=int(index or 0),
+            inter_threads=threads or cores(),
+            intra_threads=1,
         )
 
     @classmethod
     def of(
         cls,
-        model: SequenceModel,
-        tokenizer: Tokenizer,
-        device: torch.device,
         own: TorchEngine,
+        tokenizer: Tokenizer,
         *,
         quantization: Quantization = "float32",
         shortlist: Path | None = None,
         threads: int | None = None,
     ) -> CTranslate2Engine:
-        """Convert a model and open it, which takes a fraction of a second; `shortlist` is a file of `shortlist.py`'s.
-
-        Nothing converted is kept: what could grow stale, or come from a stranger with the run folder, is not there.
+        """Convert the model of our own search and open it; `shortlist` is a file of `shortlist.py`'s.
 
         Raises:
             UserError: the model is not a Transformer, or there is no such file.
         """
+        from translucid.interop.ctranslate2.convert import save_ctranslate2
+
         with tempfile.TemporaryDirectory(prefix="translucid-") as name:
-            folder = Path(name)
-            save_ctranslate2(model, tokenizer, folder, quantization, shortlist)
-            positions = model.max_length or POSITIONS
-            listed = shortlist is not None
-            return cls(folder, tokenizer, device, own, positions=positions, shortlist=listed, threads=threads)
+            save_ctranslate2(own.model, tokenizer, Path(name), quantization, shortlist)
+            return cls(
+                Path(name),
+                tokenizer,
+                lambda: own,
+                longest=own.model.max_length,
+                device=str(own.device),
+                shortlist=shortlist is not None,
+                threads=threads,
+            )
+
+    @classmethod
+    def of_run(
+        cls,
+        run: RunFolder,
+        configuration: Configuration,
+        tokenizer: Tokenizer,
+        own: Callable[[], TorchEngine],
+        *,
+        device: str = "cpu",
+        quantization: Quantization = "float32",
+        shortlist: Path | None = None,
+        threads: int | None = None,
+    ) -> CTranslate2Engine:
+        """Open the model of a run folder, without loading PyTorch if it has been converted before.
+
+        Raises:
+            UserError: the model is damaged or no Transformer, or there is no such shortlist.
+        """
+        made_from = {
+            "model": run.model_digest(),
+            "shape": configuration.model.model_dump(),
+            "tokenizer": tokenizer.fingerprint,
+            "shortlist": shortlist and digest(shortlist),
+            "quantization": quantization,
+            "by": [__version__, ctranslate2.__version__, digest(Path(__file__).with_name("convert.py"))],
+        }
+
+        def convert(folder: Path) -> None:
+            from translucid.interop.ctranslate2.convert import save_ctranslate2
+
+            save_ctranslate2(own().model, tokenizer, folder, quantization, shortlist)
+
+        def opened(folder: Path) -> CTranslate2Engine:
+            return cls(
+                folder,
+                tokenizer,
+                own,
+                longest=configuration.model.longest,
+                device=device,
+                shortlist=shortlist is not None,
+                threads=threads,
+            )
+
+        fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+        return open_converted(fingerprint, convert, opened)
 
     def decode(
         self,
@@ -109,27 +170,26 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         """See `Engine`."""
         if options.sample or options.beam > WIDEST:
-            return self.own.decode(sentences, options, on_batch)
+            return self.own().decode(sentences, options, on_batch)
         done = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
-        lengths = torch.tensor([len(ids) - 1 for ids in sentences])
-        limits = length_limits(lengths, options, self.own.model.max_length).tolist()
+        limits = [length_limit(len(ids) - 1, options, self.longest) for ids in sentences]
         order = sorted((i for i, ids in enumerate(sentences) if len(ids) > 1), key=lambda i: -len(sentences[i]))
         done(len(sentences) - len(order))
-        left = [i for i in order if max(len(sentences[i]), limits[i] + 1) > self.positions]
+        most = self.longest or POSITIONS
+        left = [i for i in order if max(len(sentences[i]), limits[i] + 1) > most]
         order = order[len(left) :]
         calls = [order[first : first + CALL] for first in range(0, len(order), CALL)]
         begun = [self._begin([sentences[i] for i in call], max(limits[i] for i in call), options) for call in calls]
-        loops = NoLoops(options.max_loops, self.word_starts) if options.max_loops else None
         for call, answers in zip(calls, begun, strict=True):
             for i, answer in zip(call, answers, strict=True):
                 results[i] = self._ranked(answer.result(), options)
-                if all(_obeys(hypothesis, limits[i], loops) for hypothesis in results[i]):
+                if all(self._obeys(hypothesis, limits[i], options) for hypothesis in results[i]):
                     done(1)
                 else:
                     left.append(i)
         if left:
-            for i, found in zip(left, self.own.decode([sentences[i] for i in left], options), strict=True):
+            for i, found in zip(left, self.own().decode([sentences[i] for i in left], options), strict=True):
                 results[i] = found
             done(len(left))
         return results
@@ -164,9 +224,8 @@ class CTranslate2Engine:
             found.append(Hypothesis(tokens, log_probability, log_probability / penalty))
         return sorted(found, key=lambda hypothesis: -hypothesis.score)[: options.nbest]
 
-
-def _obeys(hypothesis: Hypothesis, limit: int, loops: NoLoops | None) -> bool:
-    """Whether our own search might have found this: its score is a number, it has ended in time and does not loop."""
-    if not math.isfinite(hypothesis.score) or len(hypothesis.tokens) > limit:
-        return False
-    return loops is None or not loops.broken_by(hypothesis.tokens)
+    def _obeys(self, hypothesis: Hypothesis, limit: int, options: DecodingOptions) -> bool:
+        """Whether our search might have found this: its score is a number, it has ended in time and does not loop."""
+        if not math.isfinite(hypothesis.score) or len(hypothesis.tokens) > limit:
+            return False
+        return not options.max_loops or not has_loop(hypothesis.tokens, options.max_loops, self.word_starts)

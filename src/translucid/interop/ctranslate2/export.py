@@ -7,7 +7,8 @@ from pathlib import Path
 
 from translucid.data.tokenizer import Tokenizer
 from translucid.errors import UserError
-from translucid.interop.ctranslate2.convert import Quantization, save_ctranslate2
+from translucid.interop.ctranslate2.conventions import Quantization
+from translucid.interop.ctranslate2.convert import save_ctranslate2
 from translucid.models.protocol import SequenceModel
 
 

@@ -1,0 +1,48 @@
+"""What `translucid tune` has found to be fastest for a run on this machine, as it is remembered in the run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from translucid.atomic import write_atomically
+from translucid.errors import UserError
+from translucid.reading import read_at_most
+
+FILE = "tuned.json"
+SHORTLIST = "shortlist.tsv"
+
+
+class Tuned(BaseModel):
+    """What was found to be fastest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    engine: Literal["torch", "ctranslate2"] = "ctranslate2"
+    """What searches."""
+    quantization: Literal["float32", "int8"] = "float32"
+    """The weights of CTranslate2."""
+    shortlist: bool = False
+    """Whether only the pieces on the shortlist are considered."""
+
+
+def load_tuned(run: Path) -> Tuned | None:
+    """Read what was found for a run, if anything.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    file = run / FILE
+    if not file.exists():
+        return None
+    try:
+        return Tuned.model_validate_json(read_at_most(file, 1 << 16))
+    except (ValidationError, OSError) as error:
+        raise UserError("can't be read", file=file, fix="Delete it, or run translucid tune again.") from error
+
+
+def save_tuned(run: Path, tuned: Tuned) -> None:
+    """Remember it."""
+    write_atomically(run / FILE, (tuned.model_dump_json(indent=2) + "\n").encode())

@@ -10,7 +10,7 @@ import translucid
 HOUSE = Path(translucid.__file__).parent
 FLOORS = [
     {"__init__", "errors", "shapes"},
-    {"atomic", "devices", "machine", "progress", "reading"},
+    {"atomic", "devices", "machine", "products", "progress", "reading"},
     {"attention"},
     {"layers"},
     {"models"},

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from translucid.products import Linear
+
 
 class PredictiveWindow(nn.Module):
     """Each decoder state h predicts where to look, and nothing further than `reach` positions from there is seen.
@@ -16,8 +18,8 @@ class PredictiveWindow(nn.Module):
     def __init__(self, width: int, reach: int) -> None:
         """`width`: D of the states; `reach`: the window goes from p - reach to p + reach."""
         super().__init__()
-        self.hidden = nn.Linear(width, width, bias=False)
-        self.v = nn.Linear(width, 1, bias=False)
+        self.hidden = Linear(width, width, bias=False)
+        self.v = Linear(width, 1, bias=False)
         self.reach = reach
 
     def forward(self, query: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

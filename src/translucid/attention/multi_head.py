@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
 from translucid.attention.masks import causal_mask
+from translucid.products import Linear
 
 
 class MultiHeadAttention(nn.Module):
@@ -24,9 +25,9 @@ class MultiHeadAttention(nn.Module):
         if width % heads:
             raise ValueError(f"a width of {width} can't be divided among {heads} heads")
         self.heads = heads
-        self.query = nn.Linear(width, width)
-        self.key_value = nn.Linear(width, 2 * width)
-        self.output = nn.Linear(width, width)
+        self.query = Linear(width, width)
+        self.key_value = Linear(width, 2 * width)
+        self.output = Linear(width, width)
         # Glorot for each of W^Q, W^K, W^V on its own; 1/sqrt(2) as the three together fan out of one input.
         for matrix in (self.query.weight, *self.key_value.weight.chunk(2)):
             nn.init.xavier_uniform_(matrix.data, gain=1 / math.sqrt(2))

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.attend import scaled_dot_product
+from translucid.products import Linear
 
 
 class Score(nn.Module, ABC):
@@ -52,7 +53,7 @@ class General(Score):
     def __init__(self, width: int) -> None:
         """`width`: D of both."""
         super().__init__()
-        self.weight = nn.Linear(width, width, bias=False)
+        self.weight = Linear(width, width, bias=False)
         nn.init.xavier_uniform_(self.weight.weight)
 
     def keys(self, memory: Tensor) -> Tensor:
@@ -71,8 +72,8 @@ class Concat(Score):
     def __init__(self, width: int) -> None:
         """`width`: D of both, and of the hidden layer."""
         super().__init__()
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width, bias=False)
+        self.query = Linear(width, width)
+        self.key = Linear(width, width, bias=False)
         self.v = nn.Parameter(torch.empty(width))
         for linear in (self.query, self.key):
             nn.init.xavier_uniform_(linear.weight)

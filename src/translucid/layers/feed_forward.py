@@ -2,6 +2,8 @@
 
 from torch import Tensor, nn
 
+from translucid.products import Linear
+
 
 class FeedForward(nn.Module):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, at each position on its own."""
@@ -9,8 +11,8 @@ class FeedForward(nn.Module):
     def __init__(self, width: int, inner: int) -> None:
         """`width`: D; `inner`: F."""
         super().__init__()
-        self.inner = nn.Linear(width, inner)
-        self.outer = nn.Linear(inner, width)
+        self.inner = Linear(width, inner)
+        self.outer = Linear(inner, width)
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
+from translucid.products import fast_products
 
 ROWS = 512
 """Target positions whose logits are held at a time; 512 rows of 10,000 entries are 20 MB."""
@@ -61,6 +62,7 @@ def chunked_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing:
 
 class _ChunkedLoss(torch.autograd.Function):
     @staticmethod
+    @fast_products()
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, totals: list[Tensor]
     ) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MANY = 1_000_000_000
 """More than anybody wants of anything, and little enough to count with."""
@@ -30,8 +30,9 @@ class TrainingOptions(BaseModel):
     patience: int | None = Field(10, ge=1, le=MANY)
     """Stop after so many validations without a better BLEU."""
 
-    optimizer: Literal["adam", "nadam"] = "adam"
-    """Adam, or Adam with Nesterov's momentum."""
+    optimizer: Literal["adam", "nadam", "muon"] = "adam"
+    """Adam; Adam with Nesterov's momentum; or Muon (Jordan et al. 2024), which moves the matrices within the layers in
+    directions made orthogonal, and Adam for the rest."""
     learning_rate: float = Field(0.001, gt=0, le=1000)
     """The peak, reached at the end of the warm-up."""
     warmup: int = Field(1000, ge=1, le=MANY)
@@ -61,3 +62,9 @@ class TrainingOptions(BaseModel):
     """Minutes between two checkpoints, besides those at each validation."""
     log_every: int = Field(20, ge=1, le=MANY)
     """Updates between two rows in metrics.jsonl and TensorBoard."""
+
+    @model_validator(mode="after")
+    def _muon_wants_whole_matrices(self) -> TrainingOptions:
+        if self.sharded and self.optimizer == "muon":
+            raise ValueError("training.sharded holds parts of matrices, and optimizer=muon wants whole ones")
+        return self

@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from translucid.errors import UserError
 from translucid.models.protocol import SequenceModel
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
+from translucid.training.optimizer import Optimizer
 from translucid.training.options import TrainingOptions
 from translucid.training.record import Recent, Record
 from translucid.training.run_folder import RunFolder
@@ -69,7 +70,7 @@ class Trainer:
         self.workers, self.origin = workers or Workers(), origin or {}
         self.weights = _weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
-        self.optimizer = _optimizer(options, self.weights.parameters)
+        self.optimizer = Optimizer(options, model, self.weights.parameters)
         self.place = Place()
         self.recent = Recent()
         self.skipped_in_a_row = 0
@@ -156,15 +157,12 @@ class Trainer:
         else:
             self._skip(entropy / tokens, float(norm), display)
             return
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.step(rate)
         self._average()
 
     def _skip(self, loss: float, norm: float, display: Display) -> None:
         """Leave the weights as they are; one bad batch is no reason to stop, several in a row are."""
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         self.place.skipped += 1
         self.skipped_in_a_row += 1
         what = f"the loss is {loss:.3g} at step {self.place.step + 1}, gradient norm {norm:.3g}"
@@ -224,7 +222,7 @@ class Trainer:
         """Write all that an exact continuation needs, the random states of all processes among it."""
         states = self.workers.gather(self._random_states())
         tensors = self.weights.tensors()
-        for index, moments in self.optimizer.state_dict()["state"].items():
+        for index, moments in self.optimizer.moments().items():
             tensors |= {f"optimizer.{index}.{name}": self.weights.whole(tensor) for name, tensor in moments.items()}
         if not self.workers.leads:
             return
@@ -269,7 +267,7 @@ class Trainer:
             index, _, moment = name.partition(".")
             part = self.weights.part(tensor, self.weights.parameters[int(index)])
             moments.setdefault(int(index), {})[moment] = part
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+        self.optimizer.restore(moments)
         self.place, self.recent = Place(**facts["place"]), Recent(facts["recent"])
         self._restore_random_states(under(f"random.{self.workers.rank}.", tensors))
 
@@ -302,10 +300,3 @@ def _weights(model: SequenceModel, options: TrainingOptions, device: torch.devic
 
         return ShardedWeights(model, device, workers)
     return Weights(model, device, workers)
-
-
-def _optimizer(options: TrainingOptions, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    settings: dict[str, Any] = {"lr": options.learning_rate, "betas": (0.9, 0.98), "eps": 1e-9}
-    if options.optimizer == "nadam":
-        return torch.optim.NAdam(parameters, **settings)
-    return torch.optim.Adam(parameters, fused=True, **settings)

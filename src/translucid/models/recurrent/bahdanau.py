@@ -12,6 +12,7 @@ from translucid.attention.scores import Concat
 from translucid.layers.recurrent import Recurrence
 from translucid.models.options import RecurrentOptions
 from translucid.models.recurrent.state import RecurrentState
+from translucid.products import Linear
 
 
 class BahdanauDecoder(nn.Module):
@@ -30,7 +31,7 @@ class BahdanauDecoder(nn.Module):
         width = options.width
         self.score = Concat(width)
         self.recurrence = Recurrence(options.cell, 2 * width, width, options.layers, dropout=options.dropout)
-        self.readout = nn.Linear(3 * width, 2 * width)
+        self.readout = Linear(3 * width, 2 * width)
         nn.init.xavier_uniform_(self.readout.weight)
 
     def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:

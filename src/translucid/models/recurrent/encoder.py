@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from translucid.layers.recurrent import Cells, Recurrence
 from translucid.models.options import RecurrentOptions
 from translucid.models.protocol import Memory
+from translucid.products import Linear
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class RecurrentEncoder(nn.Module):
             o.cell, o.width, o.width, o.layers, bidirectional=o.bidirectional, dropout=o.dropout
         )
         parts = 2 if o.cell == "lstm" else 1
-        self.bridges = nn.ModuleList(nn.Linear(o.width, o.width) for _ in range(parts))
+        self.bridges = nn.ModuleList(Linear(o.width, o.width) for _ in range(parts))
 
     def forward(self, x: Tensor, mask: Tensor) -> RecurrentMemory:
         """Read embedded sources x [B, S, D] with their mask [B, S].

@@ -13,6 +13,7 @@ from translucid.attention.scores import Concat, Dot, General, Score
 from translucid.layers.recurrent import Recurrence
 from translucid.models.options import RecurrentOptions
 from translucid.models.recurrent.state import RecurrentState
+from translucid.products import Linear
 
 
 class LuongDecoder(nn.Module):
@@ -35,7 +36,7 @@ class LuongDecoder(nn.Module):
         self.feeds = o.input_feeding
         inputs = 2 * o.width if self.feeds else o.width
         self.recurrence = Recurrence(o.cell, inputs, o.width, o.layers, dropout=o.dropout)
-        self.combine = nn.Linear(2 * o.width, o.width, bias=False)
+        self.combine = Linear(2 * o.width, o.width, bias=False)
         nn.init.xavier_uniform_(self.combine.weight)
 
     def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:

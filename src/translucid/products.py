@@ -1,0 +1,100 @@
+"""Matrix products on a CPU, by the faster of the two libraries that PyTorch has for them.
+
+Intel's MKL, which PyTorch takes for float32, holds itself back on AMD's processors: on a Zen 5 with AVX-512 it comes to
+90 GFLOP/s a core, oneDNN to 200. oneDNN takes part in a product only when it is allowed to round to bfloat16; where it
+makes no use of that, and so gives float32 as exactly as MKL does, it is taken for the large products of a training.
+Short ones, such as those within attention, it does not do well.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+
+class Linear(nn.Linear):
+    """x W^T + b, as `nn.Linear` has it, but faster where it can be."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[.., inputs] -> [.., outputs]."""
+        if self.training and torch.is_grad_enabled() and _plain_cpu(x) and onednn_is_better():
+            return _Linear.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        return F.linear(x, self.weight, self.bias)
+
+
+class _Linear(torch.autograd.Function):
+    """y = x W^T + b; dx = dy W, dW = dy^T x, db = sum dy."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        with fast_products():
+            y = torch.mm(x.reshape(-1, x.size(-1)), weight.t())
+        if bias is not None:
+            y += bias
+        return y.view(*x.shape[:-1], -1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        flat = dy.reshape(-1, dy.size(-1))
+        with fast_products():
+            dx = torch.mm(flat, weight).view_as(x) if ctx.needs_input_grad[0] else None
+            dw = torch.mm(flat.t(), x.reshape(-1, x.size(-1))) if ctx.needs_input_grad[1] else None
+        db = flat.sum(0) if ctx.needs_input_grad[2] else None
+        return dx, dw, db
+
+
+@contextmanager
+def fast_products() -> Iterator[None]:
+    """Within it, large products of float32 matrices on a CPU are made by the faster library."""
+    if not onednn_is_better():
+        yield
+        return
+    with _onednn():
+        yield
+
+
+@contextmanager
+def _onednn() -> Iterator[None]:
+    """Let oneDNN take part in float32 products."""
+    matmul: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+    before = matmul.fp32_precision
+    matmul.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
+        matmul.fp32_precision = before
+
+
+@cache
+def onednn_is_better() -> bool:
+    """Whether this is an AMD processor with AVX-512 on which oneDNN, allowed to round, does not."""
+    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512" or not _amd():
+        return False
+    drawn = torch.Generator().manual_seed(1)
+    a, b = (torch.randn(512, 512, generator=drawn) for _ in range(2))
+    with _onednn():
+        product = a @ b
+    return bool((product - a.double() @ b.double()).abs().max() < 1e-3)  # bfloat16 would be off by about 0.3
+
+
+def _amd() -> bool:
+    try:
+        return "AuthenticAMD" in Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:  # not Linux
+        return "AuthenticAMD" in platform.processor()
+
+
+def _plain_cpu(x: Tensor) -> bool:
+    return x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")

@@ -1,0 +1,74 @@
+"""What moves the weights: Adam, NAdam, or Muon for the matrices within the layers and Adam for all else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from translucid.models.protocol import SequenceModel
+from translucid.training.options import TrainingOptions
+
+ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
+"""As in arXiv 1706.03762, section 5.3."""
+
+
+class Optimizer:
+    """One or two of PyTorch's optimisers, which share the parameters of a model among them."""
+
+    def __init__(self, options: TrainingOptions, model: SequenceModel, parameters: Sequence[nn.Parameter]) -> None:
+        """`parameters`: all of the model's, by whose places in this list the moments are known."""
+        self.parameters = parameters
+        rate = options.learning_rate
+        self.parts: list[torch.optim.Optimizer]
+        if options.optimizer == "muon":
+            matrices = inner_matrices(model)
+            chosen = set(map(id, matrices))
+            rest = [parameter for parameter in parameters if id(parameter) not in chosen]
+            # Its directions are scaled to the length of Adam's (Liu et al. 2025, arXiv 2502.16982, section 2.2), so
+            # that one learning rate suits both.
+            muon = torch.optim.Muon(matrices, lr=rate, weight_decay=0, adjust_lr_fn="match_rms_adamw")
+            self.parts = [muon, torch.optim.Adam(rest, lr=rate, fused=True, **ADAM)]
+        elif options.optimizer == "nadam":
+            self.parts = [torch.optim.NAdam(parameters, lr=rate, **ADAM)]
+        else:
+            self.parts = [torch.optim.Adam(parameters, lr=rate, fused=True, **ADAM)]
+
+    def step(self, rate: float) -> None:
+        """Make an update at this learning rate, and forget the gradients."""
+        for part in self.parts:
+            for group in part.param_groups:
+                group["lr"] = rate
+            part.step()
+        self.zero_grad()
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+        for part in self.parts:
+            part.zero_grad(set_to_none=True)
+
+    def moments(self) -> dict[int, dict[str, Tensor]]:
+        """Return what is remembered of each parameter, by its place, as far as there is anything."""
+        found = {}
+        for place, parameter in enumerate(self.parameters):
+            for part in self.parts:
+                if state := part.state.get(parameter):
+                    found[place] = state
+        return found
+
+    def restore(self, moments: dict[int, dict[str, Tensor]]) -> None:
+        """Take over what `moments` returned."""
+        places = {id(parameter): place for place, parameter in enumerate(self.parameters)}
+        for part in self.parts:
+            own = [places[id(parameter)] for group in part.param_groups for parameter in group["params"]]
+            state = {i: moments[place] for i, place in enumerate(own) if place in moments}
+            part.load_state_dict({**part.state_dict(), "state": state})
+
+
+def inner_matrices(model: SequenceModel) -> list[nn.Parameter]:
+    """Return the matrices that take one state of a model to another: all but embeddings and output projection."""
+    outer = {id(model.output.weight)}
+    outer |= {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    return [p for p in model.parameters() if p.ndim == 2 and id(p) not in outer]

@@ -178,3 +178,10 @@ def test_a_checkpoint_of_something_else_is_one_line(train, tmp_path, forge):
     save_tensors(file, tensors, facts)
     with pytest.raises(UserError, match=r"checkpoint\.safetensors: is not a checkpoint of this run"):
         train(tmp_path / "run", resume=True)
+
+
+def test_with_two_optimisers_too(train, tmp_path):
+    train(tmp_path / "whole", "training.optimizer=muon")
+    train(tmp_path / "parts", "training.optimizer=muon", "training.max_steps=14")
+    train(tmp_path / "parts", "training.optimizer=muon", resume=True)
+    assert_same_run(tmp_path / "parts", tmp_path / "whole")

@@ -59,6 +59,7 @@ def test_without_averaging_the_average_is_the_last_weights(train, tmp_path):
     "setting",
     [
         "training.optimizer=nadam",
+        "training.optimizer=muon",
         "training.learning_rate=0.01",
         "training.warmup=2",
         "training.cooldown=0.9",

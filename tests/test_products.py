@@ -1,0 +1,87 @@
+"""Linear layers whose products are made by the faster library, against `nn.Linear`."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch import nn
+
+from translucid import products
+from translucid.products import Linear, fast_products, onednn_is_better
+
+
+@pytest.fixture(params=["as this machine would", "always"])
+def _fast(request, monkeypatch):
+    """The fast path, also where this machine would not take it; oneDNN is asked only where it is exact."""
+    if not onednn_is_better():
+        monkeypatch.setattr(products, "_onednn", nullcontext)
+        if request.param == "always":
+            monkeypatch.setattr(products, "onednn_is_better", lambda: True)
+
+
+@pytest.mark.usefixtures("_fast")
+@pytest.mark.parametrize("shape", [(7,), (300, 7), (3, 100, 7), (2, 3, 50, 7)], ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+def test_values_and_gradients_are_those_of_nn_linear(shape, bias):
+    ours, theirs = Linear(7, 130, bias=bias), nn.Linear(7, 130, bias=bias)
+    theirs.load_state_dict(ours.state_dict())
+    mine, other = (torch.randn(shape, generator=torch.Generator().manual_seed(1), requires_grad=True) for _ in "ab")
+    weights = torch.randn(*shape[:-1], 130)
+    (ours(mine) * weights).sum().backward()
+    (theirs(other) * weights).sum().backward()
+    torch.testing.assert_close(ours(mine), theirs(other), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(mine.grad, other.grad, atol=1e-4, rtol=1e-5)
+    for one, two in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, two.grad, atol=1e-4, rtol=1e-5)
+
+
+def test_gradients_against_finite_differences():
+    x, weight, bias = (torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((2, 3, 4), (5, 4), (5,)))
+    assert torch.autograd.gradcheck(products._Linear.apply, (x, weight, bias))
+    assert torch.autograd.gradcheck(products._Linear.apply, (x, weight, None))
+    assert torch.autograd.gradcheck(products._Linear.apply, (x.detach(), weight, bias))
+
+
+def test_only_training_in_float32_on_a_cpu_takes_it(monkeypatch):
+    monkeypatch.setattr(products, "onednn_is_better", lambda: True)
+    monkeypatch.setattr(products._Linear, "apply", None)  # whoever takes it fails
+    layer, x = Linear(4, 5), torch.randn(3, 4)
+    with pytest.raises(TypeError):
+        layer(x)
+    with torch.no_grad():
+        layer(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(x).dtype == torch.bfloat16
+    layer.double()(x.double())
+    layer.float().eval()(x)
+
+
+def test_outside_and_after_an_error_all_is_as_it_was(monkeypatch):
+    monkeypatch.setattr(products, "onednn_is_better", lambda: True)
+    matmul = torch.backends.mkldnn.matmul
+    before = matmul.fp32_precision
+
+    @fast_products()
+    def fail():
+        assert matmul.fp32_precision == "bf16"
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert matmul.fp32_precision == before
+
+
+def test_a_library_that_rounds_is_not_better(monkeypatch):
+    monkeypatch.setattr(products, "_amd", lambda: True)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
+    monkeypatch.setattr(products, "_with_onednn", lambda a, b: a @ b)
+    assert onednn_is_better.__wrapped__() is torch.backends.mkldnn.is_available()
+    monkeypatch.setattr(products, "_with_onednn", lambda a, b: (a.bfloat16() @ b.bfloat16()).float())
+    assert not onednn_is_better.__wrapped__()
+
+
+@pytest.mark.parametrize(("capability", "amd"), [("AVX2", True), ("AVX512", False)])
+def test_elsewhere_the_usual_library_is_taken(capability, amd, monkeypatch):
+    monkeypatch.setattr(products, "_amd", lambda: amd)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
+    assert not onednn_is_better.__wrapped__()

@@ -1,6 +1,6 @@
 """Linear layers whose products are made by the faster library, against `nn.Linear`."""
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import pytest
 import torch
@@ -13,6 +13,7 @@ from translucid.products import Linear, fast_products, onednn_is_better
 @pytest.fixture(params=["as this machine would", "always"])
 def _fast(request, monkeypatch):
     """The fast path, also where this machine would not take it; oneDNN is asked only where it is exact."""
+    monkeypatch.setattr(products, "LARGE", 0)
     if not onednn_is_better():
         monkeypatch.setattr(products, "_onednn", nullcontext)
         if request.param == "always":
@@ -42,18 +43,28 @@ def test_gradients_against_finite_differences():
     assert torch.autograd.gradcheck(products._Linear.apply, (x.detach(), weight, bias))
 
 
-def test_only_training_in_float32_on_a_cpu_takes_it(monkeypatch):
+def test_large_products_in_float32_on_a_cpu_take_it(monkeypatch):
+    taken = []
+
+    @contextmanager
+    def noted():
+        taken.append(True)
+        yield
+
     monkeypatch.setattr(products, "onednn_is_better", lambda: True)
-    monkeypatch.setattr(products._Linear, "apply", None)  # whoever takes it fails
+    monkeypatch.setattr(products, "_onednn", noted)
+    monkeypatch.setattr(products, "LARGE", 3 * 4 * 5)
     layer, x = Linear(4, 5), torch.randn(3, 4)
-    with pytest.raises(TypeError):
-        layer(x)
-    with torch.no_grad():
-        layer(x)
+    layer(x[:2])
     with torch.autocast("cpu", torch.bfloat16):
         assert layer(x).dtype == torch.bfloat16
     layer.double()(x.double())
-    layer.float().eval()(x)
+    assert not taken
+    with torch.no_grad():
+        layer.float()(x)
+    assert len(taken) == 1
+    layer(x).sum().backward()
+    assert len(taken) == 3
 
 
 def test_outside_and_after_an_error_all_is_as_it_was(monkeypatch):

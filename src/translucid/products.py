@@ -2,8 +2,8 @@
 
 Intel's MKL, which PyTorch takes for float32, holds itself back on AMD's processors: on a Zen 5 with AVX-512 it comes to
 90 GFLOP/s a core, oneDNN to 200. oneDNN takes part in a product only when it is allowed to round to bfloat16; where it
-makes no use of that, and so gives float32 as exactly as MKL does, it is taken for the large products of a training.
-Short ones, such as those within attention, it does not do well.
+makes no use of that, and so gives float32 as exactly as MKL does, it is taken for large products. Small ones, such as
+those within attention, it does not do well.
 """
 
 from __future__ import annotations
@@ -20,15 +20,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+_MATMUL: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+_USUAL = _MATMUL.fp32_precision
+
+LARGE = 2_000_000
+"""Multiplications in a product from which on oneDNN is the faster one; it takes longer to begin."""
+
 
 class Linear(nn.Linear):
     """x W^T + b, as `nn.Linear` has it, but faster where it can be."""
 
     def forward(self, x: Tensor) -> Tensor:
         """[.., inputs] -> [.., outputs]."""
-        if self.training and torch.is_grad_enabled() and _plain_cpu(x) and onednn_is_better():
+        if not (_plain_cpu(x) and x.numel() * self.out_features >= LARGE and onednn_is_better()):
+            return F.linear(x, self.weight, self.bias)
+        if torch.is_grad_enabled():
             return _Linear.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
-        return F.linear(x, self.weight, self.bias)
+        with _onednn():
+            return F.linear(x, self.weight, self.bias)
 
 
 class _Linear(torch.autograd.Function):
@@ -67,14 +76,12 @@ def fast_products() -> Iterator[None]:
 
 @contextmanager
 def _onednn() -> Iterator[None]:
-    """Let oneDNN take part in float32 products."""
-    matmul: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
-    before = matmul.fp32_precision
-    matmul.fp32_precision = "bf16"
+    """Let oneDNN take part in float32 products: of the whole process, so other threads may lose or gain some speed."""
+    _MATMUL.fp32_precision = "bf16"
     try:
         yield
     finally:
-        matmul.fp32_precision = before
+        _MATMUL.fp32_precision = _USUAL
 
 
 @cache

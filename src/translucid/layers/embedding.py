@@ -8,6 +8,7 @@ import math
 from torch import Tensor, nn
 
 from translucid.layers.dropout import Dropout
+from translucid.products import Linear
 
 
 class Embedding(nn.Module):
@@ -48,9 +49,9 @@ def _token_embedding(vocabulary: int, width: int) -> nn.Embedding:
     return embedding
 
 
-def output_projection(tokens: nn.Embedding, *, tied: bool) -> nn.Linear:
+def output_projection(tokens: nn.Embedding, *, tied: bool) -> Linear:
     """Return a new projection from features [.., D] to logits [.., V]; if `tied`, its matrix is the embedding E."""
-    output = nn.Linear(tokens.embedding_dim, tokens.num_embeddings)
+    output = Linear(tokens.embedding_dim, tokens.num_embeddings)
     nn.init.zeros_(output.bias)
     if tied:
         output.weight = tokens.weight

@@ -81,7 +81,7 @@ def main() -> None:
     seconds = parser.parse_args().seconds
     tune_cpu()
     ids = torch.randint(4, VOCABULARY, (3, SENTENCES, LENGTH))
-    batch = Batch(*ids, SENTENCES, SENTENCES * LENGTH)
+    batch = Batch(*ids)
     variants = models()
     print("| | " + " | ".join(f"{name}, tokens/s" for name in variants) + " |")
     print("| --- |" + " ---: |" * len(variants))

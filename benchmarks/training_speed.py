@@ -4,7 +4,8 @@
 
 Every variant takes turns with the others on the same made-up batch, so that a machine whose speed drifts still gives
 honest ratios. Variants: `ours`; `torch dropout` (PyTorch's on the CPU instead of random bytes); `all logits` (the
-plain loss instead of the chunked one); `weights kept` (the exact attention with its weights instead of the fused one).
+plain loss instead of the chunked one); `weights kept` (the exact attention with its weights instead of the fused one);
+`MKL` (all products by the library that PyTorch takes by itself; no difference but on AMD's processors).
 """
 
 import argparse
@@ -15,6 +16,7 @@ from unittest.mock import patch
 
 import torch
 
+from translucid import products
 from translucid.data.batching import Batch
 from translucid.devices import tune_cpu
 from translucid.layers.dropout import Dropout
@@ -36,7 +38,7 @@ def step_of(preset: str) -> tuple[Callable[[], None], int]:
     model = Transformer(vocabulary, vocabulary, configuration.model).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     ids = torch.randint(4, vocabulary, (3, sentences, length))
-    batch = Batch(*ids, sentences, sentences * length)
+    batch = Batch(*ids)
 
     def step() -> None:
         loss = objective.batch_loss(model, batch, 0.1)
@@ -63,6 +65,9 @@ def variant(name: str):
             patch.object(Transformer, "encode", lambda self, source: encode(self, source, {})),
         ):
             yield
+    elif name == "MKL":
+        with patch.object(products, "onednn_is_better", lambda: False):
+            yield
     else:
         yield
 
@@ -72,7 +77,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="for each variant of each preset")
     seconds = parser.parse_args().seconds
     tune_cpu()
-    names = ("ours", "torch dropout", "all logits", "weights kept")
+    names = ("ours", "torch dropout", "all logits", "weights kept", "MKL")
     print("| preset | " + " | ".join(f"{name}, tokens/s" for name in names) + " |")
     print("| --- |" + " --- |" * len(names))
     for preset in SIZES:

@@ -76,12 +76,11 @@ def test_little_of_a_batch_is_padding():
     assert (source.sum() + target.sum()) / cells > 0.93
 
 
-def test_collate_pads_shifts_and_counts():
+def test_collate_pads_and_shifts():
     batch = collate(corpus(([5, 6, 7, 3], [8, 3]), ([9, 3], [4, 5, 3])), [0, 1])
     assert batch.source.tolist() == [[5, 6, 7, 3], [9, 3, 0, 0]]
     assert batch.targets_in.tolist() == [[2, 8, 0], [2, 4, 5]]
     assert batch.labels.tolist() == [[8, 3, 0], [4, 5, 3]]
-    assert (batch.sentences, batch.target_tokens) == (2, 5)
     assert {t.dtype for t in (batch.source, batch.targets_in, batch.labels)} == {torch.int64}
 
 
@@ -101,11 +100,9 @@ def test_taking_padding_start_and_end_off_a_batch_gives_the_sentences_back(pairs
     assert [strip(row) for row in batch.source.tolist()] == [s for s, _ in pairs]
     assert [strip(row) for row in batch.targets_in.tolist()] == [t for _, t in pairs]
     assert [strip(row) for row in batch.labels.tolist()] == [t for _, t in pairs]
-    assert batch.target_tokens == sum(len(t) + 1 for _, t in pairs)
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_a_batch_moves_to_a_device_as_a_whole(device):
     moved = collate(corpus(([5, 3], [6, 3])), [0]).to(device)
-    assert {t.device.type for t in moved[:3]} == {device}
-    assert moved[3:] == (1, 2)
+    assert {t.device.type for t in moved} == {device}

@@ -27,8 +27,6 @@ def batch_of(texts, turned):
         padded([[*text, 3] for text in texts]),
         padded([[2, *text] for text in targets]),
         padded([[*text, 3] for text in targets]),
-        len(texts),
-        sum(len(text) + 1 for text in texts),
     )
 
 

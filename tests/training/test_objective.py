@@ -57,7 +57,7 @@ def test_padding_does_not_count():
         source = torch.tensor([[5, 6, 3] + wide[0]])
         targets = torch.tensor([[2, 7, 8] + wide[0]])
         labels = torch.tensor([[7, 8, 3] + wide[0]])
-        return batch_loss(model, Batch(source, targets, labels, 1, 3), 0.1)
+        return batch_loss(model, Batch(source, targets, labels), 0.1)
 
     one, other = loss(0), loss(4)
     torch.testing.assert_close(one.smoothed, other.smoothed)

@@ -23,10 +23,6 @@ class Batch(NamedTuple):
     """[B, T] int64, the start token and then the target: what the decoder is fed."""
     labels: Tensor
     """[B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
-    sentences: int
-    """B"""
-    target_tokens: int
-    """Real labels, end tokens included."""
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """Return the batch on another device."""
@@ -86,8 +82,6 @@ def collate(
         source=torch.from_numpy(source),
         targets_in=torch.from_numpy(targets_in),
         labels=torch.from_numpy(labels),
-        sentences=len(rows),
-        target_tokens=int(real.sum()),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import reprlib
 from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -153,21 +155,21 @@ def unchanged(before: Configuration, after: Configuration) -> Configuration:
     Raises:
         UserError: the shape of the model, the tokens or the order of the data would change.
     """
+    fixed, wanted = _fixed(before), _fixed(after)
     for key in _FIXED:
-        if _value(before, key) != _value(after, key):
+        if wanted[key] != fixed[key]:
             raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
     return after
 
 
 def fixed_settings(configuration: Configuration) -> str:
     """Return the settings that a resumed run can't change, as text."""
-    return json.dumps({key: _value(configuration.model_dump(mode="json"), key) for key in _FIXED}, sort_keys=True)
+    return json.dumps(_fixed(configuration), sort_keys=True)
 
 
-def _value(settings: Any, key: str) -> Any:
-    for part in key.split("."):
-        settings = settings[part] if isinstance(settings, dict) else getattr(settings, part)
-    return settings
+def _fixed(configuration: Configuration) -> dict[str, Any]:
+    settings = configuration.model_dump(mode="json")
+    return {key: reduce(getitem, key.split("."), settings) for key in _FIXED}
 
 
 def read_settings(file: Path) -> Settings:

@@ -98,8 +98,8 @@ class Epochs:
 
     def _collate(self, corpus: EncodedCorpus, indices: NDArray[np.int64]) -> Shared:
         mine = indices[self.workers.rank :: self.workers.count]
-        tokens = int((corpus.target_offsets[indices + 1] - corpus.target_offsets[indices]).sum())
-        return Shared(collate(corpus, mine) if len(mine) else None, tokens)
+        _, lengths = corpus.lengths_of(indices)
+        return Shared(collate(corpus, mine) if len(mine) else None, int(lengths.sum()))
 
     def _order(self, epoch: int) -> Order:
         return Order(self.sizes, self.shares, seed=self.seed, epoch=epoch, block=self.block)

@@ -136,9 +136,7 @@ def _train(
     origin = {
         "the training text": stored.fingerprint,
         "the tokenizer": tokenizer.fingerprint,
-        "a setting that can not change (model, data, seed)": hashlib.sha256(
-            fixed_settings(configuration).encode()
-        ).hexdigest(),
+        "a setting that can not change (model, data, seed)": _sha256(fixed_settings(configuration)),
     }
     trainer = Trainer(model, epochs, validator, run, options, device, workers, origin)
     parameters = sum(parameter.numel() for parameter in model.parameters())

@@ -18,6 +18,7 @@ from translucid.data.corpus import Pair, read_pairs
 from translucid.data.tokenizer import Tokenizer
 from translucid.errors import UserError
 from translucid.reading import digest, refuse_strange
+from translucid.training.careful_yaml import LONGEST
 from translucid.training.configuration import Configuration, read_settings, validated
 from translucid.training.tensor_file import load_tensors, read_header, save_tensors
 
@@ -30,7 +31,7 @@ _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("tuned.json", "shortlist.tsv"),
 )
-_LARGEST = {"config.yaml": 1 << 20, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
+_LARGEST = {"config.yaml": LONGEST, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
 """Bytes that a file may have; tokenizers have a limit of their own, tensors are as many as the model says."""
 
 _MISFIT = "The file does not belong to the config.yaml beside it."

@@ -63,7 +63,7 @@ class ShardedWeights(Weights):
         if rows is None:
             end, pad = self.model.eos, self.model.pad
             nothing = torch.tensor([[end]]), torch.tensor([[self.model.bos]]), torch.tensor([[pad]])
-            rows = Batch(*nothing, 1, 0)
+            rows = Batch(*nothing)
         loss: Loss = self.lesson(rows.to(self.device), smoothing)
         # FSDP takes the mean of the gradients over the processes, but a batch is one sum.
         return loss._replace(smoothed=loss.smoothed * self.workers.count)

@@ -1,0 +1,77 @@
+"""Hugging Face's MarianMT learns, and translates validation sentences every minute: `python learn_marian.py MINUTES`.
+
+The batches are filled with sentences of like length; the schedule is warm-up, inverse square root, and a linear end.
+"""
+
+import sys
+import time
+
+import torch
+from common import END, SIZES, Pair, like_length_batches, load_pairs, report, vocabulary
+from marian import marian
+from torch import nn
+
+SECONDS = 60 * float(sys.argv[1])
+PIECES = vocabulary()
+PADDING = len(PIECES) - 1
+PEAK, WARMUP, COOLDOWN = 0.005, 400, 0.3
+SENTENCES = 500
+
+
+def padded(rows: list[list[int]], value: int) -> torch.Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
+
+
+def update(model: nn.Module, optimizer: torch.optim.Optimizer, batch: list[Pair]) -> None:
+    source = padded([source for source, _ in batch], PADDING)
+    labels = padded([target for _, target in batch], -100)
+    inputs = padded([[PADDING, *target[:-1]] for _, target in batch], PADDING)
+    logits = model(input_ids=source, attention_mask=source != PADDING, decoder_input_ids=inputs).logits
+    loss = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=0.1, ignore_index=-100)
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+
+
+@torch.inference_mode()
+def translated(model: nn.Module, sources: list[list[int]]) -> list[str]:
+    model.eval()
+    texts = [""] * len(sources)
+    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+    for first in range(0, len(order), 64):
+        part = order[first : first + 64]
+        ids = padded([sources[i] for i in part], PADDING)
+        found = model.generate(input_ids=ids, attention_mask=ids != PADDING, num_beams=1, max_new_tokens=60)
+        for i, row in zip(part, found.tolist(), strict=True):
+            pieces = [PIECES[j] for j in row if j not in (END, PADDING)]
+            texts[i] = "".join(pieces).replace("\u2581", " ").strip()
+    model.train()
+    return texts
+
+
+def main() -> None:
+    torch.manual_seed(1)
+    model = marian(SIZES["tiny"]).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=PEAK, betas=(0.9, 0.98), eps=1e-9)
+    sources = [source for source, _ in load_pairs("valid", longest=1000)][:SENTENCES]
+    batches = like_length_batches(load_pairs("train"), SIZES["tiny"].tokens)
+    spent, due, started = 0.0, 60.0, time.perf_counter()
+    for step, batch in enumerate(batches, 1):
+        rate = PEAK * min(step / WARMUP, (WARMUP / step) ** 0.5)
+        rate *= min(1.0, max(0.0, 1 - spent / SECONDS) / COOLDOWN)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        update(model, optimizer, batch)
+        spent = time.perf_counter() - started
+        if spent >= min(due, SECONDS):
+            report(step=step, seconds=spent, texts=translated(model, sources))
+            started += time.perf_counter() - started - spent  # translating is not counted
+            due += 60
+        if spent >= SECONDS:
+            break
+
+
+if __name__ == "__main__":
+    main()

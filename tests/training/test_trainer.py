@@ -1,10 +1,12 @@
 """The loop: limits, averages, accumulated batches, and what it says of a loss that is no number."""
 
 import io
+from contextlib import nullcontext
 
 import pytest
 import torch
 
+from translucid import products
 from translucid.errors import UserError
 from translucid.training.run_folder import RunFolder
 from translucid.training.tensor_file import load_tensors
@@ -168,3 +170,17 @@ def test_interrupted_before_the_first_validation_there_is_something_to_try(train
 def test_a_corpus_of_nothing_but_long_pairs_is_refused(train, tmp_path):
     with pytest.raises(UserError, match=r"no training pairs are left.*100 too long.*data\.max_tokens"):
         train(tmp_path / "run", "data.max_tokens=2")
+
+
+def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypatch):
+    monkeypatch.setattr(products, "LARGE", 0)
+    if not products.onednn_is_better():
+        monkeypatch.setattr(products, "_onednn", nullcontext)
+    curves = []
+    for fast in (True, False):
+        monkeypatch.setattr(products, "onednn_is_better", lambda fast=fast: fast)
+        folder = tmp_path / str(fast)
+        train(folder, "training.log_every=1")
+        curves.append([row["loss"] for row in RunFolder(folder).metrics() if row["kind"] == "training"])
+    assert len(curves[0]) == 30
+    assert curves[0] == pytest.approx(curves[1], abs=1e-4)

@@ -9,7 +9,7 @@ import translucid
 
 HOUSE = Path(translucid.__file__).parent
 FLOORS = [
-    {"__init__", "errors", "shapes"},
+    {"__init__", "errors", "options", "shapes"},
     {"atomic", "devices", "machine", "products", "progress", "reading"},
     {"attention"},
     {"layers"},

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from translucid.data.corpus import Pair
+from translucid.options import OptionGroup
 
 
-class Filter(BaseModel):
+class Filter(OptionGroup):
     """Which pairs are skipped."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     max_characters: int = Field(2000, ge=1, le=1_000_000_000)
     """Pairs with more characters than this on either side are skipped."""

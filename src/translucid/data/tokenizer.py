@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Literal
 
 import sentencepiece
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
 from translucid.data.drawing import draw
 from translucid.errors import UserError
+from translucid.options import OptionGroup
 from translucid.reading import read_at_most
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
@@ -39,10 +40,8 @@ _LEARNING_THREADS = 8
 _QUIET = 3
 
 
-class TokenizerOptions(BaseModel):
+class TokenizerOptions(OptionGroup):
     """How text becomes pieces of words."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     kind: Literal["bpe", "unigram"] = "bpe"
     """Byte-pair encoding (Sennrich et al. 2016) or a unigram language model over pieces (Kudo 2018)."""

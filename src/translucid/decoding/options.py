@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from translucid.options import OptionGroup
 
 
-class DecodingOptions(BaseModel):
+class DecodingOptions(OptionGroup):
     """Options of greedy search (`beam` 1), beam search and sampling."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     beam: int = Field(5, ge=1, le=1000)
     """K, the partial sentences kept at each step; 1 is greedy search. Sampling does not look at it."""

@@ -7,19 +7,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from translucid.data.corpus import read_lines
 from translucid.errors import UserError
+from translucid.options import OptionGroup
 
 Links: TypeAlias = list[tuple[int, int]]
 """Pairs (source word, target word), counted from 0."""
 
 
-class AlignmentOptions(BaseModel):
+class AlignmentOptions(OptionGroup):
     """Where in a model's attention its word alignments are read, and how."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     layer: int | None = Field(None, ge=0, le=255)
     """The decoder layer; the average of all if not given. `translucid evaluate --alignments` finds the best."""

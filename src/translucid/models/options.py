@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from translucid.options import OptionGroup
 
 
-class TransformerOptions(BaseModel):
+class TransformerOptions(OptionGroup):
     """The shape of a Transformer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     kind: Literal["transformer"] = "transformer"
     """The family of model."""
@@ -49,10 +49,8 @@ class TransformerOptions(BaseModel):
         return self.max_length if self.positions == "learned" else None
 
 
-class RecurrentOptions(BaseModel):
+class RecurrentOptions(OptionGroup):
     """The shape of a recurrent encoder-decoder."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     kind: Literal["recurrent"] = "recurrent"
     """The family of model."""
@@ -94,10 +92,8 @@ class RecurrentOptions(BaseModel):
         return self
 
 
-class AttentionOnlyOptions(BaseModel):
+class AttentionOnlyOptions(OptionGroup):
     """The shape of an attention-only Transformer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     kind: Literal["attention-only"] = "attention-only"
     """The family of model."""

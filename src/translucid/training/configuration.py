@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from translucid.data.filtering import Filter
 from translucid.data.tokenizer import TokenizerOptions
@@ -19,6 +19,7 @@ from translucid.decoding.options import DecodingOptions
 from translucid.errors import UserError, nearest
 from translucid.evaluation.alignment import AlignmentOptions
 from translucid.models.options import ModelOptions, TransformerOptions
+from translucid.options import OptionGroup
 from translucid.reading import read_at_most
 from translucid.training.careful_yaml import LONGEST, parse_yaml
 from translucid.training.options import TrainingOptions
@@ -45,10 +46,8 @@ _FIXED = (
 """Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
 
 
-class DataOptions(BaseModel):
+class DataOptions(OptionGroup):
     """Which sentence pairs to learn from, and how they become tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     train: list[str] = Field(default_factory=list)
     """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not."""
@@ -79,10 +78,8 @@ class DataOptions(BaseModel):
         return self
 
 
-class Configuration(BaseModel):
+class Configuration(OptionGroup):
     """Everything that decides a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     preset: str | None = None
     """The preset that the other settings start from (`translucid models` lists them)."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from translucid.options import OptionGroup
 
 MANY = 1_000_000_000
 """More than anybody wants of anything, and little enough to count with."""
 
 
-class TrainingOptions(BaseModel):
+class TrainingOptions(OptionGroup):
     """How long, how fast and how carefully to train."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     seed: int = Field(1, ge=0, lt=1 << 63)
     """Decides the first weights, the order of the data and every dropout."""

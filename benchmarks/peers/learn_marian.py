@@ -8,8 +8,9 @@ import time
 
 import torch
 from common import END, SIZES, Pair, like_length_batches, load_pairs, report, vocabulary
+from lesson import loss, padded
 from marian import marian
-from torch import nn
+from torch import Tensor, nn
 
 SECONDS = 60 * float(sys.argv[1])
 PIECES = vocabulary()
@@ -18,19 +19,13 @@ PEAK, WARMUP, COOLDOWN = 0.005, 400, 0.3
 SENTENCES = 500
 
 
-def padded(rows: list[list[int]], value: int) -> torch.Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
-
-
 def update(model: nn.Module, optimizer: torch.optim.Optimizer, batch: list[Pair]) -> None:
-    source = padded([source for source, _ in batch], PADDING)
-    labels = padded([target for _, target in batch], -100)
-    inputs = padded([[PADDING, *target[:-1]] for _, target in batch], PADDING)
-    logits = model(input_ids=source, attention_mask=source != PADDING, decoder_input_ids=inputs).logits
-    loss = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=0.1, ignore_index=-100)
+    def logits(source: Tensor, inputs: Tensor) -> Tensor:
+        return model(input_ids=source, attention_mask=source != PADDING, decoder_input_ids=inputs).logits
+
+    found = loss(logits, batch, padding=PADDING, first=PADDING)
     optimizer.zero_grad()
-    loss.backward()
+    found.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
 

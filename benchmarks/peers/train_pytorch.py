@@ -10,8 +10,8 @@ import sys
 import time
 
 import torch
-import torch.nn.functional as F
 from common import BATCHES, SIZES, START, Pair, load_pairs, measure, report, versions, vocabulary
+from lesson import loss
 from torch import Tensor, nn
 
 NAME, SIZE, HOW, SECONDS = sys.argv[1], SIZES[sys.argv[2]], sys.argv[3], float(sys.argv[4])
@@ -51,11 +51,6 @@ class Tutorial(nn.Module):
         return self.output(states)
 
 
-def padded(rows: list[list[int]], value: int) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
-
-
 def build() -> nn.Module:
     if NAME != "marian":
         return Tutorial()
@@ -69,18 +64,15 @@ def main() -> None:
     model = build().train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
 
-    def step(batch: list[Pair]) -> None:
-        source = padded([source for source, _ in batch], PADDING)
-        labels = padded([target for _, target in batch], -100)
-        first = PADDING if NAME == "marian" else START
-        inputs = padded([[first, *target[:-1]] for _, target in batch], PADDING)
+    def logits(source: Tensor, inputs: Tensor) -> Tensor:
         if NAME == "marian":
-            logits = model(input_ids=source, attention_mask=source != PADDING, decoder_input_ids=inputs).logits
-        else:
-            logits = model(source, inputs)
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=0.1, ignore_index=-100)
+            return model(input_ids=source, attention_mask=source != PADDING, decoder_input_ids=inputs).logits
+        return model(source, inputs)
+
+    def step(batch: list[Pair]) -> None:
+        found = loss(logits, batch, padding=PADDING, first=PADDING if NAME == "marian" else START)
         optimizer.zero_grad()
-        loss.backward()
+        found.backward()
         optimizer.step()
 
     batches = BATCHES[HOW](load_pairs("train"), SIZE.tokens)

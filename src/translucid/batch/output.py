@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from io import FileIO
 from pathlib import Path
@@ -36,8 +37,11 @@ class Record(BaseModel):
 class Output(AbstractContextManager["Output"], Protocol):
     """Takes the translations of windows, in order."""
 
-    def earlier(self, identity: dict[str, Any], say: Say) -> Record:
-        """Return what an earlier run of the same job has left, which may be nothing."""
+    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> Record:
+        """Return what an earlier run of the same job has left, which may be nothing.
+
+        `identity` reads the files of the run to tell what job it is, and is asked only where something can be left.
+        """
 
     def begin(self, record: Record) -> None:
         """Make ready to write what comes after this."""
@@ -55,9 +59,9 @@ class StandardOutput(Output):
     def __exit__(self, *error: object) -> None:
         """Leave it open."""
 
-    def earlier(self, identity: dict[str, Any], say: Say) -> Record:
+    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> Record:
         """See `Output`."""
-        return Record(identity=identity)
+        return Record(identity={})
 
     def begin(self, record: Record) -> None:
         """See `Output`."""
@@ -116,9 +120,9 @@ class FileOutput(Output):
             self.lock_file.unlink()
         self.lock.release()
 
-    def earlier(self, identity: dict[str, Any], say: Say) -> Record:
+    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> Record:
         """See `Output`; `say` is told why something is left that can't be used."""
-        fresh = Record(identity=identity)
+        fresh = Record(identity=identity())
         if not self.part.exists() or not self.record_file.exists():
             return fresh
         try:
@@ -127,9 +131,9 @@ class FileOutput(Output):
         except (OSError, ValidationError):
             why = "its record can't be read"
         else:
-            if record.identity == identity and record.written <= size:
+            if record.identity == fresh.identity and record.written <= size:
                 return record
-            why = _difference(record.identity, identity) or "some of it is lost"
+            why = _difference(record.identity, fresh.identity) or "some of it is lost"
         self.discard(why, say)
         return fresh
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import BinaryIO
 
 from translucid.batch.job import Job, Say, Way
@@ -40,7 +41,7 @@ def run(
     with ExitStack() as stack:
         stack.enter_context(output)
         translated = stack.enter_context(way)
-        record = output.earlier(job.identity(translated.device), say)
+        record = output.earlier(partial(job.identity, translated.device), say)
         reader, record = _place(text, output, record, say)
         output.begin(record)
         if record.place.lines:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,12 +41,12 @@ class Linear(nn.Linear):
 
 
 class _Linear(torch.autograd.Function):
-    """y = x W^T + b; dx = dy W, dW = dy^T x, db = sum dy."""
+    """By oneDNN: y = x W^T + b; dx = dy W, dW = dy^T x, db = sum dy."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        with fast_products():
+        with _onednn():
             y = torch.mm(x.reshape(-1, x.size(-1)), weight.t())
         if bias is not None:
             y += bias
@@ -57,7 +57,7 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         flat = dy.reshape(-1, dy.size(-1))
-        with fast_products():
+        with _onednn():
             dx = torch.mm(flat, weight).view_as(x) if ctx.needs_input_grad[0] else None
             dw = torch.mm(flat.t(), x.reshape(-1, x.size(-1))) if ctx.needs_input_grad[1] else None
         db = flat.sum(0) if ctx.needs_input_grad[2] else None
@@ -67,10 +67,7 @@ class _Linear(torch.autograd.Function):
 @contextmanager
 def fast_products() -> Iterator[None]:
     """Within it, large products of float32 matrices on a CPU are made by the faster library."""
-    if not onednn_is_better():
-        yield
-        return
-    with _onednn():
+    with _onednn() if onednn_is_better() else nullcontext():
         yield
 
 

@@ -12,6 +12,7 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,17 +149,15 @@ class CTranslate2Engine:
 
             save_ctranslate2(own().model, tokenizer, folder, quantization, shortlist)
 
-        def opened(folder: Path) -> CTranslate2Engine:
-            return cls(
-                folder,
-                tokenizer,
-                own,
-                longest=configuration.model.longest,
-                device=device,
-                shortlist=shortlist is not None,
-                threads=threads,
-            )
-
+        opened = partial(
+            cls,
+            tokenizer=tokenizer,
+            own=own,
+            longest=configuration.model.longest,
+            device=device,
+            shortlist=shortlist is not None,
+            threads=threads,
+        )
         fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
         return open_converted(fingerprint, convert, opened)
 

@@ -38,6 +38,14 @@ def _one_thread():
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _a_cache_of_their_own(tmp_path_factory):
+    """What tests convert does not push the user's own models out of the cache, nor is it found there."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _same_numbers_each_time():
     torch.manual_seed(1)

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 import torch
-from platformdirs import user_cache_path
 
 from translucid import Translator, UserError
 from translucid.data.corpus import Pair
@@ -196,4 +195,4 @@ def test_pytorch_is_not_loaded_for_a_model_that_was_converted(run, tmp_path):
     first, second = (subprocess.run(command, env=environment, capture_output=True, check=False) for _ in range(2))
     assert (first.returncode, second.returncode) == (10, 0)
     assert first.stdout == second.stdout != b""
-    assert user_cache_path("translucid")
+    assert list((tmp_path / "cache").rglob("model.bin"))

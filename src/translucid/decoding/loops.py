@@ -8,20 +8,16 @@ LONGEST_LOOP = 6
 """Tokens in the longest run that is looked for."""
 
 
-def has_loop(tokens: Sequence[int], times: int, word_starts: Sequence[bool]) -> bool:
-    """Whether a whole output has a token that the rule `NoLoops` would have forbidden; see there.
+def find_loop(tokens: Sequence[int], times: int, word_starts: Sequence[bool]) -> Sequence[int] | None:
+    """Return a run and its first token once more, where the rule `NoLoops` forbids that token; None if it never does.
 
     `times` in a row are allowed; `word_starts` [V] is True where a piece begins a word.
     """
-    return any(_repeats(tokens, n, times, word_starts) for n in range(1, LONGEST_LOOP + 1))
-
-
-def _repeats(tokens: Sequence[int], n: int, times: int, word_starts: Sequence[bool]) -> bool:
-    """Whether a run of n tokens, a word's beginning among them, begins once more after `times` times."""
-    equal = 0
-    for i in range(n, len(tokens)):
-        equal = equal + 1 if tokens[i] == tokens[i - n] else 0
-        # The run has stood there once before the first equal token, and `times` times before the one too many.
-        if equal > n * (times - 1) and any(word_starts[token] for token in tokens[i - n : i]):
-            return True
-    return False
+    for n in range(1, LONGEST_LOOP + 1):
+        equal = 0
+        for i in range(n, len(tokens)):
+            equal = equal + 1 if tokens[i] == tokens[i - n] else 0
+            # The run has stood there once before the first equal token, and `times` times before the one too many.
+            if equal > n * (times - 1) and any(word_starts[token] for token in tokens[i - n : i]):
+                return tokens[i - n * times : i + 1]
+    return None

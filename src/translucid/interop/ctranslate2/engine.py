@@ -1,8 +1,9 @@
 """Greedy and beam search by CTranslate2, the fast engine for Transformers on CPUs.
 
 Its beam search differs from ours in when it stops and in how it counts length, so it is asked for the whole beam with
-bare log-probabilities, and the ranking is ours. An output that breaks a rule that CTranslate2 does not know, such as
-the limit of its own sentence, is searched for again by our search: the rules hold whatever the engine.
+bare log-probabilities, and the ranking is ours. It knows no rule against loops and one limit of length for all
+sentences, so a sentence whose output loops or gets too long is searched for again, the loop forbidden, with a limit of
+its own. What is beyond it after all is left to our search: the rules hold whatever the engine.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +24,7 @@ from translucid import __version__
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.lengths import length_limit, length_penalty
-from translucid.decoding.loops import has_loop
+from translucid.decoding.loops import find_loop
 from translucid.decoding.options import DecodingOptions
 from translucid.interop.ctranslate2.cache import open_converted
 from translucid.interop.ctranslate2.conventions import END, PADDING, POSITIONS, START, Quantization
@@ -42,6 +44,8 @@ CALL = 1024
 """Sentences of like length handed over at a time; a call has one limit of length."""
 PARTS = 16
 """Batches that a call is cut into, at least, where the numbers must not depend on how many threads there are."""
+ATTEMPTS = 8
+"""Searches for a sentence, at most, before one that keeps looping is left to our search."""
 WIDEST = 32
 """The widest beam that is left to it."""
 
@@ -78,7 +82,8 @@ class CTranslate2Engine:
         self.parts = PARTS if threads else cores()
         self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
-        self.target = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
+        self.pieces = tokenizer.target_pieces(range(tokenizer.target_size))
+        self.target = {piece: i for i, piece in enumerate(self.pieces)}
         self.device_type, _, index = device.partition(":")
         self.translator = ctranslate2.Translator(
             str(folder),
@@ -172,59 +177,98 @@ class CTranslate2Engine:
             return self.own().decode(sentences, options, on_batch)
         done = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
-        limits = [length_limit(len(ids) - 1, options, self.longest) for ids in sentences]
-        order = sorted((i for i, ids in enumerate(sentences) if len(ids) > 1), key=lambda i: -len(sentences[i]))
-        done(len(sentences) - len(order))
         most = self.longest or POSITIONS
-        left = [i for i in order if max(len(sentences[i]), limits[i] + 1) > most]
-        order = order[len(left) :]
-        calls = [order[first : first + CALL] for first in range(0, len(order), CALL)]
-        begun = [self._begin([sentences[i] for i in call], max(limits[i] for i in call), options) for call in calls]
-        for call, answers in zip(calls, begun, strict=True):
-            for i, answer in zip(call, answers, strict=True):
-                results[i] = self._ranked(answer.result(), options)
-                if all(self._obeys(hypothesis, limits[i], options) for hypothesis in results[i]):
+        asked: list[_Asked] = []
+        left: list[_Asked] = []
+        for i, ids in enumerate(sentences):
+            limit = length_limit(len(ids) - 1, options, self.longest)
+            if len(ids) > 1:
+                (asked if max(len(ids), limit + 1) <= most else left).append(_Asked(i, ids, limit))
+        done(len(sentences) - len(asked) - len(left))
+        asked.sort(key=lambda one: -len(one.ids))
+        begun: list[tuple[_Asked, ctranslate2.AsyncTranslationResult]] = []
+        for first in range(0, len(asked), CALL):
+            call = asked[first : first + CALL]
+            # One token more than any may have, so that what has ended can be told from what was cut off.
+            begun += zip(call, self._begin(call, 1 + max(one.limit for one in call), options), strict=True)
+        for _ in range(ATTEMPTS):
+            again = []
+            for one, answer in begun:
+                if found := self._found(one, answer.result(), options):
+                    results[one.number] = found
                     done(1)
                 else:
-                    left.append(i)
+                    again.append(one)
+            begun = [(one, self._begin([one], one.limit, options, one.banned)[0]) for one in again]
+        left += [one for one, _ in begun]
         if left:
-            for i, found in zip(left, self.own().decode([sentences[i] for i in left], options), strict=True):
-                results[i] = found
+            for one, found in zip(left, self.own().decode([one.ids for one in left], options), strict=True):
+                results[one.number] = found
             done(len(left))
         return results
 
     def _begin(
-        self, sentences: list[list[int]], limit: int, options: DecodingOptions
+        self, asked: Sequence[_Asked], longest: int, options: DecodingOptions, banned: Sequence[list[str]] = ()
     ) -> list[ctranslate2.AsyncTranslationResult]:
-        largest = BATCH_WITH_SHORTLIST if self.shortlist else BATCH
+        """Begin a search for outputs of up to `longest` tokens, end token counted."""
+        # With a shortlist, CTranslate2 takes the numbers of forbidden pieces for places on the list.
+        shortlist = self.shortlist and not banned
+        largest = BATCH_WITH_SHORTLIST if shortlist else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
-            [[*(self.source[number] for number in ids[:-1]), END] for ids in sentences],
+            [self._source(one.ids) for one in asked],
             asynchronous=True,
-            max_batch_size=min(largest, -(-len(sentences) // self.parts)),
-            use_vmap=self.shortlist,
+            max_batch_size=min(largest, -(-len(asked) // self.parts)),
+            use_vmap=shortlist,
             beam_size=options.beam,
             num_hypotheses=options.beam,
             length_penalty=0,
             return_scores=True,
             min_decoding_length=options.min_length,
-            max_decoding_length=limit + 1,
+            max_decoding_length=longest,
             max_input_length=0,
             no_repeat_ngram_size=options.no_repeat_ngram,
             disable_unk=True,
-            suppress_sequences=[[PADDING], [START]],
+            suppress_sequences=[[PADDING], [START], *banned],
         )
         return begun
 
-    def _ranked(self, answer: ctranslate2.TranslationResult, options: DecodingOptions) -> list[Hypothesis]:
+    def _found(
+        self, one: _Asked, answer: ctranslate2.TranslationResult, options: DecodingOptions
+    ) -> list[Hypothesis] | None:
+        """Return the best outputs; None if the sentence has to be searched for again, as an output breaks a rule."""
+        outputs = [[self.target[piece] for piece in pieces] for pieces in answer.hypotheses]
+        log_probabilities = list(answer.scores)
+        loops = [find_loop(tokens, options.max_loops, self.word_starts) for tokens in outputs if options.max_loops]
+        one.banned += [[self.pieces[token] for token in loop] for loop in loops if loop]
+        if any(loops) or max(map(len, outputs)) > one.limit or not all(map(math.isfinite, log_probabilities)):
+            one.again = True
+            return None
+        if one.again:
+            # What was cut off at the limit has to end there, as in our search, and what is forbidden has lent its
+            # probability to all else: the scores are those without either.
+            source = self._source(one.ids)
+            scored = self.translator.score_batch([source] * len(outputs), answer.hypotheses)
+            log_probabilities = [sum(score.log_probs) for score in scored]
         found = []
-        for pieces, log_probability in zip(answer.hypotheses, answer.scores, strict=True):
-            tokens = [self.target[piece] for piece in pieces]
+        for tokens, log_probability in zip(outputs, log_probabilities, strict=True):
             penalty = length_penalty(len(tokens) + 1.0, options.length_penalty)
             found.append(Hypothesis(tokens, log_probability, log_probability / penalty))
         return sorted(found, key=lambda hypothesis: -hypothesis.score)[: options.nbest]
 
-    def _obeys(self, hypothesis: Hypothesis, limit: int, options: DecodingOptions) -> bool:
-        """Whether our search might have found this: its score is a number, it has ended in time and does not loop."""
-        if not math.isfinite(hypothesis.score) or len(hypothesis.tokens) > limit:
-            return False
-        return not options.max_loops or not has_loop(hypothesis.tokens, options.max_loops, self.word_starts)
+    def _source(self, ids: list[int]) -> list[str]:
+        return [*(self.source[number] for number in ids[:-1]), END]
+
+
+@dataclass
+class _Asked:
+    """A sentence that is searched for."""
+
+    number: int
+    """Its place in the results."""
+    ids: list[int]
+    limit: int
+    """The most tokens that an output may have, end token not counted."""
+    banned: list[list[str]] = field(default_factory=list)
+    """Loops that earlier outputs had, and later ones may not have."""
+    again: bool = False
+    """Whether an output has broken a rule before."""

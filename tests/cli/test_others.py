@@ -115,7 +115,7 @@ def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
     shutil.copytree(small_run, run)
     done = call("tune", run, "--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--allow", "100")
     assert done.code == 0, done.err
-    assert done.out.count("ctranslate2") == 4
+    assert done.out.count("ctranslate2") == 4 and done.out.count("torch") == 2
     assert "← from now on" in done.out
     assert {"tuned.json", "shortlist.tsv"} <= {file.name for file in run.iterdir()}
     assert call("translate", run, "I like soccer.").code == 0

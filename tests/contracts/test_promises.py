@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 
+from translucid.decoding.shortlist import Narrowed
 from translucid.models.build import build_model
 from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
@@ -64,6 +65,18 @@ def test_step_by_step_gives_the_logits_of_all_at_once(model, source, targets):
     for t in range(4):
         logits, state = model.step(targets[:, t], state)
         torch.testing.assert_close(logits, expected[:, t], rtol=0, atol=1e-5)
+
+
+def test_some_pieces_have_the_logits_that_they_have_among_all(model, source, targets):
+    pieces = torch.tensor([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 20])
+    whole, narrowed = model.decode(model.encode(source), targets), Narrowed(model, pieces)
+    places = torch.searchsorted(pieces, targets)
+    memory = narrowed.encode(source)
+    assert torch.equal(narrowed.decode(memory, places), whole[..., pieces])
+    state = narrowed.start(memory)
+    for t in range(4):
+        logits, state = narrowed.step(places[:, t], state)
+        torch.testing.assert_close(logits, whole[:, t, pieces], rtol=0, atol=1e-5)
 
 
 def test_a_state_is_a_value(model, source, targets):

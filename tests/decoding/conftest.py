@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from translucid.decoding.options import DecodingOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
@@ -37,6 +37,7 @@ class TableModel(SequenceModel):
         super().__init__()
         self.pad, self.bos, self.eos, self.max_length = PAD, BOS, EOS, None
         self.logits = logits  # [5, V, V, V]
+        self.output = nn.Identity()
         self.rows_seen: list[int] = []
 
     def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
@@ -50,7 +51,7 @@ class TableModel(SequenceModel):
         table = memory.states[:, :, 0].sum(1).long() % 5
         return TableState(torch.full_like(table, PAD), table)
 
-    def step(self, tokens: Tensor, state: TableState) -> tuple[Tensor, TableState]:  # type: ignore[override]
+    def advance(self, tokens: Tensor, state: TableState) -> tuple[Tensor, TableState]:  # type: ignore[override]
         self.rows_seen.append(len(tokens))
         return self.logits[state.table, state.before, tokens], replace(state, before=tokens)
 

@@ -40,7 +40,7 @@ class Counter(SequenceModel):
     def start(self, memory):
         raise NotImplementedError
 
-    def step(self, tokens, state):
+    def advance(self, tokens, state):
         raise NotImplementedError
 
 

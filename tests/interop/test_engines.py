@@ -85,6 +85,11 @@ def test_what_was_found_is_used(run):
     save_tuned(run.path, Tuned(engine="torch"))
     assert Translator.load(run.path, "cpu").engine.name == "torch"
     assert Translator.load(run.path, "cpu", "ctranslate2").engine.name == "ctranslate2"
+    save_tuned(run.path, Tuned(engine="torch", shortlist=True))
+    translator = Translator.load(run.path, "cpu")
+    assert translator.engine.shortlist
+    assert translator.own.shortlist is None
+    assert Translator.load(run.path, "cpu", "torch").engine.shortlist is None
     (run.path / "tuned.json").write_text('{"engine": "../../evil"}')
     with pytest.raises(UserError, match=r"tuned\.json: can't be read"):
         Translator.load(run.path, "cpu")

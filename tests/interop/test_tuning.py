@@ -7,12 +7,12 @@ from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.engine import TorchEngine
-from translucid.decoding.hypothesis import empty_hypothesis
 from translucid.decoding.options import DecodingOptions
+from translucid.decoding.shortlist import read_shortlist
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
-from translucid.interop.ctranslate2.shortlist import learn_shortlist
+from translucid.interop.shortlist import learn_shortlist
 from translucid.interop.tuned import Tuned
-from translucid.interop.tuning import Trial, fastest, trials
+from translucid.interop.tuning import Trial, all_ways, fastest, trials
 from translucid.models.build import build_model
 from translucid.models.options import TransformerOptions
 
@@ -37,9 +37,12 @@ def shortlist(model, tokenizer, tmp_path_factory):
     file = tmp_path_factory.mktemp("run") / "shortlist.tsv"
     sides = (tokenizer.encode_source([p.source for p in PAIRS]), tokenizer.encode_target([p.target for p in PAIRS]))
     done = []
-    text = learn_shortlist(
-        model, tokenizer, [([*s, 3], [*t, 3]) for s, t in zip(*sides, strict=True)], CPU, done.append
-    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("translucid.interop.shortlist.ALWAYS", 10)  # or all of so small a vocabulary would be on it
+        patched.setattr("translucid.interop.shortlist.EACH", 8)
+        text = learn_shortlist(
+            model, tokenizer, [([*s, 3], [*t, 3]) for s, t in zip(*sides, strict=True)], CPU, done.append
+        )
     assert sum(done) == len(PAIRS)
     file.write_text(text, encoding="utf-8")
     return file
@@ -62,15 +65,16 @@ def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
     for piece, found in lines.items():
         names = set(found.split())
         assert names <= pieces
-        assert len(names) <= 21
+        assert len(names) <= 9
         assert names <= together.get(piece, set()) | {piece}
         assert piece not in pieces or piece in names
 
 
-def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, monkeypatch):
-    engine = CTranslate2Engine.of(TorchEngine.of(model, tokenizer, CPU), tokenizer, shortlist=shortlist)
-    # What gets too long is searched for again in the whole vocabulary; not here.
-    monkeypatch.setattr(engine.own(), "decode", lambda given, options: [[empty_hypothesis()] for _ in given])
+@pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
+def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, engine):
+    own = TorchEngine.of(model, tokenizer, CPU)
+    fast = CTranslate2Engine.of(own, tokenizer, shortlist=shortlist)
+    engine = fast if engine == "ctranslate2" else own.narrowed(shortlist, tokenizer)
     lines = lines_of(shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
@@ -83,21 +87,50 @@ def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, monk
         assert set(tokenizer.target_pieces(found[0].tokens)) <= allowed
         said.append(found[0].tokens)
     assert any(said)
+    assert said != [found[0].tokens for found in own.decode(sources, options)]
+
+
+def test_with_a_shortlist_too_both_engines_say_the_same(model, tokenizer, shortlist):
+    own = TorchEngine.of(model, tokenizer, CPU)
+    engines = own.narrowed(shortlist, tokenizer), CTranslate2Engine.of(own, tokenizer, shortlist=shortlist)
+    options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
+    for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]]):
+        ((mine,),), ((theirs,),) = (engine.decode([[*ids, 3]], options) for engine in engines)
+        assert mine.tokens == theirs.tokens
+
+
+def test_a_shortlist_of_everything_changes_nothing(model, tokenizer, tmp_path):
+    (tmp_path / "all.tsv").write_text("\t" + " ".join(tokenizer.target_pieces(range(4, tokenizer.target_size))))
+    own = TorchEngine.of(model, tokenizer, CPU)
+    sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
+    for options in (DecodingOptions(beam=3, nbest=2, max_length_extra=5), DecodingOptions(sample=True)):
+        whole, same = (e.decode(sources, options) for e in (own, own.narrowed(tmp_path / "all.tsv", tokenizer)))
+        assert same == whole
+
+
+def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
+    lines = lines_of(shortlist)
+    ids = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
+    sources = tokenizer.encode_source([pair.source for pair in PAIRS[:2]])
+    pieces = read_shortlist(shortlist, tokenizer).pieces([*ids, 3] for ids in sources).tolist()
+    words = " ".join(lines.get(piece, "") for piece in ("", *tokenizer.source_pieces([*sources[0], *sources[1]])))
+    assert pieces == sorted({0, 1, 2, 3, *(ids[piece] for piece in words.split())})
 
 
 def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, shortlist):
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
-    tried = list(trials(model, tokenizer, PAIRS[:10], options, shortlist))
+    tried = list(trials(model, tokenizer, PAIRS[:10], options, shortlist, all_ways(model)))
     assert [trial.tuned for trial in tried] == [
         Tuned(),
         Tuned(quantization="int8"),
         Tuned(shortlist=True),
         Tuned(quantization="int8", shortlist=True),
         Tuned(engine="torch"),
+        Tuned(engine="torch", shortlist=True),
     ]
     assert all(trial.sentences_per_second > 0 for trial in tried)
-    assert tried[0].bleu == pytest.approx(tried[-1].bleu, abs=0.5)
+    assert tried[0].bleu == pytest.approx(tried[-2].bleu, abs=0.5)
     assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
 
 

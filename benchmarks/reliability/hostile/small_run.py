@@ -9,7 +9,7 @@ import torch
 from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer
-from translucid.interop.ctranslate2.shortlist import learn_shortlist
+from translucid.interop.shortlist import learn_shortlist
 from translucid.interop.tuned import Tuned, save_tuned
 from translucid.models.build import build_model
 from translucid.training.configuration import resolve

@@ -24,12 +24,12 @@ def tune(
     pairs: Annotated[int, typer.Option(help="Look at this many training pairs, at most.", min=1)] = 50_000,
     sentences: Annotated[int, typer.Option(help="Translate this many sentences each time.", min=1)] = 1000,
 ) -> None:
-    """Find the fastest way to translate with a Transformer on this machine, and remember it.
+    """Find the fastest way to translate on this machine's CPU, and remember it.
 
-    Tries CTranslate2 with full and with 8-bit weights, each with the whole vocabulary and with a shortlist of the
-    target pieces that the words of a sentence may become, and our own engine. The fastest that loses next to no BLEU
-    is what `translate`, `evaluate` and `serve` use from then on. Without --train and --valid the run's own files are
-    read.
+    Tries our own engine and, for a Transformer, CTranslate2 with full and with 8-bit weights, each with the whole
+    vocabulary and with a shortlist of the target pieces that the words of a sentence may become. The fastest that
+    loses next to no BLEU is what `translate`, `evaluate` and `serve` use from then on. Without --train and --valid the
+    run's own files are read.
 
     **Examples**
 
@@ -42,17 +42,16 @@ def tune(
     from translucid.atomic import write_atomically
     from translucid.data.corpus import read_pairs
     from translucid.errors import UserError
-    from translucid.interop.ctranslate2.shortlist import learn_shortlist
+    from translucid.interop.shortlist import learn_shortlist
     from translucid.interop.tuned import SHORTLIST, save_tuned
-    from translucid.interop.tuning import fastest, trials
-    from translucid.models.transformer import Transformer
+    from translucid.interop.tuning import all_ways, fastest, trials
     from translucid.progress import counting
     from translucid.translator import Translator
 
     console = Console(stderr=True, highlight=False)
     translator = Translator.load(run, "cpu", "torch")
-    if not isinstance(translator.model, Transformer):
-        raise UserError("there is nothing to tune: only our own engine runs this model", file=run)
+    if not translator.can_look():
+        raise UserError("there is nothing to tune: a shortlist is learned from attention, and it has none", file=run)
     data = translator.configuration.data
     files = {"--train": pair_up(train or data.train), "--valid": pair_up(valid or data.valid)}
     for option, given in files.items():
@@ -69,8 +68,9 @@ def tune(
         raise UserError("holds no sentence pairs", file=files["--valid"][0], fix="Check the file.")
     options = translator.configuration.decoding
     tried = []
-    with counting(console, "trying", 5) as advance:
-        for trial in trials(translator.model, translator.tokenizer, test, options, run / SHORTLIST):
+    ways = all_ways(translator.model)
+    with counting(console, "trying", len(ways)) as advance:
+        for trial in trials(translator.model, translator.tokenizer, test, options, run / SHORTLIST, ways):
             tried.append(trial)
             advance(1)
     best = fastest(tried, allow)

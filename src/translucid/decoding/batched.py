@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -10,7 +11,13 @@ from torch import Tensor
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import search
+from translucid.decoding.shortlist import Narrowed, Shortlist
 from translucid.models.protocol import SequenceModel
+
+BATCH = 8192
+"""Source tokens in a batch, times hypotheses for each sentence."""
+BATCH_WITH_SHORTLIST = 16384
+"""The same with a shortlist, where a hypothesis takes less memory."""
 
 
 def decode_sentences(
@@ -19,7 +26,8 @@ def decode_sentences(
     options: DecodingOptions,
     *,
     word_starts: Tensor | None = None,
-    batch_tokens: int = 8192,
+    shortlist: Shortlist | None = None,
+    batch_tokens: int | None = None,
     device: torch.device | str | None = None,
     on_batch: Callable[[int], None] | None = None,
 ) -> list[list[Hypothesis]]:
@@ -30,8 +38,10 @@ def decode_sentences(
         sentences: source ids, each ending in the end token, none longer than `model.max_length`.
         options: how to search.
         word_starts: [V] boolean, True where a piece begins a word; see `search`.
+        shortlist: only pieces that it has for some sentence of the batch are considered; probabilities are shared out
+            among them alone.
         batch_tokens: source tokens in a batch, padding included, times hypotheses for each sentence. At least one
-            sentence is in every batch.
+            sentence is in every batch. If not given, what is fast.
         device: where the model is; that of its parameters if not given.
         on_batch: called after each batch with the number of sentences done in it.
 
@@ -52,13 +62,20 @@ def decode_sentences(
     if on_batch and len(order) < len(sentences):
         on_batch(len(sentences) - len(order))
     rows = options.nbest if options.sample else options.beam
+    tokens = batch_tokens or (BATCH_WITH_SHORTLIST if shortlist else BATCH)
     was_training = model.training
     if was_training:
         model.eval()
     try:
-        for batch in batches(order, [len(sentence) for sentence in sentences], batch_tokens // rows):
+        for batch in batches(order, [len(sentence) for sentence in sentences], tokens // rows):
             source = padded([sentences[i] for i in batch], model.pad).to(device)
-            found = search(model, source, options, word_starts, batch)
+            if shortlist:
+                pieces = torch.from_numpy(shortlist.pieces(sentences[i] for i in batch)).to(device)
+                starts = None if word_starts is None else word_starts[pieces]
+                found = search(Narrowed(model, pieces), source, options, starts, batch)
+                found = [[_named(hypothesis, pieces) for hypothesis in nbest] for nbest in found]
+            else:
+                found = search(model, source, options, word_starts, batch)
             for i, hypotheses in zip(batch, found, strict=True):
                 results[i] = hypotheses
             if on_batch:
@@ -67,6 +84,11 @@ def decode_sentences(
         if was_training:
             model.train()
     return results
+
+
+def _named(hypothesis: Hypothesis, pieces: Tensor) -> Hypothesis:
+    """Turn places among `pieces` into their ids."""
+    return replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist())
 
 
 def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -12,6 +13,7 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
+from translucid.decoding.shortlist import Shortlist, read_shortlist
 from translucid.models.protocol import SequenceModel
 
 
@@ -45,15 +47,25 @@ class TorchEngine:
 
     name = "torch"
 
-    def __init__(self, model: SequenceModel, word_starts: Tensor, device: torch.device) -> None:
-        """`word_starts`: [V] boolean, True where a piece begins a word."""
-        self.model, self.word_starts, self.device = model, word_starts, device
+    def __init__(
+        self, model: SequenceModel, word_starts: Tensor, device: torch.device, shortlist: Shortlist | None = None
+    ) -> None:
+        """`word_starts`: [V] boolean, True where a piece begins a word; `shortlist`: see `decode_sentences`."""
+        self.model, self.word_starts, self.device, self.shortlist = model, word_starts, device, shortlist
         self.device_type = device.type
 
     @classmethod
     def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
         """Return our search for a model and its tokenizer."""
         return cls(model, torch.tensor(tokenizer.target_word_starts(), device=device), device)
+
+    def narrowed(self, shortlist: Path, tokenizer: Tokenizer) -> TorchEngine:
+        """Return the same with a shortlist, a file that `translucid tune` has written.
+
+        Raises:
+            UserError: there is no such file, or it is damaged.
+        """
+        return TorchEngine(self.model, self.word_starts, self.device, read_shortlist(shortlist, tokenizer))
 
     def decode(
         self,
@@ -63,5 +75,11 @@ class TorchEngine:
     ) -> list[list[Hypothesis]]:
         """See `Engine`."""
         return decode_sentences(
-            self.model, sentences, options, word_starts=self.word_starts, device=self.device, on_batch=on_batch
+            self.model,
+            sentences,
+            options,
+            word_starts=self.word_starts,
+            shortlist=self.shortlist,
+            device=self.device,
+            on_batch=on_batch,
         )

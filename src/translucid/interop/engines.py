@@ -32,7 +32,8 @@ def choose_engine(
     """Return the engine of that name for a run; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
 
     There it has been measured to be the faster one (docs/benchmarks.md), unless `translucid tune` has found otherwise.
-    What it has found for CTranslate2 holds in any case. PyTorch is not loaded where CTranslate2 does without.
+    What it has found holds on a CPU, except that `torch` is our search with the whole vocabulary. PyTorch is not loaded
+    where CTranslate2 does without.
 
     Args:
         name: what is wanted.
@@ -46,19 +47,20 @@ def choose_engine(
     Raises:
         UserError: CTranslate2 is asked for and can't run the model, or not on that device; or the model is damaged.
     """
-    if name == "torch" or (name == "auto" and not isinstance(configuration.model, TransformerOptions)):
+    if name == "torch":
         return own()
     where = "cpu" if certainly_cpu(device) else str(choose_device(device))
     if name == "auto" and where != "cpu":
         return own()
     if not where.startswith(("cpu", "cuda")):
         raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
-    tuned = load_tuned(run.path) or Tuned()
+    transformer = isinstance(configuration.model, TransformerOptions)
+    tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
+    shortlist = run.path / SHORTLIST if tuned.shortlist else None
     if name == "auto" and tuned.engine == "torch":
-        return own()
+        return own().narrowed(shortlist, tokenizer) if shortlist else own()
     from translucid.interop.ctranslate2.engine import CTranslate2Engine
 
-    shortlist = run.path / SHORTLIST if tuned.shortlist else None
     return CTranslate2Engine.of_run(
         run,
         configuration,

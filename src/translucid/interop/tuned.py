@@ -23,7 +23,7 @@ class Tuned(BaseModel):
     engine: Literal["torch", "ctranslate2"] = "ctranslate2"
     """What searches."""
     quantization: Literal["float32", "int8"] = "float32"
-    """The weights of CTranslate2."""
+    """The weights of CTranslate2; ours are always float32."""
     shortlist: bool = False
     """Whether only the pieces on the shortlist are considered."""
 

@@ -17,6 +17,7 @@ from translucid.evaluation.scores import bleu
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
 from translucid.interop.tuned import Tuned
 from translucid.models.protocol import SequenceModel
+from translucid.models.transformer import Transformer
 
 
 class Trial(NamedTuple):
@@ -33,17 +34,19 @@ def trials(
     pairs: Sequence[Pair],
     options: DecodingOptions,
     shortlist: Path | None,
-    ways: Sequence[Tuned] | None = None,
+    ways: Sequence[Tuned],
 ) -> Iterator[Trial]:
-    """Translate the sources of `pairs` in each of these ways; if none are given in all, `Tuned()` first."""
+    """Translate the sources of `pairs` in each of these ways."""
     own = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
     references = [[pair.target for pair in pairs]]
-    for way in ways or all_ways(shortlist=shortlist is not None):
-        engine: Engine = own
+    for way in ways:
+        words = shortlist if way.shortlist else None
+        engine: Engine
         if way.engine == "ctranslate2":
-            words = shortlist if way.shortlist else None
             engine = CTranslate2Engine.of(own, tokenizer, quantization=way.quantization, shortlist=words)
+        else:
+            engine = own.narrowed(words, tokenizer) if words else own
         engine.decode(sources[:8], options)
         started = time.perf_counter()
         found = engine.decode(sources, options)
@@ -52,11 +55,13 @@ def trials(
         yield Trial(way, len(pairs) / spent, bleu(texts, references))
 
 
-def all_ways(*, shortlist: bool) -> list[Tuned]:
-    """Return every way to translate, with a shortlist too if there is one."""
-    lists = (False, True) if shortlist else (False,)
-    fast = [Tuned(quantization=weights, shortlist=words) for words in lists for weights in ("float32", "int8")]
-    return [*fast, Tuned(engine="torch")]
+def all_ways(model: SequenceModel) -> list[Tuned]:
+    """Return every way to translate with a model, that without any loss first."""
+    lists = (False, True)
+    ways = [Tuned(engine="torch", shortlist=words) for words in lists]
+    if isinstance(model, Transformer):
+        ways[:0] = [Tuned(quantization=weights, shortlist=words) for words in lists for weights in ("float32", "int8")]
+    return ways
 
 
 def fastest(tried: Sequence[Trial], allowed: float) -> Trial:

@@ -113,10 +113,12 @@ class AttentionOnly(SequenceModel):
         nothing = memory.states[:, :0]
         return AttentionOnlyState(0, [nothing for _ in self.decoder_self], memory.states, memory.mask[:, None])
 
-    def step(self, tokens: Tensor, state: AttentionOnlyState) -> tuple[Tensor, AttentionOnlyState]:  # type: ignore[override]
-        """Feed one token a row [N]: logits [N, V] and the state after it."""
+    def advance(  # type: ignore[override]
+        self, tokens: Tensor, state: AttentionOnlyState
+    ) -> tuple[Tensor, AttentionOnlyState]:
+        """Feed one token a row [N]: the last decoder states [N, D] and the state after it."""
         x, past = self.target_embedding(tokens[:, None], state.length), []
         for look_back, look_across, before in zip(self.decoder_self, self.decoder_cross, state.past, strict=True):
             past.append(torch.cat([before, x], 1))
             x = look_across(look_back(x, past[-1], None), state.memory, state.mask)
-        return self.output(x[:, 0]), replace(state, length=state.length + 1, past=past)
+        return x[:, 0], replace(state, length=state.length + 1, past=past)

@@ -86,5 +86,10 @@ class SequenceModel(nn.Module, ABC):
         """Return the state before the first token, one row a sentence of the memory."""
 
     @abstractmethod
+    def advance(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Feed one token a row [N]; return the decoder's last states [N, D] and the state that has seen it."""
+
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Feed one token a row [N]; return the logits of the next one [N, V] and the state that has seen it."""
+        features, state = self.advance(tokens, state)
+        return self.output(features), state

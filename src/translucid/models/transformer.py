@@ -175,15 +175,14 @@ class Transformer(SequenceModel):
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(len(mask), device=mask.device))
 
-    def step(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:  # type: ignore[override]
-        """Feed one token a row [N]: logits [N, V] and the state after it."""
+    def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:  # type: ignore[override]
+        """Feed one token a row [N]: the last decoder states [N, D] and the state after it."""
         x = self.target_embedding(tokens[:, None], state.length)
         past = []
         for block, seen, memory in zip(self.decoder, state.past, state.memory, strict=True):
             x, seen = block.step(x, seen, memory, state.mask)  # type: ignore[operator]
             past.append(seen)
-        logits = self.output(self.decoder_norm(x)[:, 0])
-        return logits, replace(state, length=state.length + 1, past=past)
+        return self.decoder_norm(x)[:, 0], replace(state, length=state.length + 1, past=past)
 
 
 def _positions(options: TransformerOptions) -> nn.Module:

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from translucid.decoding.shortlist import read_shortlist
 from translucid.errors import UserError
 from translucid.interop.ctranslate2.conventions import END, PADDING, POSITIONS, START, UNKNOWN, Quantization
-from translucid.interop.ctranslate2.shortlist import check_shortlist
 from translucid.layers.embedding import Embedding
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import NoPositions
@@ -49,9 +49,7 @@ def save_ctranslate2(
     spec.config.decoder_start_token = START
     spec.config.add_source_bos = spec.config.add_source_eos = False
     if shortlist:
-        if not shortlist.exists():
-            raise UserError("is not there", file=shortlist, fix="Make it with translucid tune.")
-        check_shortlist(shortlist, tokenizer)
+        read_shortlist(shortlist, tokenizer)  # so that CTranslate2 is given none that is damaged
         spec.register_vocabulary_mapping(str(shortlist))
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)

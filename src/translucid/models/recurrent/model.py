@@ -73,10 +73,10 @@ class RecurrentModel(SequenceModel):
         sentence = torch.arange(len(states), device=states.device)
         return RecurrentState(memory.first, states, keys, memory.mask[:, None], sentence)
 
-    def step(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:  # type: ignore[override]
-        """Feed one token a row [N]: logits [N, V] and the state after it."""
+    def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:  # type: ignore[override]
+        """Feed one token a row [N]: the decoder's features [N, D] and the state after it."""
         features, _, state = self.decoder(self.target_embedding(tokens[:, None]), state)
-        return self.output(self.dropout(features[:, 0])), state
+        return self.dropout(features[:, 0]), state
 
 
 def _decoder(options: RecurrentOptions) -> PlainDecoder | BahdanauDecoder | LuongDecoder:

@@ -1,28 +1,21 @@
-"""A lexical shortlist: the few target pieces that the words of a sentence may become, instead of the whole vocabulary.
-
-Most of a small model's time goes into the output layer, and most of its rows are of no use to a sentence (Jean et al.
-2015, arXiv 1412.2007, section 3.3). Which ones are is read off the attention over training pairs.
-"""
+"""Learning a lexical shortlist: what a source piece may become is read off the attention over training pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.data.corpus import read_lines
 from translucid.data.tokenizer import EOS, Tokenizer
-from translucid.errors import UserError
 from translucid.inspection.watching import watch
 from translucid.models.protocol import SequenceModel
 
-EACH = 20
+EACH = 40
 """Target pieces that a source piece brings in."""
-ALWAYS = 100
+ALWAYS = 200
 """Target pieces that are always in: the most frequent ones."""
 FAINT = 0.1
 """Attention below this links no two pieces."""
@@ -57,22 +50,6 @@ def learn_shortlist(
         if on_batch:
             on_batch(len(part))
     return _written(tokenizer, keys, weights, frequency)
-
-
-def check_shortlist(file: Path, tokenizer: Tokenizer) -> None:
-    """Check that each line is a source piece, a tab and target pieces, before CTranslate2 is given the file.
-
-    Raises:
-        UserError: it can't be read, or a line is something else.
-    """
-    known = set(tokenizer.target_pieces(range(tokenizer.target_size)))
-    fix = "Delete tuned.json, or run translucid tune again."
-    for number, line in enumerate(read_lines(file), 1):
-        _, tab, targets = line.partition("\t")
-        if not tab or "\t" in targets:
-            raise UserError("is not a piece, a tab and pieces", file=file, line=number, fix=fix)
-        if strange := set(targets.split(" ")) - known - {""}:
-            raise UserError(f"{min(strange)!r} is no piece of the tokenizer", file=file, line=number, fix=fix)
 
 
 def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -1,0 +1,93 @@
+"""A lexical shortlist: the few target pieces that a sentence may become, instead of the whole vocabulary.
+
+Most of a small model's time goes into the output layer, and most of its rows are of no use to a sentence (Jean et al.
+2015, arXiv 1412.2007, section 3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from translucid.data.corpus import read_lines
+from translucid.data.tokenizer import EOS, Tokenizer
+from translucid.errors import UserError
+from translucid.models.protocol import Maps, Memory, SequenceModel, State
+
+
+class Shortlist:
+    """Which target pieces each source piece may become."""
+
+    def __init__(self, always: Iterable[int], by_source: dict[int, list[int]]) -> None:
+        """`always`: target ids that are in for every source; `by_source`: those that a source id brings in."""
+        self.always = np.array(sorted({*range(EOS + 1), *always}))
+        self.by_source = {source: np.array(targets) for source, targets in by_source.items()}
+
+    def pieces(self, sentences: Iterable[list[int]]) -> NDArray[np.int64]:
+        """Return the target ids [n] for source sentences, sorted; the special ones are the first."""
+        different = set().union(*sentences)
+        found = [self.by_source[source] for source in different if source in self.by_source]
+        return np.unique(np.concatenate([self.always, *found]))
+
+
+def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
+    """Read a shortlist in CTranslate2's format: lines `source piece TAB target pieces`, no source piece for all.
+
+    Raises:
+        UserError: it can't be read, or a line is something else.
+    """
+    if not file.exists():
+        raise UserError("is not there", file=file, fix="Make it with translucid tune.")
+    sources = {piece: i for i, piece in enumerate(tokenizer.source_pieces(range(tokenizer.source_size)))}
+    targets = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
+    fix = "Delete tuned.json, or run translucid tune again."
+    always: list[int] = []
+    by_source: dict[int, list[int]] = {}
+    for number, line in enumerate(read_lines(file), 1):
+        source, tab, rest = line.partition("\t")
+        if not tab or "\t" in rest:
+            raise UserError("is not a piece, a tab and pieces", file=file, line=number, fix=fix)
+        pieces = [piece for piece in rest.split(" ") if piece]
+        if strange := set(pieces) - targets.keys():
+            raise UserError(f"{min(strange)!r} is no piece of the tokenizer", file=file, line=number, fix=fix)
+        ids = [targets[piece] for piece in pieces]
+        if not source:
+            always += ids
+        elif source in sources:
+            by_source[sources[source]] = ids
+    return Shortlist(always, by_source)
+
+
+class Narrowed(SequenceModel):
+    """A model that says only some pieces. Its target ids are their places among them."""
+
+    def __init__(self, model: SequenceModel, pieces: Tensor) -> None:
+        """`pieces`: [n] target ids, sorted, the special ones first. The weights are the model's."""
+        super().__init__()
+        self.model, self.pieces = model, pieces
+        self.pad, self.bos, self.eos, self.max_length = model.pad, model.bos, model.eos, model.max_length
+        self.output = nn.utils.skip_init(type(model.output), model.output.in_features, len(pieces))
+        self.output.weight, self.output.bias = (
+            nn.Parameter(whole[pieces], requires_grad=False) for whole in (model.output.weight, model.output.bias)
+        )
+        self.train(model.training)
+
+    def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
+        """See `SequenceModel`."""
+        return self.model.encode(source, maps)
+
+    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+        """See `SequenceModel`."""
+        return self.model.features(memory, self.pieces[targets_in], maps)
+
+    def start(self, memory: Memory) -> State:
+        """See `SequenceModel`."""
+        return self.model.start(memory)
+
+    def advance(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """See `SequenceModel`."""
+        return self.model.advance(self.pieces[tokens], state)

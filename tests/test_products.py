@@ -1,6 +1,9 @@
 """Linear layers whose products are made by the faster library, against `nn.Linear`."""
 
+import subprocess
+import sys
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import pytest
 import torch
@@ -96,3 +99,25 @@ def test_elsewhere_the_usual_library_is_taken(capability, amd, monkeypatch):
     monkeypatch.setattr(products, "_amd", lambda: amd)
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
     assert not onednn_is_better.__wrapped__()
+
+
+@pytest.mark.skipif(not onednn_is_better() or not Path("/proc/self/statm").exists(), reason="oneDNN is not taken here")
+def test_products_of_many_shapes_take_no_memory_with_them():
+    program = """if True:
+        import torch
+        from pathlib import Path
+        from translucid.products import Linear
+
+        def pages():
+            return int(Path("/proc/self/statm").read_text().split()[1])
+
+        layer, x = Linear(128, 256), torch.randn(1000, 128)
+        with torch.inference_mode():
+            layer(x)
+            before = pages()
+            for rows in range(300, 700):
+                layer(x[:rows])
+        print((pages() - before) * 4 // 1024)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100  # MiB; 240 with all that oneDNN would keep by itself

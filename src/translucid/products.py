@@ -8,6 +8,7 @@ those within attention, it does not do well.
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -25,6 +26,11 @@ _USUAL = _MATMUL.fp32_precision
 
 LARGE = 2_000_000
 """Multiplications in a product from which on oneDNN is the faster one; it takes longer to begin."""
+
+
+KEPT = 32
+"""Products of different shapes that oneDNN stays prepared for; by itself it keeps 1,024, some 200 KiB each, though
+batches of text hardly ever have a shape twice."""
 
 
 class Linear(nn.Linear):
@@ -86,6 +92,8 @@ def onednn_is_better() -> bool:
     """Whether this is an AMD processor with AVX-512 on which oneDNN, allowed to round, does not."""
     if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512" or not _amd():
         return False
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # its own, and that of PyTorch's layer on it
+        os.environ.setdefault(name, str(KEPT))
     drawn = torch.Generator().manual_seed(1)
     a, b = (torch.randn(512, 512, generator=drawn) for _ in range(2))
     return bool((_with_onednn(a, b) - a.double() @ b.double()).abs().max() < 1e-3)  # bfloat16 would be off by about 0.3

@@ -6,7 +6,8 @@ Makes a virtual environment for each peer with pinned versions (about 6 GB in al
 one vocabulary of 10,000, and then measures everybody in turn, round after round, so that a machine whose speed drifts
 still gives honest ratios. Medians over the rounds, with the lowest and the highest, go to docs/benchmarks.md between
 the marks there, and every single figure to docs/benchmarks.json. A peer that can't be installed or fails is left out,
-and named. `--model` is a trained run of ours for the translation tables: translucid train recipes/multi30k-en-de.yaml.
+and named. `--model` is a trained run of ours for the translation tables, of the preset tiny: its like of the size of
+base (widen.py) is translated with too.
 """
 
 from __future__ import annotations
@@ -43,6 +44,12 @@ WITHOUT_DEPENDENCIES = {"opennmt": ["OpenNMT-py==3.5.1"]}
 """OpenNMT-py asks for a PyTorch that is no longer there; it runs with this one."""
 
 
+TRANSLATION = {"tiny": "translation", "base": "translation of base"}
+"""The tables of translating, by the size of the model."""
+SENTENCES = {"tiny": 1000, "base": 200}
+"""To translate."""
+
+
 class Measure(NamedTuple):
     """One row of a table."""
 
@@ -74,26 +81,38 @@ def training(size: str, seconds: float) -> list[Measure]:
     return rows
 
 
-def translation(work: Path) -> list[Measure]:
-    """The rows of the translation table."""
+def translation(work: Path, size: str) -> list[Measure]:
+    """The rows of a translation table."""
     rows = [
         ("**Translucid** after `tune`", "translucid", "translucid", "tuned"),
         ("**Translucid**", "translucid", "translucid", "model"),
-        ("Translucid, `--engine torch`", "translucid", "torch", "model"),
         ("CTranslate2 4.8.5", "ctranslate2", "ctranslate2", "exported"),
-        ("HF `generate`", "hf", "hf", "model"),
     ]
-    return [Measure("translation", name, env, "translate.py", [how, str(work / of)]) for name, env, how, of in rows]
+    if size == "tiny":
+        rows.insert(2, ("Translucid, `--engine torch`", "translucid", "torch", "model"))
+        rows.append(("HF `generate`", "hf", "hf", "model"))
+    table, count = TRANSLATION[size], SENTENCES[size]
+    return [
+        Measure(table, name, env, "translate.py", [how, str(work / size / of), str(count)])
+        for name, env, how, of in rows
+    ]
 
 
-def prepare_model(work: Path, run: Path) -> None:
-    """Copy a trained run, tune one copy of it and export it."""
-    program = work / "envs" / "translucid" / "bin" / "translucid"
+def prepare_models(work: Path, run: Path) -> None:
+    """Copy a trained run, tune one copy of it and export it; and the same with its like of the size of base."""
+    python = work / "envs" / "translucid" / "bin" / "python"
+    program = python.with_name("translucid")
+    tiny, base = work / "tiny", work / "base"
     for name in ("model", "tuned"):
-        shutil.copytree(run, work / name, ignore=shutil.ignore_patterns("state", "tuned.json"), dirs_exist_ok=True)
+        shutil.copytree(run, tiny / name, ignore=shutil.ignore_patterns("state", "tuned.json"), dirs_exist_ok=True)
     pairs = ["--train", f"{work}/data/train.{{en,de}}", "--valid", f"{work}/data/valid.{{en,de}}"]
-    subprocess.run([program, "tune", work / "tuned", *pairs], check=True)
-    subprocess.run([program, "export", work / "model", work / "exported"], check=True)
+    subprocess.run([program, "tune", tiny / "tuned", *pairs], check=True)
+    subprocess.run([python, HERE / "widen.py", tiny / "model", base / "model"], check=True)
+    shutil.copytree(base / "model", base / "tuned", dirs_exist_ok=True)
+    for name in ("tuned.json", "shortlist.tsv"):  # its words go where those of tiny go
+        shutil.copy(tiny / "tuned" / name, base / "tuned")
+    for folder in (tiny, base):
+        subprocess.run([program, "export", folder / "model", folder / "exported"], check=True)
 
 
 def main() -> None:
@@ -103,17 +122,19 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/peers"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=30, help="of training, for each peer in each round")
-    parser.add_argument("--only", nargs="*", default=["tiny", "base", "translation"], help="these tables")
+    parser.add_argument("--only", nargs="*", default=["tiny", "base", *TRANSLATION.values()], help="these tables")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     measures = [row for size in ("tiny", "base") if size in arguments.only for row in training(size, arguments.seconds)]
-    if arguments.model and "translation" in arguments.only:
-        measures += translation(work)
+    if arguments.model:
+        measures += [
+            row for size, table in TRANSLATION.items() if table in arguments.only for row in translation(work, size)
+        ]
     missing = {env for env in dict.fromkeys(["base", *(row.env for row in measures)]) if not install(work, env)}
     if not (work / "data" / "vocabulary.txt").exists():
         run(work, Measure("", "", "base", "prepare.py", [str(arguments.corpus.resolve())]))
-    if arguments.model and not (work / "exported").exists():
-        prepare_model(work, arguments.model)
+    if arguments.model and not (work / "base" / "exported").exists():
+        prepare_models(work, arguments.model)
 
     limits: list[dict[str, Any]] = []
     results: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
@@ -186,11 +207,11 @@ def training_table(results: dict[tuple[str, str], list[dict[str, Any]]], size: s
     return "\n".join(lines)
 
 
-def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
+def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]], wanted: str) -> str:
     """Sentences a second, latency and BLEU by peer, weights and beam."""
     lines = ["| | weights, search | sentences/s | one sentence, ms | BLEU |", "| --- | --- | ---: | ---: | ---: |"]
     for (table, name), rows in results.items():
-        if table != "translation":
+        if table != wanted:
             continue
         for key in dict.fromkeys(row["key"] for row in rows):
             mine = [row for row in rows if row["key"] == key]
@@ -226,8 +247,9 @@ def write(
     for size in ("tiny", "base"):
         if any(table == size for table, _ in results):
             parts += [f"### Training, {size}", training_table(results, size)]
-    if any(table == "translation" for table, _ in results):
-        parts += ["### Translating 1,000 sentences", translation_table(results)]
+    for size, wanted in TRANSLATION.items():
+        if any(table == wanted for table, _ in results):
+            parts += [f"### Translating {SENTENCES[size]:,} sentences, {size}", translation_table(results, wanted)]
     if failed:
         parts.append("Not measured, because it could not be installed or failed: " + ", ".join(failed) + ".")
     page = DOCS / "benchmarks.md"

@@ -1,4 +1,4 @@
-"""Translating the 1,000 sentences of test_2016_flickr: `python translate.py ctranslate2|translucid|torch|hf MODEL`.
+"""Translating test_2016_flickr: `python translate.py ctranslate2|translucid|torch|hf MODEL SENTENCES`.
 
 MODEL is a run folder of ours, which `translucid` and `torch` (our own engine) translate with; for `ctranslate2` it is
 what `translucid export` made of it, called directly with its best settings among several; `hf` ignores it and generates
@@ -18,8 +18,9 @@ from typing import Any
 from common import DATA, SIZES, load_pairs, peak_mib, report, versions
 
 NAME, MODEL = sys.argv[1], sys.argv[2]
-LINES = (DATA / "test.en").read_text(encoding="utf-8").splitlines()
-REFERENCES = (DATA / "test.de").read_text(encoding="utf-8").splitlines()
+LINES, REFERENCES = (
+    (DATA / f"test.{side}").read_text(encoding="utf-8").splitlines()[: int(sys.argv[3])] for side in ("en", "de")
+)
 LATENCY = 40
 """Sentences translated one by one."""
 TOKENS = 13

@@ -68,8 +68,8 @@ class DataOptions(OptionGroup):
     max_tokens: int = Field(256, ge=2, le=1 << 14)
     """Training pairs with more tokens than this on either side are skipped."""
     subword_dropout: float = Field(0.0, ge=0, lt=1)
-    """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020); 0.1 suits small data, which it
-    holds in memory."""
+    """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020), for small data, which it holds
+    in memory; learning then takes longer (docs/results.md)."""
 
     @model_validator(mode="after")
     def _one_way_of_mixing(self) -> DataOptions:

@@ -62,7 +62,7 @@ PRESETS: dict[str, Preset] = {
                 "decoder_layers": 4,
                 "dropout": 0.3,
             },
-            "data": {"tokenizer": {"vocabulary": 10000}, "subword_dropout": 0.1},
+            "data": {"tokenizer": {"vocabulary": 10000}},
             "training": {"learning_rate": 0.005, "warmup": 1000, "max_steps": 20000},
         },
     ),

@@ -7,10 +7,8 @@ from torch import nn
 from translucid.data.batching import Batch
 from translucid.models.options import TransformerOptions
 from translucid.models.transformer import Transformer
-from translucid.training import cross_entropy, r_drop
-from translucid.training.cross_entropy import chunked_loss, plain_loss
-from translucid.training.objective import batch_loss
-from translucid.training.r_drop import chunked_r_drop, plain_r_drop
+from translucid.training import objective
+from translucid.training.objective import batch_loss, chunked_loss, plain_loss
 
 
 @pytest.fixture
@@ -28,7 +26,7 @@ def gradients(path, features, output, labels, smoothing):
 @pytest.mark.parametrize("path", [plain_loss, chunked_loss])
 @pytest.mark.parametrize("rows", [1, 7, 512])
 def test_both_paths_are_the_loss_of_torch(inputs, path, smoothing, rows, monkeypatch):
-    monkeypatch.setattr(cross_entropy, "ROWS", rows)
+    monkeypatch.setattr(objective, "ROWS", rows)
     features, output, labels = inputs
     loss, found = gradients(path, features, output, labels, smoothing)
     logits = output(features)
@@ -64,40 +62,3 @@ def test_padding_does_not_count():
     one, other = loss(0), loss(4)
     torch.testing.assert_close(one.smoothed, other.smoothed)
     assert one.tokens == other.tokens == 3
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("path", [plain_r_drop, chunked_r_drop])
-@pytest.mark.parametrize("rows", [7, 512])
-def test_r_drop_is_two_cross_entropies_and_two_divergences(inputs, path, smoothing, rows, monkeypatch):
-    monkeypatch.setattr(r_drop, "ROWS", rows)
-    first, output, labels = inputs
-    second = (first + 0.3 * torch.randn_like(first)).detach().requires_grad_()
-    p, q = (output(features).softmax(1) for features in (first, second))
-    entropies = [
-        nn.functional.cross_entropy(output(features), labels, label_smoothing=smoothing, reduction="sum")
-        for features in (first, second)
-    ]
-    apart = nn.functional.kl_div(q.log(), p, reduction="sum") + nn.functional.kl_div(p.log(), q, reduction="sum")
-    expected = sum(entropies) / 2 + 3 / 4 * apart
-    loss = path(first, second, output, labels, smoothing, 3.0)
-    torch.testing.assert_close(loss.smoothed, expected)
-    inner = [first, second, output.weight, output.bias]
-    for one, other in zip(torch.autograd.grad(loss.smoothed, inner), torch.autograd.grad(expected, inner), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-    assert loss.correct == (p.argmax(1) == labels).sum()
-    assert loss.tokens == 23
-
-
-def test_r_drop_sees_each_sentence_twice_with_another_dropout():
-    torch.manual_seed(1)
-    shape = {"width": 8, "heads": 2, "feed_forward": 8, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.3}
-    model = Transformer(9, 9, TransformerOptions(**shape))
-    batch = Batch(torch.tensor([[5, 6, 3], [7, 3, 0]]), torch.tensor([[2, 7], [2, 8]]), torch.tensor([[7, 3], [8, 3]]))
-    once, twice, dear = (batch_loss(model.eval(), batch, 0.1, alpha) for alpha in (0.0, 1.0, 1000.0))
-    torch.testing.assert_close(twice.smoothed, once.smoothed)  # without dropout they say the same
-    torch.testing.assert_close(dear.smoothed, once.smoothed, rtol=1e-3, atol=0)
-    assert twice.tokens == once.tokens == 4
-    torch.manual_seed(1)
-    apart = batch_loss(model.train(), batch, 0.1, 1000.0)
-    assert apart.smoothed > 2 * once.smoothed

@@ -41,9 +41,6 @@ class TrainingOptions(OptionGroup):
     """The last share of max_steps, max_epochs or max_minutes, over which the learning rate also falls linearly to 0."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability mass taken from the right token and spread over the vocabulary."""
-    r_drop: float = Field(0.0, ge=0, le=1000)
-    """Weight of the difference between two passes with different dropout (R-Drop, Liang et al. 2021; 5 there); an
-    update takes twice as long."""
     clip_norm: float = Field(1.0, gt=0, le=MANY)
     """Gradients longer than this are shortened to it."""
     averaging: float = Field(0.999, ge=0, lt=1)

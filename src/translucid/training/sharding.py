@@ -21,8 +21,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
-from translucid.training.cross_entropy import Loss
-from translucid.training.objective import batch_loss
+from translucid.training.objective import Loss, batch_loss
 from translucid.training.run_folder import refuse_misfits
 from translucid.training.weights import Weights, under
 from translucid.training.workers import Workers
@@ -35,8 +34,8 @@ class _Lesson(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Batch, smoothing: float, r_drop: float) -> Loss:
-        return batch_loss(self.model, batch, smoothing, r_drop)
+    def forward(self, batch: Batch, smoothing: float) -> Loss:
+        return batch_loss(self.model, batch, smoothing)
 
 
 class ShardedWeights(Weights):
@@ -59,13 +58,13 @@ class ShardedWeights(Weights):
         self.averages = [_local(parameter).detach().clone() for parameter in self.parameters]
         self._empty()
 
-    def loss(self, rows: Batch | None, smoothing: float, r_drop: float) -> Loss | None:
+    def loss(self, rows: Batch | None, smoothing: float) -> Loss | None:
         """See `Weights`; who has no rows goes along with one that asks nothing, as all must gather together."""
         if rows is None:
             end, pad = self.model.eos, self.model.pad
             nothing = torch.tensor([[end]]), torch.tensor([[self.model.bos]]), torch.tensor([[pad]])
             rows = Batch(*nothing)
-        loss: Loss = self.lesson(rows.to(self.device), smoothing, r_drop)
+        loss: Loss = self.lesson(rows.to(self.device), smoothing)
         # FSDP takes the mean of the gradients over the processes, but a batch is one sum.
         return loss._replace(smoothed=loss.smoothed * self.workers.count)
 

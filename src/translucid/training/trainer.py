@@ -143,7 +143,7 @@ class Trainer:
         entropy, correct = 0.0, 0.0
         for batch in batches:
             with self.autocast:
-                loss = self.weights.loss(batch.rows, self.options.label_smoothing, self.options.r_drop)
+                loss = self.weights.loss(batch.rows, self.options.label_smoothing)
             if loss is None:
                 continue
             entropy, correct = entropy + loss.cross_entropy, correct + loss.correct

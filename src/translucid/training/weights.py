@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
-from translucid.training.cross_entropy import Loss
-from translucid.training.objective import batch_loss
+from translucid.training.objective import Loss, batch_loss
 from translucid.training.run_folder import load_weights, unshared
 from translucid.training.workers import Workers
 
@@ -31,9 +30,9 @@ class Weights:
         self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
         self.parameters = list(self.model.parameters())
 
-    def loss(self, rows: Batch | None, smoothing: float, r_drop: float) -> Loss | None:
+    def loss(self, rows: Batch | None, smoothing: float) -> Loss | None:
         """Return the loss of this process's rows of a batch, if it has any."""
-        return None if rows is None else batch_loss(self.model, rows.to(self.device), smoothing, r_drop)
+        return None if rows is None else batch_loss(self.model, rows.to(self.device), smoothing)
 
     def sum_gradients(self) -> None:
         """Add the gradients up over the processes."""

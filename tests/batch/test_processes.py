@@ -65,7 +65,7 @@ def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start,
 
 
 def test_ctrl_c_ends_all_and_keeps_what_is_done(start, kills, tmp_path):
-    process = start("--workers", 2, start_new_session=True)
+    process = start("--workers", 2, "--beam", 12, start_new_session=True)  # long enough to be interrupted
     wait_for(tmp_path / ".out.txt.part.json", process)
     workers = kills.workers_of(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: all of them hear it

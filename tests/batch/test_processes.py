@@ -65,12 +65,15 @@ def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start,
 
 
 def test_ctrl_c_ends_all_and_keeps_what_is_done(start, kills, tmp_path):
-    process = start("--workers", 2, "--beam", 12, start_new_session=True)  # long enough to be interrupted
+    def listen():  # a suite that was started in the background has been told not to
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    process = start("--workers", 2, start_new_session=True, preexec_fn=listen)
     wait_for(tmp_path / ".out.txt.part.json", process)
     workers = kills.workers_of(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: all of them hear it
     _, said = process.communicate(timeout=240)
-    assert process.returncode == 130
+    assert process.returncode == 130, said
     assert "Traceback" not in said and "the same command goes on from there" in said
     assert len(workers) == 2 and not kills.still_there(workers)
     assert (tmp_path / ".out.txt.part").exists() and (tmp_path / ".out.txt.part.json").exists()

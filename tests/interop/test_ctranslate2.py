@@ -77,13 +77,15 @@ def test_every_kind_of_transformer_gives_the_same_log_probabilities(tokenizer, c
 @pytest.mark.parametrize("beam", [1, 4])
 def test_both_engines_find_the_same(tokenizer, beam):
     own, fast = engines(model_of(tokenizer), tokenizer)
-    options = DecodingOptions(beam=beam, max_length_ratio=1, max_length_extra=5, max_loops=0)
+    # Without loops, out of which the two find different ways; and short, as its beam stays as wide when a hypothesis
+    # ends and ours gets narrower.
+    options = DecodingOptions(beam=beam, max_length_ratio=0.5, max_length_extra=5, max_loops=0)
     sources = [*sources_of(tokenizer), [3]]
     done = []
     mine, theirs = own.decode(sources, options), fast.decode(sources, options, done.append)
     assert sum(done) == len(sources)
     same = [a[0].tokens == b[0].tokens for a, b in zip(mine, theirs, strict=True)]
-    assert sum(same) >= 0.97 * len(same)  # its beam stays as wide when a hypothesis ends, ours gets narrower
+    assert sum(same) >= 0.99 * len(same)
     for a, b, equal in zip(mine, theirs, same, strict=True):
         assert b[0].score >= a[0].score - 1e-3
         if equal:

@@ -191,16 +191,18 @@ class CTranslate2Engine:
             call = asked[first : first + CALL]
             # One token more than any may have, so that what has ended can be told from what was cut off.
             begun += zip(call, self._begin(call, 1 + max(one.limit for one in call), options), strict=True)
-        for _ in range(ATTEMPTS):
+        again: list[_Asked] = []
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                begun = [(one, self._begin([one], one.limit, options, one.banned)[0]) for one in again]
             again = []
             for one, answer in begun:
-                if found := self._found(one, answer.result(), options):
+                if found := self._found(one, answer.result(), options, cut=attempt > 0):
                     results[one.number] = found
                     done(1)
                 else:
                     again.append(one)
-            begun = [(one, self._begin([one], one.limit, options, one.banned)[0]) for one in again]
-        left += [one for one, _ in begun]
+        left += again
         if left:
             for one, found in zip(left, self.own().decode([one.ids for one in left], options), strict=True):
                 results[one.number] = found
@@ -233,17 +235,19 @@ class CTranslate2Engine:
         return begun
 
     def _found(
-        self, one: _Asked, answer: ctranslate2.TranslationResult, options: DecodingOptions
+        self, one: _Asked, answer: ctranslate2.TranslationResult, options: DecodingOptions, *, cut: bool
     ) -> list[Hypothesis] | None:
-        """Return the best outputs; None if the sentence has to be searched for again, as an output breaks a rule."""
+        """Return the best outputs; None if the sentence has to be searched for again, as an output breaks a rule.
+
+        `cut`: the search was cut off at the sentence's own limit, with what is banned for it forbidden.
+        """
         outputs = [[self.target[piece] for piece in pieces] for pieces in answer.hypotheses]
         log_probabilities = list(answer.scores)
         loops = [find_loop(tokens, options.max_loops, self.word_starts) for tokens in outputs if options.max_loops]
         one.banned += [[self.pieces[token] for token in loop] for loop in loops if loop]
         if any(loops) or max(map(len, outputs)) > one.limit or not all(map(math.isfinite, log_probabilities)):
-            one.again = True
             return None
-        if one.again:
+        if cut:
             # What was cut off at the limit has to end there, as in our search, and what is forbidden has lent its
             # probability to all else: the scores are those without either.
             source = self._source(one.ids)
@@ -270,5 +274,3 @@ class _Asked:
     """The most tokens that an output may have, end token not counted."""
     banned: list[list[str]] = field(default_factory=list)
     """Loops that earlier outputs had, and later ones may not have."""
-    again: bool = False
-    """Whether an output has broken a rule before."""

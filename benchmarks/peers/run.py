@@ -149,7 +149,7 @@ def main() -> None:
                 results[row.table, row.name] += found
             else:
                 failed.add(row.name)
-    write(limits, {**earlier(set(arguments.only)), **results}, sorted(failed), arguments.rounds)
+    write(limits, {**earlier({row.table for row in measures}), **results}, sorted(failed), arguments.rounds)
 
 
 def install(work: Path, env: str) -> bool:

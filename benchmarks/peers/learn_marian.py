@@ -15,7 +15,7 @@ from torch import Tensor, nn
 SECONDS = 60 * float(sys.argv[1])
 PIECES = vocabulary()
 PADDING = len(PIECES) - 1
-PEAK, WARMUP, COOLDOWN = 0.005, 400, 0.3
+PEAK, WARMUP, COOLDOWN = 0.002, 400, 0.3
 SENTENCES = 500
 
 

@@ -1,0 +1,79 @@
+"""OpenNMT-py or Eole learns, and its checkpoints translate: `python learn_tools.py opennmt|eole MINUTES`.
+
+The clock runs from the first line of its log that tells of an update; the checkpoints are translated after the end.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from common import DATA, SIZES, WORK, report
+from tools import TOOLS, Settings, command, started
+
+NAME, SECONDS = sys.argv[1], 60 * float(sys.argv[2])
+RUN = WORK / "tools" / f"{NAME}-learn"
+PEAK, WARMUP = 0.002, 400
+SENTENCES = 500
+SCHEDULE = {
+    "decay_method": "noam",
+    "learning_rate": PEAK * (WARMUP * SIZES["tiny"].width) ** 0.5,  # of which it takes 1 / sqrt(width)
+    "warmup_steps": WARMUP,
+    "save_checkpoint_steps": 50,
+    "keep_checkpoint": -1,
+}
+TRANSLATE = {
+    "opennmt": [command("opennmt", "onmt_translate"), "-model"],
+    "eole": [command("eole", "eole"), "predict", "-model_path"],
+}
+"""What comes before a checkpoint to be translated with."""
+
+
+def learn() -> dict[Path, float]:
+    """Train; return the checkpoints and the seconds after which they were there."""
+    line, pattern, _ = TOOLS[NAME](Settings(RUN, SIZES["tiny"], every=5, training=SCHEDULE))
+    begun = 0.0
+    found: dict[Path, float] = {}
+    with (RUN / "log.txt").open("w") as log, started(line) as output:
+        for text in output:
+            log.write(text)
+            if not re.search(pattern, text):
+                continue
+            now = time.perf_counter()
+            begun = begun or now
+            for path in RUN.glob("**/*step_*"):  # before an update, hence whole
+                found.setdefault(path, now - begun)
+            if now - begun > SECONDS:
+                break
+    return found
+
+
+def translated(checkpoint: Path, source: Path) -> list[str]:
+    """Greedily, as text."""
+    output = RUN / "translated"
+    options = [
+        *("-src", str(source), "-output", str(output), "-max_length", "60"),
+        *("-beam_size", "1", "-batch_size", "64", "-batch_type", "sents"),
+    ]
+    # OpenNMT-py's checkpoints are pickled, by itself a moment ago.
+    environment = {**os.environ, "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1", "CUDA_VISIBLE_DEVICES": ""}
+    subprocess.run([*TRANSLATE[NAME], str(checkpoint), *options], check=True, env=environment, stdout=sys.stderr)
+    pieces = [line.split() for line in output.read_text(encoding="utf-8").split("\n")[:SENTENCES]]
+    return ["".join(line).replace("\u2581", " ").strip() for line in pieces]
+
+
+def main() -> None:
+    shutil.rmtree(RUN, ignore_errors=True)
+    RUN.mkdir(parents=True)
+    checkpoints = learn()
+    source = RUN / "source"
+    source.write_text("".join(f"{line}\n" for line in (DATA / "valid.bpe.en").read_text().split("\n")[:SENTENCES]))
+    for path, seconds in sorted(checkpoints.items(), key=lambda item: item[1]):
+        report(seconds=seconds, texts=translated(path, source))
+
+
+if __name__ == "__main__":
+    main()

@@ -26,6 +26,10 @@ END, UNKNOWN, START = 0, 1, 2
 Pair = tuple[list[int], list[int]]
 
 
+PEAK, WARMUP, SENTENCES = 0.002, 400, 500
+"""Of the learning curves of the others: the rate, the updates up to it, and the validation sentences translated."""
+
+
 class Size:
     """A Transformer's shape and the target tokens of a batch."""
 
@@ -45,6 +49,11 @@ def vocabulary() -> list[str]:
 def pieces(split: str, language: str) -> list[list[str]]:
     """The sentences of a split in pieces."""
     return [line.split() for line in (DATA / f"{split}.bpe.{language}").open(encoding="utf-8")]
+
+
+def text(row: Sequence[str]) -> str:
+    """A sentence from its pieces."""
+    return "".join(row).replace("\u2581", " ").strip()
 
 
 def load_pairs(split: str, longest: int = 100) -> list[Pair]:

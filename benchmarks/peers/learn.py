@@ -14,7 +14,11 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
+
+from run import reported
 
 from translucid.data.corpus import read_lines
 from translucid.evaluation.scores import bleu
@@ -38,11 +42,11 @@ def command(name: str, minutes: float, recipe: Path, work: Path) -> list[str]:
     ]
 
 
-def pinned(core: int, line: list[str], work: Path) -> subprocess.Popen[str]:
-    """Start a program on one core."""
+def pinned(core: int, line: list[str], work: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program on one core."""
     on_core = ["taskset", "-c", str(core), *line] if shutil.which("taskset") else line
     environment = {**os.environ, "PEERS_WORK": str(work), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(on_core, env=environment, cwd=HERE, stdout=subprocess.PIPE, text=True)
+    return subprocess.run(on_core, env=environment, cwd=HERE, stdout=subprocess.PIPE, text=True)
 
 
 def points(name: str, output: str, references: list[str], work: Path) -> list[tuple[float, str, float]]:
@@ -50,8 +54,10 @@ def points(name: str, output: str, references: list[str], work: Path) -> list[tu
     if name == "ours":
         rows = [json.loads(line) for line in (work / "tools" / "learn" / "metrics.jsonl").read_text().splitlines()]
         return [(row["seconds"] / 60, NAMES[name], row["bleu"]) for row in rows if row["kind"] == "validation"]
-    rows = [json.loads(line.removeprefix("RESULT ")) for line in output.splitlines() if line.startswith("RESULT")]
-    return [(row["seconds"] / 60, NAMES[name], bleu(row["texts"], [references])) for row in rows]
+    return [
+        (row["seconds"] / 60, NAMES[name], bleu(row["texts"], [references[: len(row["texts"])]]))
+        for row in reported(output)
+    ]
 
 
 def main() -> None:
@@ -62,18 +68,18 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/peers"))
     arguments = parser.parse_args()
     work = arguments.work.resolve()
-    references = [line.strip() for line in read_lines(work / "data" / "valid.de")][:500]
+    references = [line.strip() for line in read_lines(work / "data" / "valid.de")]
     found: list[tuple[float, str, float]] = []
     cores = os.cpu_count() or 1
     for first in range(0, len(arguments.only), cores):
         names = arguments.only[first : first + cores]
         lines = [command(name, arguments.minutes, arguments.recipe, work) for name in names]
-        running = [pinned(core, line, work) for core, line in enumerate(lines)]
-        for name, process in zip(names, running, strict=True):
-            output, _ = process.communicate()
+        with ThreadPoolExecutor(cores) as pool:
+            ended = list(pool.map(pinned, range(cores), lines, repeat(work)))
+        for name, process in zip(names, ended, strict=True):
             if process.returncode:
                 sys.exit(f"{NAMES[name]} has failed")
-            found += points(name, output, references, work)
+            found += points(name, process.stdout, references, work)
     print("| minutes | | BLEU |\n| ---: | --- | ---: |")
     for minute, whose, score in sorted(found):
         print(f"| {minute:.1f} | {whose} | {score:.1f} |")

@@ -7,7 +7,7 @@ import sys
 import time
 
 import torch
-from common import END, SIZES, Pair, like_length_batches, load_pairs, report, vocabulary
+from common import END, PEAK, SENTENCES, SIZES, WARMUP, Pair, like_length_batches, load_pairs, report, text, vocabulary
 from lesson import loss, padded
 from marian import marian
 from torch import Tensor, nn
@@ -15,8 +15,7 @@ from torch import Tensor, nn
 SECONDS = 60 * float(sys.argv[1])
 PIECES = vocabulary()
 PADDING = len(PIECES) - 1
-PEAK, WARMUP, COOLDOWN = 0.002, 400, 0.3
-SENTENCES = 500
+COOLDOWN = 0.3
 
 
 def update(model: nn.Module, optimizer: torch.optim.Optimizer, batch: list[Pair]) -> None:
@@ -40,8 +39,7 @@ def translated(model: nn.Module, sources: list[list[int]]) -> list[str]:
         ids = padded([sources[i] for i in part], PADDING)
         found = model.generate(input_ids=ids, attention_mask=ids != PADDING, num_beams=1, max_new_tokens=60)
         for i, row in zip(part, found.tolist(), strict=True):
-            pieces = [PIECES[j] for j in row if j not in (END, PADDING)]
-            texts[i] = "".join(pieces).replace("\u2581", " ").strip()
+            texts[i] = text([PIECES[j] for j in row if j not in (END, PADDING)])
     model.train()
     return texts
 

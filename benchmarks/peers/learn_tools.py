@@ -11,13 +11,11 @@ import sys
 import time
 from pathlib import Path
 
-from common import DATA, SIZES, WORK, report
-from tools import TOOLS, Settings, command, started
+from common import PEAK, SENTENCES, SIZES, WARMUP, WORK, pieces, report, text
+from tools import TOOLS, Settings, command, running
 
 NAME, SECONDS = sys.argv[1], 60 * float(sys.argv[2])
 RUN = WORK / "tools" / f"{NAME}-learn"
-PEAK, WARMUP = 0.002, 400
-SENTENCES = 500
 SCHEDULE = {
     "decay_method": "noam",
     "learning_rate": PEAK * (WARMUP * SIZES["tiny"].width) ** 0.5,  # of which it takes 1 / sqrt(width)
@@ -37,10 +35,10 @@ def learn() -> dict[Path, float]:
     line, pattern, _ = TOOLS[NAME](Settings(RUN, SIZES["tiny"], every=5, training=SCHEDULE))
     begun = 0.0
     found: dict[Path, float] = {}
-    with (RUN / "log.txt").open("w") as log, started(line) as output:
-        for text in output:
-            log.write(text)
-            if not re.search(pattern, text):
+    with (RUN / "log.txt").open("w") as log, running(line) as output:
+        for said in output:
+            log.write(said)
+            if not re.search(pattern, said):
                 continue
             now = time.perf_counter()
             begun = begun or now
@@ -61,8 +59,7 @@ def translated(checkpoint: Path, source: Path) -> list[str]:
     # OpenNMT-py's checkpoints are pickled, by itself a moment ago.
     environment = {**os.environ, "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1", "CUDA_VISIBLE_DEVICES": ""}
     subprocess.run([*TRANSLATE[NAME], str(checkpoint), *options], check=True, env=environment, stdout=sys.stderr)
-    pieces = [line.split() for line in output.read_text(encoding="utf-8").split("\n")[:SENTENCES]]
-    return ["".join(line).replace("\u2581", " ").strip() for line in pieces]
+    return [text(line.split()) for line in output.read_text(encoding="utf-8").split("\n")[:SENTENCES]]
 
 
 def main() -> None:
@@ -70,7 +67,7 @@ def main() -> None:
     RUN.mkdir(parents=True)
     checkpoints = learn()
     source = RUN / "source"
-    source.write_text("".join(f"{line}\n" for line in (DATA / "valid.bpe.en").read_text().split("\n")[:SENTENCES]))
+    source.write_text("".join(f"{' '.join(row)}\n" for row in pieces("valid", "en")[:SENTENCES]), encoding="utf-8")
     for path, seconds in sorted(checkpoints.items(), key=lambda item: item[1]):
         report(seconds=seconds, texts=translated(path, source))
 

@@ -184,8 +184,13 @@ def run(work: Path, row: Measure) -> list[dict[str, Any]]:
     if done.returncode:
         print(f"failed: {row.name}; see {log}", file=sys.stderr, flush=True)
         return []
+    return reported(done.stdout)
+
+
+def reported(output: str) -> list[dict[str, Any]]:
+    """What a script has told by `common.report`."""
     prefix = "RESULT "
-    return [json.loads(line[len(prefix) :]) for line in done.stdout.splitlines() if line.startswith(prefix)]
+    return [json.loads(line[len(prefix) :]) for line in output.splitlines() if line.startswith(prefix)]
 
 
 def spread(values: list[float], digits: int = 0) -> str:

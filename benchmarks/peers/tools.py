@@ -234,7 +234,7 @@ TOOLS = {"opennmt": opennmt, "eole": eole, "joeynmt": joeynmt}
 
 
 @contextmanager
-def started(line: list[str]) -> Iterator[IO[str]]:
+def running(line: list[str]) -> Iterator[IO[str]]:
     """Start a tool, give its log, and end it and all that it has started."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": ""}
     process = subprocess.Popen(

@@ -12,7 +12,7 @@ import sys
 import time
 
 from common import SIZES, WORK, peak_mib, report
-from tools import TOOLS, Settings, started
+from tools import TOOLS, Settings, running
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     run.mkdir(parents=True)
     line, pattern, tokens_of = TOOLS[name](Settings(run, SIZES[size], every=5 if size == "tiny" else 2, training={}))
     seen: list[tuple[float, int, float]] = []
-    with (run / "log.txt").open("w") as log, started(line) as output:
+    with (run / "log.txt").open("w") as log, running(line) as output:
         for text in output:
             log.write(text)
             now = time.perf_counter()

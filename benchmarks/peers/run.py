@@ -107,10 +107,11 @@ def prepare_models(work: Path, run: Path) -> None:
         shutil.copytree(run, tiny / name, ignore=shutil.ignore_patterns("state", "tuned.json"), dirs_exist_ok=True)
     pairs = ["--train", f"{work}/data/train.{{en,de}}", "--valid", f"{work}/data/valid.{{en,de}}"]
     subprocess.run([program, "tune", tiny / "tuned", *pairs], check=True)
-    subprocess.run([python, HERE / "widen.py", tiny / "model", base / "model"], check=True)
+    environment = {**os.environ, "PEERS_WORK": str(work)}
+    subprocess.run([python, HERE / "widen.py", tiny / "model", base / "model"], check=True, env=environment)
     shutil.copytree(base / "model", base / "tuned", dirs_exist_ok=True)
-    for name in ("tuned.json", "shortlist.tsv"):  # its words go where those of tiny go
-        shutil.copy(tiny / "tuned" / name, base / "tuned")
+    for file in [tiny / "tuned" / "tuned.json", *(tiny / "tuned").glob("shortlist.tsv")]:
+        shutil.copy(file, base / "tuned")  # its words go where those of tiny go
     for folder in (tiny, base):
         subprocess.run([program, "export", folder / "model", folder / "exported"], check=True)
 

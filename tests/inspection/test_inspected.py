@@ -7,7 +7,7 @@ from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.errors import UserError
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.maps import forced_pass, rollout
+from translucid.inspection.maps import cross_attention, forced_pass, rollout
 from translucid.inspection.watching import watch
 from translucid.models.build import build_model
 from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
@@ -42,6 +42,17 @@ def test_log_probs_are_those_of_the_model(model):
     expected = model(SOURCE, torch.tensor([[2, 8, 9]])).log_softmax(-1)[0, range(3), target[0]]
     torch.testing.assert_close(forced_pass(model, SOURCE, target).log_probs[0], expected)
     assert forced_pass(model, SOURCE, target, look=False).maps == {}
+
+
+def test_cross_attention_is_the_mean_of_all_its_maps(model):
+    source, target = torch.tensor([[5, 6, 7, 3], [5, 3, 0, 0]]), torch.tensor([[8, 9, 3], [8, 3, 0]])
+    pairs = [(row[row != 0].tolist(), other[other != 0].tolist()) for row, other in zip(source, target, strict=True)]
+    seen = cross_attention(model, source, target)
+    for (ids, written), weights in zip(pairs, seen, strict=True):
+        maps = forced_pass(model, torch.tensor([ids]), torch.tensor([written])).maps
+        one = Inspected([""] * len(ids), [""] * len(written), {name: map[0] for name, map in maps.items()}, [])
+        torch.testing.assert_close(weights[: len(written), : len(ids)], one.cross())
+        assert not weights[:, len(ids) :].any()
 
 
 def test_a_row_is_where_the_model_looked_when_it_predicted_the_token(model):

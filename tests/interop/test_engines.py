@@ -79,13 +79,13 @@ def test_the_engine_is_chosen_by_model_and_device(run, tmp_path, monkeypatch):
 
 def test_what_was_found_is_used(run):
     assert load_tuned(run.path) is None
-    (run.path / "shortlist.tsv").write_text(SHORTLIST, encoding="utf-8")
-    save_tuned(run.path, Tuned(shortlist=True, quantization="int8"))
+    save_tuned(run.path, Tuned(shortlist=True, quantization="int8"), SHORTLIST)
     assert Translator.load(run.path, "cpu").engine.shortlist
-    save_tuned(run.path, Tuned(engine="torch"))
+    save_tuned(run.path, Tuned(engine="torch"), None)
+    assert not (run.path / "shortlist.tsv").exists()
     assert Translator.load(run.path, "cpu").engine.name == "torch"
     assert Translator.load(run.path, "cpu", "ctranslate2").engine.name == "ctranslate2"
-    save_tuned(run.path, Tuned(engine="torch", shortlist=True))
+    save_tuned(run.path, Tuned(engine="torch", shortlist=True), SHORTLIST)
     translator = Translator.load(run.path, "cpu")
     assert translator.engine.shortlist
     assert translator.own.shortlist is None
@@ -111,7 +111,7 @@ def test_a_model_is_converted_once(run, kept, monkeypatch):
     second = texts(run)
     assert second != first
     assert len(list(kept.iterdir())) == 2
-    save_tuned(run.path, Tuned(quantization="int8"))
+    save_tuned(run.path, Tuned(quantization="int8"), None)
     texts(run)
     assert len(list(kept.iterdir())) == 3
     assert model.exists()

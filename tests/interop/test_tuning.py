@@ -10,9 +10,9 @@ from translucid.decoding.engine import TorchEngine
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.shortlist import read_shortlist
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
-from translucid.interop.shortlist import learn_shortlist
+from translucid.interop.shortlist import learn_links
 from translucid.interop.tuned import Tuned
-from translucid.interop.tuning import Trial, all_ways, fastest, trials
+from translucid.interop.tuning import Trial, Way, all_ways, fastest, trials
 from translucid.models.build import build_model
 from translucid.models.options import TransformerOptions
 
@@ -29,7 +29,10 @@ def tokenizer():
 def model(tokenizer):
     torch.manual_seed(1)
     options = TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=1)
-    return build_model(options, tokenizer.source_size, tokenizer.target_size).eval()
+    model = build_model(options, tokenizer.source_size, tokenizer.target_size).eval()
+    with torch.no_grad():
+        model.output.bias[:3] -= 20  # as in a trained one: what may not be said gets no probability
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +40,9 @@ def shortlist(model, tokenizer, tmp_path_factory):
     file = tmp_path_factory.mktemp("run") / "shortlist.tsv"
     sides = (tokenizer.encode_source([p.source for p in PAIRS]), tokenizer.encode_target([p.target for p in PAIRS]))
     done = []
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("translucid.interop.shortlist.ALWAYS", 10)  # or all of so small a vocabulary would be on it
-        patched.setattr("translucid.interop.shortlist.EACH", 8)
-        text = learn_shortlist(
-            model, tokenizer, [([*s, 3], [*t, 3]) for s, t in zip(*sides, strict=True)], CPU, done.append
-        )
+    links = learn_links(model, [([*s, 3], [*t, 3]) for s, t in zip(*sides, strict=True)], CPU, done.append)
     assert sum(done) == len(PAIRS)
-    file.write_text(text, encoding="utf-8")
+    file.write_text(links.shortlist(tokenizer, each=8, always=10), encoding="utf-8")
     return file
 
 
@@ -55,6 +53,7 @@ def lines_of(file):
 def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
     lines = lines_of(shortlist)
     frequent = lines.pop("").split()
+    assert len(frequent) <= 10
     assert "." in frequent or "▁." in frequent
     pieces = set(tokenizer.target_pieces(range(4, tokenizer.target_size)))
     together = {}
@@ -68,6 +67,7 @@ def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
         assert len(names) <= 9
         assert names <= together.get(piece, set()) | {piece}
         assert piece not in pieces or piece in names
+        assert not names & set(frequent) - {piece}
 
 
 @pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
@@ -120,14 +120,14 @@ def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
 def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, shortlist):
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
-    tried = list(trials(model, tokenizer, PAIRS[:10], options, shortlist, all_ways(model)))
-    assert [trial.tuned for trial in tried] == [
-        Tuned(),
-        Tuned(quantization="int8"),
-        Tuned(shortlist=True),
-        Tuned(quantization="int8", shortlist=True),
-        Tuned(engine="torch"),
-        Tuned(engine="torch", shortlist=True),
+    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_ways(model, [shortlist])))
+    assert [trial.way for trial in tried] == [
+        Way(Tuned()),
+        Way(Tuned(quantization="int8")),
+        Way(Tuned(shortlist=True), shortlist),
+        Way(Tuned(quantization="int8", shortlist=True), shortlist),
+        Way(Tuned(engine="torch")),
+        Way(Tuned(engine="torch", shortlist=True), shortlist),
     ]
     assert all(trial.sentences_per_second > 0 for trial in tried)
     assert tried[0].bleu == pytest.approx(tried[-2].bleu, abs=0.5)
@@ -135,8 +135,9 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
 
 
 def test_the_fastest_that_costs_nearly_nothing_is_chosen():
-    full, small, words, torch_ = (Tuned(), Tuned(quantization="int8"), Tuned(shortlist=True), Tuned(engine="torch"))
+    tuned = Tuned(), Tuned(quantization="int8"), Tuned(shortlist=True), Tuned(engine="torch")
+    full, small, words, torch_ = map(Way, tuned)
     tried = [Trial(full, 100, 30.0), Trial(small, 150, 29.95), Trial(words, 300, 29.0), Trial(torch_, 20, 30.1)]
-    assert fastest(tried, 0.1).tuned == small
-    assert fastest(tried, 1.5).tuned == words
-    assert fastest(tried, 0).tuned == full
+    assert fastest(tried, 0.1).way == small
+    assert fastest(tried, 1.5).way == words
+    assert fastest(tried, 0).way == full

@@ -9,7 +9,7 @@ import torch
 from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer
-from translucid.interop.shortlist import learn_shortlist
+from translucid.interop.shortlist import learn_links
 from translucid.interop.tuned import Tuned, save_tuned
 from translucid.models.build import build_model
 from translucid.training.configuration import resolve
@@ -47,6 +47,6 @@ def make_run(folder: Path) -> RunFolder:
         tokenizer.encode_target([p.target for p in pairs]),
     )
     ids = [([*s, 3], [*t, 3]) for s, t in zip(source, target, strict=True)]
-    (folder / "shortlist.tsv").write_text(learn_shortlist(model, tokenizer, ids, torch.device("cpu")), encoding="utf-8")
-    save_tuned(folder, Tuned(shortlist=True))
+    links = learn_links(model, ids, torch.device("cpu"))
+    save_tuned(folder, Tuned(shortlist=True), links.shortlist(tokenizer, each=40, always=200))
     return run

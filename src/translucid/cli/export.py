@@ -40,7 +40,7 @@ def export(
     from translucid.errors import UserError
     from translucid.interop.ctranslate2.export import export_ctranslate2
     from translucid.interop.tuned import Tuned
-    from translucid.interop.tuning import trials
+    from translucid.interop.tuning import Way, trials
     from translucid.translator import Translator
 
     console = Console(stderr=True, highlight=False)
@@ -49,8 +49,8 @@ def export(
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = Translator.load(run, "cpu", "torch")
     if quantization == "int8" and pairs:
-        ways = [Tuned(), Tuned(quantization="int8")]
-        tried = trials(translator.model, translator.tokenizer, pairs, DecodingOptions(beam=1), None, ways)
+        ways = [Way(Tuned()), Way(Tuned(quantization="int8"))]
+        tried = trials(translator.model, translator.tokenizer, pairs, DecodingOptions(beam=1), ways)
         full, small = (trial.bleu for trial in tried)
         console.print(f"BLEU {full:.1f} with float32, {small:.1f} with int8, on {len(pairs):,} pairs")
         if full - small >= ALLOWED_FALL:

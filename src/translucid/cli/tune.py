@@ -11,6 +11,9 @@ from rich.table import Table
 
 from translucid.cli.files import pair_up
 
+LISTS = {"short": (20, 400), "long": (80, 1200)}
+"""Of each shortlist tried: the pieces that a source piece brings in, and the frequent ones that are always in."""
+
 
 def tune(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
@@ -27,7 +30,7 @@ def tune(
     """Find the fastest way to translate on this machine's CPU, and remember it.
 
     Tries our own engine and, for a Transformer, CTranslate2 with full and with 8-bit weights, each with the whole
-    vocabulary and with a shortlist of the target pieces that the words of a sentence may become. The fastest that
+    vocabulary and with two shortlists of the target pieces that the words of a sentence may become. The fastest that
     loses next to no BLEU is what `translate`, `evaluate` and `serve` use from then on. Without --train and --valid the
     run's own files are read.
 
@@ -37,13 +40,13 @@ def tune(
 
         translucid tune runs/mine --train pairs.tsv --valid dev.tsv --allow 0.2
     """
+    import tempfile
     from itertools import islice
 
-    from translucid.atomic import write_atomically
     from translucid.data.corpus import read_pairs
     from translucid.errors import UserError
-    from translucid.interop.shortlist import learn_shortlist
-    from translucid.interop.tuned import SHORTLIST, save_tuned
+    from translucid.interop.shortlist import learn_links
+    from translucid.interop.tuned import save_tuned
     from translucid.interop.tuning import all_ways, fastest, trials
     from translucid.progress import counting
     from translucid.translator import Translator
@@ -59,30 +62,33 @@ def tune(
             raise UserError("the run does not say which files it was trained on", fix=f"Give them with {option} FILES.")
     texts = list(islice(read_pairs(*files["--train"]), pairs))
     ids = [pair for pair in translator.pair_ids(texts) if max(map(len, pair)) <= translator.longest]
-    with counting(console, "learning the shortlist", len(ids)) as advance:
-        shortlist = learn_shortlist(translator.model, translator.tokenizer, ids, translator.device, advance)
-    write_atomically(run / SHORTLIST, shortlist.encode())
-
     test = list(islice(read_pairs(*files["--valid"]), sentences))
     if not test:
         raise UserError("holds no sentence pairs", file=files["--valid"][0], fix="Check the file.")
+    with counting(console, "learning the shortlists", len(ids)) as advance:
+        links = learn_links(translator.model, ids, translator.device, advance)
     options = translator.configuration.decoding
     tried = []
-    ways = all_ways(translator.model)
-    with counting(console, "trying", len(ways)) as advance:
-        for trial in trials(translator.model, translator.tokenizer, test, options, run / SHORTLIST, ways):
-            tried.append(trial)
-            advance(1)
-    best = fastest(tried, allow)
-    save_tuned(run, best.tuned)
+    with tempfile.TemporaryDirectory(prefix="translucid-") as folder:
+        shortlists = [Path(folder) / f"{name}.tsv" for name in LISTS]
+        for file, (each, always) in zip(shortlists, LISTS.values(), strict=True):
+            file.write_text(links.shortlist(translator.tokenizer, each, always), encoding="utf-8")
+        ways = all_ways(translator.model, shortlists)
+        with counting(console, "trying", len(ways)) as advance:
+            for trial in trials(translator.model, translator.tokenizer, test, options, ways):
+                tried.append(trial)
+                advance(1)
+        best = fastest(tried, allow)
+        chosen = best.way.shortlist
+        save_tuned(run, best.way.tuned, chosen.read_text(encoding="utf-8") if chosen else None)
     table = Table(box=None, pad_edge=False)
     for column in ("engine", "weights", "vocabulary"):
         table.add_column(column)
     for column in ("sentences/s", "BLEU", ""):
         table.add_column(column, justify="right")
     for trial in tried:
-        way, chosen = trial.tuned, "← from now on" if trial is best else ""
-        words = "shortlist" if way.shortlist else "whole"
-        speed = f"{trial.sentences_per_second:,.0f}"
-        table.add_row(way.engine, way.quantization, words, speed, f"{trial.bleu:.2f}", chosen)
+        tuned, words = trial.way
+        vocabulary = f"{words.stem} shortlist" if words else "whole"
+        speed, kept = f"{trial.sentences_per_second:,.0f}", "← from now on" if trial is best else ""
+        table.add_row(tuned.engine, tuned.quantization, vocabulary, speed, f"{trial.bleu:.2f}", kept)
     Console(highlight=False).print(table)

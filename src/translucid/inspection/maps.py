@@ -38,10 +38,29 @@ def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: b
 
 def forced_log_probs(model: SequenceModel, source: Tensor, target: Tensor, maps: Maps | None = None) -> Tensor:
     """Return the log-probability of each target token [B, T], through which gradients flow."""
-    start = torch.full_like(target[:, :1], model.bos)
-    features = model.features(model.encode(source, maps), torch.cat([start, target[:, :-1]], dim=1), maps)
+    features = model.features(model.encode(source, maps), _fed(model, target), maps)
     log_probs = model.output(features).float().log_softmax(-1)
     return log_probs.gather(-1, target[..., None])[..., 0]
+
+
+@torch.inference_mode()
+def cross_attention(model: SequenceModel, source: Tensor, target: Tensor) -> Tensor:
+    """Return where a model looks when it is made to write given targets [B, T, S], averaged over layers and heads.
+
+    Args:
+        model: in evaluation mode.
+        source: ids [B, S], end token included.
+        target: ids [B, T], end token included.
+    """
+    maps: Maps = {}
+    model.features(model.encode(source), _fed(model, target), maps)
+    cross = [weights.float().mean(1) for name, weights in maps.items() if name.endswith(".cross")]
+    return torch.stack(cross).mean(0)
+
+
+def _fed(model: SequenceModel, target: Tensor) -> Tensor:
+    """Return what the decoder is fed to write a target [B, T]: the start token and all of it but the last."""
+    return torch.cat([torch.full_like(target[:, :1], model.bos), target[:, :-1]], dim=1)
 
 
 def rollout(maps: Maps) -> Tensor:

@@ -2,84 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from translucid.data.tokenizer import EOS, Tokenizer
-from translucid.inspection.watching import watch
+from translucid.decoding.batched import batches, padded
+from translucid.inspection.maps import cross_attention
 from translucid.models.protocol import SequenceModel
 
-EACH = 40
-"""Target pieces that a source piece brings in."""
-ALWAYS = 200
-"""Target pieces that are always in: the most frequent ones."""
 FAINT = 0.1
 """Attention below this links no two pieces."""
 TOGETHER = 512
 """Pairs looked at between two reports."""
+BATCH = 4096
+"""Tokens looked at at once, padding included."""
 
 Pieces = tuple[list[int], list[int]]
 """Source and target ids of a pair, both with the end token."""
 
 
-def learn_shortlist(
+class Links(NamedTuple):
+    """Which source and target pieces attention has linked."""
+
+    keys: NDArray[np.int64]
+    """Of each pair of pieces that was linked: the source id times the number of target pieces, plus the target id."""
+    weights: NDArray[np.float64]
+    """The attention of each of them, summed."""
+    frequency: NDArray[np.float64]
+    """Of each target piece."""
+
+    def shortlist(self, tokenizer: Tokenizer, each: int, always: int) -> str:
+        """Return it in CTranslate2's format: lines `source piece TAB target pieces`, the first for all sources.
+
+        Args:
+            tokenizer: that of the ids.
+            each: target pieces that a source piece brings in.
+            always: target pieces that are in for all, the most frequent ones.
+        """
+        entries = tokenizer.target_size
+        source_pieces = tokenizer.source_pieces(range(tokenizer.source_size))
+        target_pieces = tokenizer.target_pieces(range(entries))
+        numbers = {piece: i for i, piece in enumerate(target_pieces)}
+
+        def names(targets: Sequence[int]) -> str:
+            # Special pieces are none of these; a piece with white space in it would break the format.
+            return " ".join(
+                target_pieces[t] for t in targets if t > EOS and not any(map(str.isspace, target_pieces[t]))
+            )
+
+        frequent = np.argsort(-self.frequency, kind="stable")[:always]
+        order = np.lexsort((-self.weights, self.keys // entries))
+        order = order[~np.isin(self.keys[order] % entries, frequent)]
+        by_source: dict[int, list[int]] = {}
+        for key in self.keys[order].tolist():
+            by_source.setdefault(key // entries, []).append(key % entries)
+        lines = ["\t" + names(frequent.tolist())]
+        for source in range(EOS + 1, len(source_pieces)):
+            piece = source_pieces[source]
+            found = by_source.get(source, [])[:each]
+            if (same := numbers.get(piece)) is not None and same not in found:  # names and numbers are copied
+                found.append(same)
+            if found and not any(map(str.isspace, piece)):
+                lines.append(f"{piece}\t{names(found)}")
+        return "\n".join(lines) + "\n"
+
+
+def learn_links(
     model: SequenceModel,
-    tokenizer: Tokenizer,
     pairs: Iterable[Pieces],
     device: torch.device,
     on_batch: Callable[[int], None] | None = None,
-) -> str:
-    """Return a shortlist in CTranslate2's format: lines `source piece TAB target pieces`, the first for all sources."""
-    entries = tokenizer.target_size
+) -> Links:
+    """Link the pieces of training pairs by the model's cross-attention, averaged over layers and heads."""
+    entries = model.output.out_features
     keys, weights = np.empty(0, np.int64), np.empty(0)
     frequency = np.zeros(entries)
     waiting = iter(pairs)
     while part := list(islice(waiting, TOGETHER)):
         new_keys, new_weights = [keys], [weights]
-        for (source, target), seen in zip(part, watch(model, tokenizer, part, device), strict=True):
-            attention = seen.cross().numpy()
-            t, s = (attention >= FAINT).nonzero()
-            new_keys.append(np.asarray(source)[s] * entries + np.asarray(target)[t])
-            new_weights.append(attention[t, s])
-            np.add.at(frequency, target, 1)
+        for source, target, attention in _attention(model, part, device):
+            row, t, s = ((attention >= FAINT) & (target != model.pad)[:, :, None]).nonzero()
+            new_keys.append(source[row, s] * entries + target[row, t])
+            new_weights.append(attention[row, t, s])
+        for _, ids in part:
+            np.add.at(frequency, ids, 1)
         keys, weights = _summed(np.concatenate(new_keys), np.concatenate(new_weights))
         if on_batch:
             on_batch(len(part))
-    return _written(tokenizer, keys, weights, frequency)
+    return Links(keys, weights, frequency)
+
+
+def _attention(
+    model: SequenceModel, pairs: Sequence[Pieces], device: torch.device
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
+    """Give source ids [B, S], target ids [B, T] and the attention between them [B, T, S] in batches of like length."""
+    lengths = [max(map(len, pair)) for pair in pairs]
+    order = sorted(range(len(pairs)), key=lambda i: -lengths[i])
+    for batch in batches(order, lengths, BATCH):
+        source, target = (padded([pairs[i][side] for i in batch], model.pad) for side in (0, 1))
+        attention = cross_attention(model, source.to(device), target.to(device))
+        yield source.numpy(), target.numpy(), attention.cpu().numpy()
 
 
 def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Add up the weights of equal keys."""
     different, where = np.unique(keys, return_inverse=True)
     return different, np.bincount(where, weights, len(different)).astype(np.float64)
-
-
-def _written(
-    tokenizer: Tokenizer, keys: NDArray[np.int64], weights: NDArray[np.float64], frequency: NDArray[np.float64]
-) -> str:
-    entries = tokenizer.target_size
-    source_pieces = tokenizer.source_pieces(range(tokenizer.source_size))
-    target_pieces = tokenizer.target_pieces(range(entries))
-    numbers = {piece: i for i, piece in enumerate(target_pieces)}
-
-    def names(targets: Sequence[int]) -> str:
-        # Special pieces are none of these; a piece with white space in it would break the format.
-        return " ".join(target_pieces[t] for t in targets if t > EOS and not any(map(str.isspace, target_pieces[t])))
-
-    order = np.lexsort((-weights, keys // entries))
-    by_source: dict[int, list[int]] = {}
-    for key in keys[order].tolist():
-        by_source.setdefault(key // entries, []).append(key % entries)
-    lines = ["\t" + names(np.argsort(-frequency, kind="stable")[:ALWAYS].tolist())]
-    for source in range(EOS + 1, len(source_pieces)):
-        piece = source_pieces[source]
-        found = by_source.get(source, [])[:EACH]
-        if (same := numbers.get(piece)) is not None and same not in found:  # names and numbers are copied
-            found.append(same)
-        if found and not any(map(str.isspace, piece)):
-            lines.append(f"{piece}\t{names(found)}")
-    return "\n".join(lines) + "\n"

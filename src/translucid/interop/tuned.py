@@ -43,6 +43,10 @@ def load_tuned(run: Path) -> Tuned | None:
         raise UserError("can't be read", file=file, fix="Delete it, or run translucid tune again.") from error
 
 
-def save_tuned(run: Path, tuned: Tuned) -> None:
-    """Remember it."""
+def save_tuned(run: Path, tuned: Tuned, shortlist: str | None) -> None:
+    """Remember it, and the shortlist that goes with it, if one does."""
+    if shortlist:
+        write_atomically(run / SHORTLIST, shortlist.encode())
     write_atomically(run / FILE, (tuned.model_dump_json(indent=2) + "\n").encode())
+    if not shortlist:
+        (run / SHORTLIST).unlink(missing_ok=True)

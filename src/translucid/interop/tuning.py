@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 
@@ -14,16 +14,25 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.engine import Engine, TorchEngine
 from translucid.decoding.options import DecodingOptions
 from translucid.evaluation.scores import bleu
+from translucid.interop.ctranslate2.conventions import Quantization
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
 from translucid.interop.tuned import Tuned
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 
 
+class Way(NamedTuple):
+    """One of them."""
+
+    tuned: Tuned
+    shortlist: Path | None = None
+    """The file, if only what is on a shortlist is considered."""
+
+
 class Trial(NamedTuple):
     """How one of them did."""
 
-    tuned: Tuned
+    way: Way
     sentences_per_second: float
     bleu: float
 
@@ -33,18 +42,17 @@ def trials(
     tokenizer: Tokenizer,
     pairs: Sequence[Pair],
     options: DecodingOptions,
-    shortlist: Path | None,
-    ways: Sequence[Tuned],
+    ways: Sequence[Way],
 ) -> Iterator[Trial]:
     """Translate the sources of `pairs` in each of these ways."""
     own = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
     references = [[pair.target for pair in pairs]]
     for way in ways:
-        words = shortlist if way.shortlist else None
+        tuned, words = way
         engine: Engine
-        if way.engine == "ctranslate2":
-            engine = CTranslate2Engine.of(own, tokenizer, quantization=way.quantization, shortlist=words)
+        if tuned.engine == "ctranslate2":
+            engine = CTranslate2Engine.of(own, tokenizer, quantization=tuned.quantization, shortlist=words)
         else:
             engine = own.narrowed(words, tokenizer) if words else own
         engine.decode(sources[:8], options)
@@ -55,12 +63,16 @@ def trials(
         yield Trial(way, len(pairs) / spent, bleu(texts, references))
 
 
-def all_ways(model: SequenceModel) -> list[Tuned]:
+def all_ways(model: SequenceModel, shortlists: Sequence[Path]) -> list[Way]:
     """Return every way to translate with a model, that without any loss first."""
-    lists = (False, True)
-    ways = [Tuned(engine="torch", shortlist=words) for words in lists]
+    lists = (None, *shortlists)
+    ways = [Way(Tuned(engine="torch", shortlist=bool(words)), words) for words in lists]
     if isinstance(model, Transformer):
-        ways[:0] = [Tuned(quantization=weights, shortlist=words) for words in lists for weights in ("float32", "int8")]
+        ways[:0] = [
+            Way(Tuned(quantization=weights, shortlist=bool(words)), words)
+            for words in lists
+            for weights in get_args(Quantization)
+        ]
     return ways
 
 

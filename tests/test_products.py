@@ -86,7 +86,7 @@ def test_outside_and_after_an_error_all_is_as_it_was(monkeypatch):
 
 
 def test_a_library_that_rounds_is_not_better(monkeypatch):
-    monkeypatch.setattr(products, "_amd", lambda: True)
+    monkeypatch.setattr(products, "amd", lambda: True)
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
     monkeypatch.setattr(products, "_with_onednn", lambda a, b: a @ b)
     assert onednn_is_better.__wrapped__() is torch.backends.mkldnn.is_available()
@@ -96,7 +96,7 @@ def test_a_library_that_rounds_is_not_better(monkeypatch):
 
 @pytest.mark.parametrize(("capability", "amd"), [("AVX2", True), ("AVX512", False)])
 def test_elsewhere_the_usual_library_is_taken(capability, amd, monkeypatch):
-    monkeypatch.setattr(products, "_amd", lambda: amd)
+    monkeypatch.setattr(products, "amd", lambda: amd)
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
     assert not onednn_is_better.__wrapped__()
 

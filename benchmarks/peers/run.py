@@ -98,22 +98,25 @@ def translation(work: Path, size: str) -> list[Measure]:
     ]
 
 
-def prepare_models(work: Path, run: Path) -> None:
-    """Copy a trained run, tune one copy of it and export it; and the same with its like of the size of base."""
-    python = work / "envs" / "translucid" / "bin" / "python"
-    program = python.with_name("translucid")
-    tiny, base = work / "tiny", work / "base"
+def prepare_tiny(work: Path, run: Path) -> None:
+    """Copy a trained run, tune one copy of it and export it."""
+    program, tiny = work / "envs" / "translucid" / "bin" / "translucid", work / "tiny"
     for name in ("model", "tuned"):
         shutil.copytree(run, tiny / name, ignore=shutil.ignore_patterns("state", "tuned.json"), dirs_exist_ok=True)
     pairs = ["--train", f"{work}/data/train.{{en,de}}", "--valid", f"{work}/data/valid.{{en,de}}"]
     subprocess.run([program, "tune", tiny / "tuned", *pairs], check=True)
+    subprocess.run([program, "export", tiny / "model", tiny / "exported"], check=True)
+
+
+def prepare_base(work: Path) -> None:
+    """Make the like of them of the size of base."""
+    python, tiny, base = work / "envs" / "translucid" / "bin" / "python", work / "tiny", work / "base"
     environment = {**os.environ, "PEERS_WORK": str(work)}
     subprocess.run([python, HERE / "widen.py", tiny / "model", base / "model"], check=True, env=environment)
     shutil.copytree(base / "model", base / "tuned", dirs_exist_ok=True)
     for file in [tiny / "tuned" / "tuned.json", *(tiny / "tuned").glob("shortlist.tsv")]:
         shutil.copy(file, base / "tuned")  # its words go where those of tiny go
-    for folder in (tiny, base):
-        subprocess.run([program, "export", folder / "model", folder / "exported"], check=True)
+    subprocess.run([python.with_name("translucid"), "export", base / "model", base / "exported"], check=True)
 
 
 def main() -> None:
@@ -134,8 +137,11 @@ def main() -> None:
     missing = {env for env in dict.fromkeys(["base", *(row.env for row in measures)]) if not install(work, env)}
     if not (work / "data" / "vocabulary.txt").exists():
         run(work, Measure("", "", "base", "prepare.py", [str(arguments.corpus.resolve())]))
-    if arguments.model and not (work / "base" / "exported").exists():
-        prepare_models(work, arguments.model)
+    wanted = [size for size, table in TRANSLATION.items() if arguments.model and table in arguments.only]
+    if wanted and not (work / "tiny" / "exported").exists():
+        prepare_tiny(work, arguments.model)
+    if "base" in wanted and not (work / "base" / "exported").exists():
+        prepare_base(work)
 
     limits: list[dict[str, Any]] = []
     results: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)

@@ -93,6 +93,8 @@ def main() -> None:
     run, out, size = RunFolder(arguments.run), RunFolder(arguments.out), SIZES["base"]
     configuration, tokenizer = run.configuration(), run.tokenizer()
     model: Any = run.load_model(configuration, tokenizer)
+    if model.options.norm == "post":  # in which a layer that is added can't be one that changes nothing
+        parser.error("the table of base needs a model with norm: pre")
     shape = {"width": size.width, "heads": size.heads, "feed_forward": size.feed_forward}
     shape |= {"encoder_layers": size.layers, "decoder_layers": size.layers, "positions": "learned"}
     options = model.options.model_copy(update={**shape, "tie_output": False})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from translucid.errors import UserError
+from translucid.machine import keep_freed_memory
 
 if TYPE_CHECKING:
     import torch
@@ -72,17 +71,12 @@ def same_sums_on_any_threads() -> None:
 def tune_cpu() -> None:
     """Keep freed memory for the next step, and take numbers too small to matter as 0.
 
-    glibc gives every large block back to the system when it is freed and asks for it again a moment later: page
-    faults for nothing. Denormal numbers, which Adam's averages of rarely seen words decay into, are slow.
+    Denormal numbers, which Adam's averages of rarely seen words decay into, are slow.
     """
     import torch
 
     torch.set_flush_denormal(True)
-    if platform.libc_ver()[0] == "glibc":
-        trim_threshold, mmap_threshold = -1, -3
-        libc = ctypes.CDLL(None)
-        libc.mallopt(trim_threshold, 2**31 - 1)
-        libc.mallopt(mmap_threshold, 2**30)
+    keep_freed_memory()
 
 
 @contextmanager

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
+from pathlib import Path
 
 
 def cores() -> int:
@@ -16,3 +19,35 @@ def physical_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 0
+
+
+def amd() -> bool:
+    """Whether the processor is one of AMD's."""
+    return "AuthenticAMD" in (_cpuinfo() or platform.processor())
+
+
+def avx512() -> bool:
+    """Whether the processor surely has the parts of AVX-512 that are in general use; on Linux only."""
+    return {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"} <= set(_cpuinfo().split())
+
+
+def _cpuinfo() -> str:
+    """Return what Linux says of the first core, and of some more."""
+    try:
+        with Path("/proc/cpuinfo").open(errors="replace") as file:
+            return file.read(8192)
+    except OSError:  # not Linux
+        return ""
+
+
+def keep_freed_memory() -> None:
+    """Keep what is freed for the next time.
+
+    glibc gives every large block back to the system when it is freed and asks for it again a moment later: page
+    faults for nothing.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        trim_threshold, mmap_threshold = -1, -3
+        libc = ctypes.CDLL(None)
+        libc.mallopt(trim_threshold, 2**31 - 1)
+        libc.mallopt(mmap_threshold, 2**30)

@@ -9,17 +9,17 @@ those within attention, it does not do well.
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+
+from translucid.machine import amd
 
 _MATMUL: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 _USUAL = _MATMUL.fp32_precision
@@ -90,7 +90,7 @@ def _onednn() -> Iterator[None]:
 @cache
 def onednn_is_better() -> bool:
     """Whether this is an AMD processor with AVX-512 on which oneDNN, allowed to round, does not."""
-    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512" or not _amd():
+    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512" or not amd():
         return False
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # its own, and that of PyTorch's layer on it
         os.environ.setdefault(name, str(KEPT))
@@ -102,13 +102,6 @@ def onednn_is_better() -> bool:
 def _with_onednn(a: Tensor, b: Tensor) -> Tensor:
     with _onednn():
         return a @ b
-
-
-def _amd() -> bool:
-    try:
-        return "AuthenticAMD" in Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:  # not Linux
-        return "AuthenticAMD" in platform.processor()
 
 
 def _plain_cpu(x: Tensor) -> bool:

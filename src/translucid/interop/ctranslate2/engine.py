@@ -28,7 +28,7 @@ from translucid.decoding.loops import find_loop
 from translucid.decoding.options import DecodingOptions
 from translucid.interop.ctranslate2.cache import open_converted
 from translucid.interop.ctranslate2.conventions import END, PADDING, POSITIONS, START, Quantization
-from translucid.machine import cores
+from translucid.machine import cores, keep_freed_memory
 from translucid.reading import digest
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class CTranslate2Engine:
             threads: how many work; one for each core if not given. If given, batches, on which the last digits of the
                 scores depend, are the same for any number.
         """
+        keep_freed_memory()
         self.own, self.longest, self.shortlist = own, longest, shortlist
         self.parts = PARTS if threads else cores()
         self.word_starts = tokenizer.target_word_starts()

@@ -1,0 +1,39 @@
+"""What the machine is said to have, and what CTranslate2 is asked for because of it."""
+
+import importlib
+import os
+
+import pytest
+
+from translucid import machine
+from translucid.interop import ctranslate2
+
+ZEN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_bf16\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "amd", "avx512"),
+    [
+        (ZEN, True, True),
+        (ZEN.replace("AuthenticAMD", "GenuineIntel"), False, True),
+        (ZEN.replace(" avx512vl", ""), True, False),
+        ("Processor\t: ARMv8\n", False, False),
+    ],
+)
+def test_processors_are_known_by_what_linux_says(said, amd, avx512, monkeypatch):
+    monkeypatch.setattr(machine, "_cpuinfo", lambda: said)
+    assert (machine.amd(), machine.avx512()) == (amd, avx512)
+
+
+@pytest.mark.parametrize(
+    ("amd", "avx512", "before", "after"),
+    [(True, True, None, "AVX512"), (True, True, "AVX2", "AVX2"), (False, True, None, None), (True, False, None, None)],
+)
+def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512, before, after, monkeypatch):
+    monkeypatch.setattr(machine, "amd", lambda: amd)
+    monkeypatch.setattr(machine, "avx512", lambda: avx512)
+    monkeypatch.setenv("CT2_FORCE_CPU_ISA", before or "")  # so that it is put back afterwards
+    if before is None:
+        monkeypatch.delenv("CT2_FORCE_CPU_ISA")
+    importlib.reload(ctranslate2)
+    assert os.environ.get("CT2_FORCE_CPU_ISA") == after

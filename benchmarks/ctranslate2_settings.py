@@ -1,0 +1,69 @@
+"""What CTranslate2 gains from AVX-512, where it does not use it by itself, and from keeping freed memory.
+
+    translucid export runs/en-de exported
+    python benchmarks/ctranslate2_settings.py exported lines.txt
+
+Each way is a process of its own, in turn, `--rounds` times; medians, sentences a second of CPU time on all threads.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+WAYS = {
+    "as it comes": {},
+    "AVX-512": {"CT2_FORCE_CPU_ISA": "AVX512"},
+    "freed memory kept": {"KEEP": "1"},
+    "both": {"CT2_FORCE_CPU_ISA": "AVX512", "KEEP": "1"},
+}
+
+
+def measure(model: str, text: Path, weights: str, beam: int) -> float:
+    """Translate everything once, in this process."""
+    import ctranslate2
+    import sentencepiece
+
+    from translucid.machine import cores, keep_freed_memory
+
+    if os.environ.get("KEEP"):
+        keep_freed_memory()
+    pieces = sentencepiece.SentencePieceProcessor(model_file=f"{model}/tokenizer.model")
+    sources = [[*row, "</s>"] for row in pieces.encode(text.read_text(encoding="utf-8").splitlines(), out_type=str)]
+    translator = ctranslate2.Translator(model, compute_type=weights, inter_threads=cores(), intra_threads=1)
+    translator.translate_batch(sources[:8], beam_size=beam)
+    started = time.process_time()
+    translator.translate_batch(sources, beam_size=beam, max_batch_size=64)
+    return len(sources) / (time.process_time() - started) * cores()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--weights", help="measure these once, in this process, and print the figure")
+    arguments = parser.parse_args()
+    if arguments.weights:
+        print(measure(arguments.model, arguments.text, arguments.weights, arguments.beam))
+        return
+    found: dict[tuple[str, str], list[float]] = {}
+    for _ in range(arguments.rounds):
+        for weights in ("float32", "int8"):
+            for way, settings in WAYS.items():
+                line = [sys.executable, __file__, arguments.model, str(arguments.text), "--beam", str(arguments.beam)]
+                line += ["--weights", weights]
+                done = subprocess.run(line, env={**os.environ, **settings}, stdout=subprocess.PIPE, check=True)
+                found.setdefault((weights, way), []).append(float(done.stdout))
+    print("| weights | | sentences/s | |\n| --- | --- | ---: | ---: |")
+    for (weights, way), speeds in found.items():
+        speed, usual = statistics.median(speeds), statistics.median(found[weights, "as it comes"])
+        print(f"| {weights} | {way} | {speed:,.0f} | {speed / usual:.2f} × |")
+
+
+if __name__ == "__main__":
+    main()

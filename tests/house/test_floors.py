@@ -9,8 +9,8 @@ import translucid
 
 HOUSE = Path(translucid.__file__).parent
 FLOORS = [
-    {"__init__", "errors", "options", "shapes"},
-    {"atomic", "devices", "machine", "products", "progress", "reading"},
+    {"__init__", "errors", "machine", "options", "shapes"},
+    {"atomic", "devices", "products", "progress", "reading"},
     {"attention"},
     {"layers"},
     {"models"},

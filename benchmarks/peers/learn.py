@@ -22,6 +22,7 @@ from run import reported
 
 from translucid.data.corpus import read_lines
 from translucid.evaluation.scores import bleu
+from translucid.machine import cores
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -70,12 +71,11 @@ def main() -> None:
     work = arguments.work.resolve()
     references = [line.strip() for line in read_lines(work / "data" / "valid.de")]
     found: list[tuple[float, str, float]] = []
-    cores = os.cpu_count() or 1
-    for first in range(0, len(arguments.only), cores):
-        names = arguments.only[first : first + cores]
+    for first in range(0, len(arguments.only), cores()):
+        names = arguments.only[first : first + cores()]
         lines = [command(name, arguments.minutes, arguments.recipe, work) for name in names]
-        with ThreadPoolExecutor(cores) as pool:
-            ended = list(pool.map(pinned, range(cores), lines, repeat(work)))
+        with ThreadPoolExecutor(cores()) as pool:
+            ended = list(pool.map(pinned, range(cores()), lines, repeat(work)))
         for name, process in zip(names, ended, strict=True):
             if process.returncode:
                 sys.exit(f"{NAMES[name]} has failed")

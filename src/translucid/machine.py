@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from functools import cache
 from pathlib import Path
 
 
@@ -31,6 +32,7 @@ def avx512() -> bool:
     return {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"} <= set(_cpuinfo().split())
 
 
+@cache
 def _cpuinfo() -> str:
     """Return what Linux says of the first core, and of some more."""
     try:

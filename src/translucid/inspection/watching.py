@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -31,11 +31,7 @@ def watch(
         batch_tokens: in a batch, padding included; at least one pair is in every batch.
     """
     found: dict[int, Inspected] = {}
-    lengths = [max(len(source), len(target)) for source, target in pairs]
-    order = sorted(range(len(pairs)), key=lambda i: -lengths[i])
-    for batch in batches(order, lengths, batch_tokens):
-        source = padded([pairs[i][0] for i in batch], model.pad).to(device)
-        target = padded([pairs[i][1] for i in batch], model.pad).to(device)
+    for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
         maps, log_probs = forced_pass(model, source, target)
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
@@ -46,6 +42,17 @@ def watch(
                 log_probs[row, : len(target_ids)].tolist(),
             )
     return [found[i] for i in range(len(pairs))]
+
+
+def paired_batches(
+    pairs: Sequence[tuple[list[int], list[int]]], pad: int, device: torch.device | str, batch_tokens: int
+) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+    """Give pairs in batches of like length: their numbers, source ids [B, S] and target ids [B, T]."""
+    lengths = [max(len(source), len(target)) for source, target in pairs]
+    order = sorted(range(len(pairs)), key=lambda i: -lengths[i])
+    for batch in batches(order, lengths, batch_tokens):
+        source, target = (padded([pairs[i][side] for i in batch], pad).to(device) for side in (0, 1))
+        yield batch, source, target
 
 
 def _cut(maps: Maps, source: int, target: int) -> Maps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from translucid.data.tokenizer import EOS, Tokenizer
-from translucid.decoding.batched import batches, padded
 from translucid.inspection.maps import cross_attention
+from translucid.inspection.watching import paired_batches
 from translucid.models.protocol import SequenceModel
 
 FAINT = 0.1
@@ -85,28 +85,18 @@ def learn_links(
     waiting = iter(pairs)
     while part := list(islice(waiting, TOGETHER)):
         new_keys, new_weights = [keys], [weights]
-        for source, target, attention in _attention(model, part, device):
-            row, t, s = ((attention >= FAINT) & (target != model.pad)[:, :, None]).nonzero()
-            new_keys.append(source[row, s] * entries + target[row, t])
-            new_weights.append(attention[row, t, s])
+        for _, source, target in paired_batches(part, model.pad, device, BATCH):
+            attention = cross_attention(model, source, target)
+            linked = (attention >= FAINT) & (target != model.pad)[:, :, None]
+            row, t, s = linked.nonzero(as_tuple=True)
+            new_keys.append((source[row, s] * entries + target[row, t]).cpu().numpy())
+            new_weights.append(attention[linked].cpu().numpy())
         for _, ids in part:
             np.add.at(frequency, ids, 1)
         keys, weights = _summed(np.concatenate(new_keys), np.concatenate(new_weights))
         if on_batch:
             on_batch(len(part))
     return Links(keys, weights, frequency)
-
-
-def _attention(
-    model: SequenceModel, pairs: Sequence[Pieces], device: torch.device
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
-    """Give source ids [B, S], target ids [B, T] and the attention between them [B, T, S] in batches of like length."""
-    lengths = [max(map(len, pair)) for pair in pairs]
-    order = sorted(range(len(pairs)), key=lambda i: -lengths[i])
-    for batch in batches(order, lengths, BATCH):
-        source, target = (padded([pairs[i][side] for i in batch], model.pad) for side in (0, 1))
-        attention = cross_attention(model, source.to(device), target.to(device))
-        yield source.numpy(), target.numpy(), attention.cpu().numpy()
 
 
 def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -39,7 +39,7 @@ def command(name: str, minutes: float, recipe: Path, work: Path) -> list[str]:
     return [
         *(str(work / "envs" / "translucid" / "bin" / "translucid"), "train", str(recipe.resolve())),
         *("--train", f"{data}/train.{{en,de}}", "--valid", f"{data}/valid.{{en,de}}"),
-        *("--out", str(work / "tools" / "learn"), "--overwrite", "--set", *settings),
+        *("--out", str(work / "tools" / "learn"), "--overwrite", "--no-tune", "--set", *settings),
     ]
 
 

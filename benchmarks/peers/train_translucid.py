@@ -38,7 +38,7 @@ def main() -> None:
     file.write_text(json.dumps(settings if preset else {"model": model, **settings}))
     program = Path(sys.executable).parent / "translucid"
     text = ["--train", f"{DATA}/train.{{en,de}}", "--valid", f"{DATA}/valid.{{en,de}}", "--out", str(RUN / "run")]
-    subprocess.run([program, "train", str(file), *preset, *text], check=True, stdout=sys.stderr)
+    subprocess.run([program, "train", str(file), *preset, *text, "--no-tune"], check=True, stdout=sys.stderr)
     rows = [json.loads(line) for line in (RUN / "run" / "metrics.jsonl").read_text().splitlines()]
     last = [row for row in rows if row["kind"] == "training"][-1]
     report(  # the speed is that of the last 50 updates

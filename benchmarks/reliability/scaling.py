@@ -41,6 +41,7 @@ def measure(work: Path, minutes: float) -> dict[str, float]:
             *corpus,
             "--out",
             str(run),
+            "--no-tune",
         ]
         settings += ["training.validate_sentences=10", "training.log_every=5"]
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}

@@ -11,6 +11,7 @@ def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
     found = json.loads(done.out)
     assert {"BLEU", "chrF", "TER", "sentences", "by_length", "beam"} <= found.keys()
     assert found["sentences"] == 20
+    assert found["engine"] == "ctranslate2, float32"
     assert found["BLEU"]["signature"].startswith("nrefs:1|")
     assert sum(row["sentences"] for row in found["by_length"]) == 20
 
@@ -18,6 +19,7 @@ def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
 def test_evaluate_for_people_shows_signatures_and_lengths(call, small_run, corpus):
     done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--by-length", "--samples", "2")
     assert "tok:13a" in done.out.replace("\n", "")
+    assert "a second) by ctranslate2, float32" in done.out
     assert "source words" in done.out
     assert done.out.count("hypothesis") == 2
 

@@ -1,6 +1,7 @@
 """`translucid train`: from files to a run folder, and every way to get it wrong."""
 
 import gzip
+from itertools import product
 
 import pytest
 import yaml
@@ -28,6 +29,24 @@ def test_a_moses_pair_that_the_shell_has_spread(call, tmp_path):
     done = call("train", "--train", *files, "--valid", *files, "--out", tmp_path / "run", "--set", *shape, *LIMITS)
     assert done.code == 0, done.err
     assert "120 pairs" in done.err
+
+
+@pytest.mark.parametrize("more", [[], ["--no-tune"]])
+def test_in_the_end_the_fastest_way_to_translate_is_found(call, tmp_path, more):
+    numbers = {"one": "uno", "two": "dos", "three": "tres", "four": "cuatro", "five": "cinco"}
+    pairs = [(" ".join(w), " ".join(map(numbers.get, w))) for w in product(numbers, repeat=4)][::6]
+    file, run = tmp_path / "numbers.tsv", tmp_path / "run"
+    file.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    shape = [setting for setting in SHAPE if "vocabulary" not in setting] + ["data.tokenizer.vocabulary=36"]
+    limits = [
+        "training.learning_rate=0.02",
+        "training.warmup=10",
+        "training.validate_every=30",
+        "training.max_steps=60",
+    ]
+    done = call("train", "--train", file, "--valid", file, "--out", run, *more, "--set", *shape, *limits)
+    assert done.code == 0, done.err
+    assert ("from now on translated by" in done.err) == (run / "tuned.json").exists() == (not more)
 
 
 def test_without_validation_files_some_pairs_are_held_out(call, corpus, tmp_path):

@@ -47,6 +47,6 @@ def train(corpora):
     ):
         configuration = resolve(assignments=[*SETTINGS, *settings])
         console = Console(quiet=said is None, file=said, width=1000)
-        return run_experiment(configuration, folder, corpora=data, resume=resume, device="cpu", console=console)
+        return run_experiment(configuration, folder, corpora=data, resume=resume, device="cpu", console=console).place
 
     return training

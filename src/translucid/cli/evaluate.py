@@ -88,7 +88,14 @@ def evaluate(
         texts = [found.text for found in translator.stream(sources, options, on_done=advance)]
     seconds = time.perf_counter() - started
     found = score(
-        sources, texts, references, seconds=seconds, lengths=by_length, tokenize=tokenize, lowercase=lowercase
+        sources,
+        texts,
+        references,
+        seconds=seconds,
+        engine=str(translator.engine),
+        lengths=by_length,
+        tokenize=tokenize,
+        lowercase=lowercase,
     )
     ways = choose(translator.inspect(pairs), gold) if gold else {}
     if keep_best:

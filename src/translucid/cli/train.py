@@ -9,6 +9,9 @@ import typer
 
 from translucid.cli.files import pair_up
 
+LEARNED = 1.0
+"""BLEU from which on a loss of a tenth says something."""
+
 EPILOG = """
 **Examples**
 
@@ -44,8 +47,17 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of --out.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    tune: Annotated[
+        bool, typer.Option(help="On a CPU, find the fastest way to translate in the end; see `translucid tune`.")
+    ] = True,
 ) -> None:
     """Train a translator from sentence pairs; Ctrl-C saves, --resume goes on exactly."""
+    import os
+
+    from rich.console import Console
+
+    from translucid.cli.tune import tune_trained
+    from translucid.devices import choose_device
     from translucid.errors import UserError
     from translucid.training.configuration import resolve, resumed, unchanged
     from translucid.training.experiment import run_experiment
@@ -68,7 +80,12 @@ def train(
     else:
         configuration = resolve(config, model, settings or [], overrides)
         run.refuse_to_lose(overwrite)
-    run_experiment(configuration, out, resume=resume, overwrite=overwrite, device=device)
+    console = Console(stderr=True, highlight=False)
+    place, over = run_experiment(configuration, out, resume=resume, overwrite=overwrite, device=device, console=console)
+    alone_or_first = os.environ.get("RANK", "0") == "0"  # of those that torchrun has started
+    learned = place.best_bleu >= LEARNED
+    if tune and over and learned and alone_or_first and choose_device(device).type == "cpu":
+        tune_trained(out, console)
 
 
 train.__doc__ = f"{train.__doc__}\n\n{EPILOG}"

@@ -54,6 +54,10 @@ class TorchEngine:
         self.model, self.word_starts, self.device, self.shortlist = model, word_starts, device, shortlist
         self.device_type = device.type
 
+    def __str__(self) -> str:
+        """Say what it is and what it considers."""
+        return self.name + ", shortlist" * bool(self.shortlist)
+
     @classmethod
     def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
         """Return our search for a model and its tokenizer."""

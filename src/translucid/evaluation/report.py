@@ -32,12 +32,14 @@ class Evaluation:
     """Translations without a word, of sources with some."""
     looped: int
     """Translations that say one to four words four times in a row, where the source does not."""
+    engine: str = ""
+    """What searched for the translations."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
         record: dict[str, Any] = {score.name: asdict(score) for score in self.scores}
         record |= {"sentences": self.sentences, "seconds": round(self.seconds, 3)}
-        record |= {"empty": self.empty, "looped": self.looped}
+        record |= {"empty": self.empty, "looped": self.looped, "engine": self.engine}
         if self.by_length:
             record["by_length"] = [row._asdict() for row in self.by_length]
         return record
@@ -51,7 +53,8 @@ class Evaluation:
             table.add_row(score.name, f"[bold]{score.value:.2f}[/]", Text(score.signature, "dim"))
         yield table
         rate = self.sentences / self.seconds if self.seconds else 0
-        yield f"{self.sentences:,} sentences in {self.seconds:.1f} s ({rate:,.0f} a second)"
+        by = f" by {self.engine}" if self.engine else ""
+        yield f"{self.sentences:,} sentences in {self.seconds:.1f} s ({rate:,.0f} a second){by}"
         if self.empty or self.looped:
             yield f"[yellow]{self.empty} empty translations, {self.looped} that repeat themselves[/]"
         if self.by_length:
@@ -71,14 +74,15 @@ def evaluate(
     references: Sequence[Sequence[str]],
     *,
     seconds: float = 0.0,
+    engine: str = "",
     lengths: bool = False,
     tokenize: str = "13a",
     lowercase: bool = False,
 ) -> Evaluation:
-    """Score translations; arguments as for `corpus_scores`, `lengths` for the table by source length."""
+    """Score translations; arguments as for `corpus_scores` and `Evaluation`, `lengths` for the table by length."""
     scores = corpus_scores(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
     rows = by_length(sources, hypotheses, references, tokenize=tokenize, lowercase=lowercase) if lengths else []
     texts = list(zip(sources, hypotheses, strict=True))
     empty = sum(bool(source.strip()) and not text.strip() for source, text in texts)
     looped = sum(bool(_LOOP.search(text)) and not _LOOP.search(source) for source, text in texts)
-    return Evaluation(scores, rows, len(texts), seconds, empty, looped)
+    return Evaluation(scores, rows, len(texts), seconds, empty, looped, engine)

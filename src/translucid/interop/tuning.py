@@ -28,6 +28,11 @@ class Way(NamedTuple):
     shortlist: Path | None = None
     """The file, if only what is on a shortlist is considered."""
 
+    @property
+    def vocabulary(self) -> str:
+        """What is considered."""
+        return f"{self.shortlist.stem} shortlist" if self.shortlist else "whole vocabulary"
+
 
 class Trial(NamedTuple):
     """How one of them did."""
@@ -35,6 +40,11 @@ class Trial(NamedTuple):
     way: Way
     sentences_per_second: float
     bleu: float
+
+    def __str__(self) -> str:
+        """Say so in a few words."""
+        tuned, speed = self.way.tuned, f"{self.sentences_per_second:,.0f} sentences/s"
+        return f"{tuned.engine}, {tuned.quantization}, {self.way.vocabulary} ({speed}, BLEU {self.bleu:.2f})"
 
 
 def trials(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from rich.console import Console
@@ -33,6 +34,15 @@ from translucid.training.validation import Validator
 from translucid.training.workers import Workers
 
 
+class Outcome(NamedTuple):
+    """How a training ended."""
+
+    place: Place
+    """How far it came."""
+    over: bool
+    """Whether it came to its end; False if it was interrupted."""
+
+
 def run_experiment(
     configuration: Configuration,
     folder: Path,
@@ -42,7 +52,7 @@ def run_experiment(
     overwrite: bool = False,
     device: str = "auto",
     console: Console | None = None,
-) -> Place:
+) -> Outcome:
     """Train as configured and leave the run in `folder`.
 
     Args:
@@ -111,7 +121,7 @@ def _train(
     device: torch.device,
     console: Console,
     workers: Workers,
-) -> Place:
+) -> Outcome:
     options, data = configuration.training, configuration.data
     tokenizer = run.tokenizer()
     torch.manual_seed(options.seed)
@@ -154,7 +164,7 @@ def _train(
         f"step {end.step:,} after {clock(end.seconds)}; "
         f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {run.path}"
     )
-    return end
+    return Outcome(end, trainer.over)
 
 
 def _encoded(

@@ -94,6 +94,11 @@ class CTranslate2Engine:
             intra_threads=1,
         )
 
+    def __str__(self) -> str:
+        """Say what it is, what its weights are and what it considers."""
+        weights = self.translator.compute_type.partition("_")[0]
+        return f"{self.name}, {weights}" + ", shortlist" * self.shortlist
+
     @classmethod
     def of(
         cls,

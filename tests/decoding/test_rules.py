@@ -1,8 +1,11 @@
 """Each rule forbids what it says, nothing else, and changes what the search finds."""
 
+from random import Random
+
 import pytest
 import torch
 
+from translucid.decoding.loops import find_loop
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.rules import MinLength, Never, NoLoops, NoRepeatNgram
 from translucid.decoding.search import search
@@ -58,6 +61,20 @@ def test_no_loops_of_three(history, expected):
 
 def test_no_loops_looks_at_each_row_for_itself():
     assert forbidden(NoLoops(2, WORD_STARTS), [[4, 5, 5], [5, 4, 5], [6, 6, 6]]) == [[5], [], [6]]
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_loop_is_found_in_a_whole_output_exactly_where_the_rule_forbids_one_of_its_tokens(times):
+    random = Random(times)
+    found = 0
+    for _ in range(1000):
+        tokens = random.choices([4, 5, 6], k=random.randrange(2, 16))
+        broken = any(
+            tokens[i] in forbidden(NoLoops(times, WORD_STARTS), [tokens[:i]])[0] for i in range(1, len(tokens))
+        )
+        assert (find_loop(tokens, times, WORD_STARTS) is not None) == broken, tokens
+        found += broken
+    assert 100 < found < 1000
 
 
 def repetitive(table_model):

@@ -13,7 +13,10 @@ def find_loop(tokens: Sequence[int], times: int, word_starts: Sequence[bool]) ->
 
     `times` in a row are allowed; `word_starts` [V] is True where a piece begins a word.
     """
+    repeated = len(tokens) - len(set(tokens))
     for n in range(1, LONGEST_LOOP + 1):
+        if repeated <= n * (times - 1):  # fewer than there are equal tokens in any such loop
+            break
         equal = 0
         for i in range(n, len(tokens)):
             equal = equal + 1 if tokens[i] == tokens[i - n] else 0

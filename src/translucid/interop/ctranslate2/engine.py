@@ -92,6 +92,7 @@ class CTranslate2Engine:
             device_index=int(index or 0),
             inter_threads=threads or cores(),
             intra_threads=1,
+            max_queued_batches=-1,  # so that outputs are looked at while others are searched for
         )
 
     def __str__(self) -> str:

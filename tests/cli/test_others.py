@@ -11,7 +11,7 @@ def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
     found = json.loads(done.out)
     assert {"BLEU", "chrF", "TER", "sentences", "by_length", "beam"} <= found.keys()
     assert found["sentences"] == 20
-    assert found["engine"] == "ctranslate2, float32"
+    assert found["engine"] == "ctranslate2, float32, all pieces"
     assert found["BLEU"]["signature"].startswith("nrefs:1|")
     assert sum(row["sentences"] for row in found["by_length"]) == 20
 
@@ -19,7 +19,7 @@ def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
 def test_evaluate_for_people_shows_signatures_and_lengths(call, small_run, corpus):
     done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--by-length", "--samples", "2")
     assert "tok:13a" in done.out.replace("\n", "")
-    assert "a second) by ctranslate2, float32" in done.out
+    assert "a second) by ctranslate2, float32, all pieces" in done.out
     assert "source words" in done.out
     assert done.out.count("hypothesis") == 2
 
@@ -115,11 +115,14 @@ def test_engines_are_chosen_and_models_exported(call, small_run, corpus, tmp_pat
 def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(small_run, run)
-    done = call("tune", run, "--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--allow", "100")
-    assert done.code == 0, done.err
-    assert done.out.count("ctranslate2") == 6 and done.out.count("torch") == 3
-    assert "← from now on" in done.out
-    assert (run / "shortlist.tsv").exists() == json.loads((run / "tuned.json").read_text())["shortlist"]
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    for options, considered in ([], 2), (["--shortlists"], 4):
+        done = call("tune", run, *files, "--allow", "100", *options)
+        assert done.code == 0, done.err
+        assert (done.out.count("ctranslate2"), done.out.count("torch")) == (2 * considered, considered)
+        assert "← from now on" in done.out
+        found = json.loads((run / "tuned.json").read_text())["considered"]
+        assert (run / "shortlist.tsv").exists() == (found != "all pieces")
     assert call("translate", run, "I like soccer.").code == 0
     (run / "config.yaml").write_text((run / "config.yaml").read_text().replace(str(corpus), "/nowhere"))
     assert call("tune", run).code == 2

@@ -79,13 +79,15 @@ def test_the_engine_is_chosen_by_model_and_device(run, tmp_path, monkeypatch):
 
 def test_what_was_found_is_used(run):
     assert load_tuned(run.path) is None
-    save_tuned(run.path, Tuned(shortlist=True, quantization="int8"), SHORTLIST)
-    assert Translator.load(run.path, "cpu").engine.shortlist
+    save_tuned(run.path, Tuned(considered="short list", quantization="int8"), SHORTLIST)
+    assert str(Translator.load(run.path, "cpu").engine) == "ctranslate2, int8, shortlist"
+    save_tuned(run.path, Tuned(considered="seen pieces"), SHORTLIST)
+    assert str(Translator.load(run.path, "cpu").engine) == "ctranslate2, float32, seen pieces"
     save_tuned(run.path, Tuned(engine="torch"), None)
     assert not (run.path / "shortlist.tsv").exists()
     assert Translator.load(run.path, "cpu").engine.name == "torch"
     assert Translator.load(run.path, "cpu", "ctranslate2").engine.name == "ctranslate2"
-    save_tuned(run.path, Tuned(engine="torch", shortlist=True), SHORTLIST)
+    save_tuned(run.path, Tuned(engine="torch", considered="seen pieces"), SHORTLIST)
     translator = Translator.load(run.path, "cpu")
     assert translator.engine.shortlist
     assert translator.own.shortlist is None
@@ -93,7 +95,7 @@ def test_what_was_found_is_used(run):
     (run.path / "tuned.json").write_text('{"engine": "../../evil"}')
     with pytest.raises(UserError, match=r"tuned\.json: can't be read"):
         Translator.load(run.path, "cpu")
-    (run.path / "tuned.json").write_text('{"shortlist": true}')
+    (run.path / "tuned.json").write_text('{"considered": "seen pieces"}')
     (run.path / "shortlist.tsv").unlink()
     with pytest.raises(UserError, match=r"shortlist\.tsv: can't be read"):
         Translator.load(run.path, "cpu")

@@ -10,7 +10,7 @@ from translucid.decoding.engine import TorchEngine
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.shortlist import read_shortlist
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
-from translucid.interop.shortlist import learn_links
+from translucid.interop.shortlist import learn_links, seen_pieces
 from translucid.interop.tuned import Tuned
 from translucid.interop.tuning import Trial, Way, all_ways, fastest, trials
 from translucid.models.build import build_model
@@ -99,6 +99,59 @@ def test_with_a_shortlist_too_both_engines_say_the_same(model, tokenizer, shortl
         assert mine.tokens == theirs.tokens
 
 
+@pytest.fixture(scope="module")
+def seen(tokenizer, tmp_path_factory):
+    file = tmp_path_factory.mktemp("run") / "seen.tsv"
+    done = []
+    file.write_text(seen_pieces(tokenizer, (pair.target for pair in PAIRS), done.append), encoding="utf-8")
+    assert sum(done) == len(PAIRS)
+    return file
+
+
+def test_the_seen_pieces_are_those_of_the_target_texts(tokenizer, seen):
+    found = {
+        piece
+        for ids in tokenizer.encode_target([pair.target for pair in PAIRS])
+        for piece in tokenizer.target_pieces(ids)
+    }
+    assert lines_of(seen) == {"": seen.read_text(encoding="utf-8").strip()}
+    assert set(lines_of(seen)[""].split()) == found
+    assert len(found) < tokenizer.target_size - 4
+
+
+def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_translated(model, tokenizer, seen):
+    own = TorchEngine.of(model, tokenizer, CPU)
+    engines = own.narrowed(seen, tokenizer), CTranslate2Engine.of(own, tokenizer, shortlist=seen, steady=True)
+    options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
+    sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS])]
+    mine, theirs = (engine.decode(sources, options) for engine in engines)
+    assert [found[0].tokens for found in theirs] == [found[0].tokens for found in mine]
+    assert [engines[1].decode([source], options)[0][0].tokens for source in sources] == [
+        found[0].tokens for found in theirs
+    ]
+    said = {token for found in theirs for token in found[0].tokens}
+    assert set(tokenizer.target_pieces(sorted(said))) <= set(lines_of(seen)[""].split())
+
+
+def test_a_piece_that_is_a_space_of_another_kind_can_be_said(tmp_path):
+    pairs = [Pair("no !", "non\u00a0!"), Pair("yes ?", "oui\u00a0?")] * 5
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=22, normalisation="identity"), seed=1)
+    (space,) = (i for i, piece in enumerate(tokenizer.target_pieces(range(22))) if piece == "\u00a0!")
+    (tmp_path / "seen.tsv").write_text(seen_pieces(tokenizer, [pair.target for pair in pairs]), encoding="utf-8")
+    options = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
+    model = build_model(options, 22, 22).eval()
+    with torch.no_grad():
+        model.output.bias[space] += 99
+    own = TorchEngine.of(model, tokenizer, CPU)
+    (source,) = tokenizer.encode_source(["no !"])
+    for engine in (
+        own.narrowed(tmp_path / "seen.tsv", tokenizer),
+        CTranslate2Engine.of(own, tokenizer, shortlist=tmp_path / "seen.tsv", steady=True),
+    ):
+        ((found, *_),) = engine.decode([[*source, 3]], DecodingOptions(beam=2, max_loops=0))
+        assert set(found.tokens) == {space}
+
+
 def test_a_shortlist_of_everything_changes_nothing(model, tokenizer, tmp_path):
     (tmp_path / "all.tsv").write_text("\t" + " ".join(tokenizer.target_pieces(range(4, tokenizer.target_size))))
     own = TorchEngine.of(model, tokenizer, CPU)
@@ -120,14 +173,14 @@ def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
 def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, shortlist):
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
-    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_ways(model, [shortlist])))
+    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_ways(model, {"short list": shortlist})))
     assert [trial.way for trial in tried] == [
         Way(Tuned()),
         Way(Tuned(quantization="int8")),
-        Way(Tuned(shortlist=True), shortlist),
-        Way(Tuned(quantization="int8", shortlist=True), shortlist),
+        Way(Tuned(considered="short list"), shortlist),
+        Way(Tuned(quantization="int8", considered="short list"), shortlist),
         Way(Tuned(engine="torch")),
-        Way(Tuned(engine="torch", shortlist=True), shortlist),
+        Way(Tuned(engine="torch", considered="short list"), shortlist),
     ]
     assert all(trial.sentences_per_second > 0 for trial in tried)
     assert tried[0].bleu == pytest.approx(tried[-2].bleu, abs=0.5)
@@ -135,7 +188,7 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
 
 
 def test_the_fastest_that_costs_nearly_nothing_is_chosen():
-    tuned = Tuned(), Tuned(quantization="int8"), Tuned(shortlist=True), Tuned(engine="torch")
+    tuned = Tuned(), Tuned(quantization="int8"), Tuned(considered="short list"), Tuned(engine="torch")
     full, small, words, torch_ = map(Way, tuned)
     tried = [Trial(full, 100, 30.0), Trial(small, 150, 29.95), Trial(words, 300, 29.0), Trial(torch_, 20, 30.1)]
     assert fastest(tried, 0.1).way == small

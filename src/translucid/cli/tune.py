@@ -12,6 +12,7 @@ from rich.table import Table
 from translucid.cli.files import pair_up
 
 if TYPE_CHECKING:
+    from translucid.interop.tuned import Considered
     from translucid.interop.tuning import Trial
 
 ALLOWED = 0.1
@@ -21,32 +22,41 @@ PAIRS = 50_000
 SENTENCES = 1000
 """Sentences that are translated each time, at most."""
 
-LISTS = {"short": (20, 400), "long": (80, 1200)}
+LISTS: dict[Considered, tuple[int, int]] = {"short list": (20, 400), "long list": (80, 1200)}
 """Of each shortlist tried: the pieces that a source piece brings in, and the frequent ones that are always in."""
 
 
 def tune(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
     train: Annotated[
-        list[str] | None, typer.Option("--train", metavar="FILES", help="Pairs to learn the shortlist from.")
+        list[str] | None, typer.Option("--train", metavar="FILES", help="The pairs that it was trained on.")
     ] = None,
     valid: Annotated[
         list[str] | None, typer.Option("--valid", metavar="FILES", help="Pairs to compare speed and BLEU on.")
     ] = None,
     allow: Annotated[float, typer.Option(help="BLEU that may be lost.", min=0)] = ALLOWED,
-    pairs: Annotated[int, typer.Option(help="Look at this many training pairs, at most.", min=1)] = PAIRS,
+    shortlists: Annotated[
+        bool, typer.Option("--shortlists", help="Also try two lexical shortlists; see above for what they cost.")
+    ] = False,
+    pairs: Annotated[int, typer.Option(help="Learn them from this many training pairs, at most.", min=1)] = PAIRS,
     sentences: Annotated[int, typer.Option(help="Translate this many sentences each time.", min=1)] = SENTENCES,
 ) -> None:
     """Find the fastest way to translate on this machine's CPU, and remember it.
 
-    Tries our own engine and, for a Transformer, CTranslate2 with full and with 8-bit weights, each with the whole
-    vocabulary and with two shortlists of the target pieces that the words of a sentence may become. The fastest that
-    loses next to no BLEU is what `translate`, `evaluate` and `serve` use from then on. `translucid train` does this in
-    the end, if it trains on a CPU. Without --train and --valid the run's own files are read.
+    Tries our own engine and, for a Transformer, CTranslate2 with full and with 8-bit weights, each with all pieces of
+    the vocabulary and, if both languages share one, with those alone that the training text has in the target language.
+    The fastest that loses next to no BLEU is what `translate`, `evaluate` and `serve` use from then on. `translucid
+    train` does this in the end, if it trains on a CPU. Without --train and --valid the run's own files are read.
+
+    With --shortlists also with those pieces alone that the words of a sentence may become, learned from the attention
+    over the training pairs: faster still, but what a sentence becomes then depends a little on the sentences that it is
+    translated together with.
 
     **Examples**
 
         translucid tune runs/mine
+
+        translucid tune runs/mine --shortlists
 
         translucid tune runs/mine --train pairs.tsv --valid dev.tsv --allow 0.2
     """
@@ -56,6 +66,7 @@ def tune(
         train=pair_up(train or []),
         valid=pair_up(valid or []),
         allow=allow,
+        shortlists=shortlists,
         pairs=pairs,
         sentences=sentences,
         console=console,
@@ -68,7 +79,7 @@ def tune(
     for trial in tried:
         speed, kept = f"{trial.sentences_per_second:,.0f}", "← from now on" if trial is best else ""
         tuned = trial.way.tuned
-        table.add_row(tuned.engine, tuned.quantization, trial.way.vocabulary, speed, f"{trial.bleu:.2f}", kept)
+        table.add_row(tuned.engine, tuned.quantization, tuned.considered, speed, f"{trial.bleu:.2f}", kept)
     Console(highlight=False).print(table)
 
 
@@ -95,20 +106,22 @@ def find_fastest(
     train: list[str] | None = None,
     valid: list[str] | None = None,
     allow: float = ALLOWED,
+    shortlists: bool = False,
     pairs: int = PAIRS,
     sentences: int = SENTENCES,
 ) -> tuple[list[Trial], Trial]:
     """Try every way to translate with a run, remember the fastest of those that cost next to nothing, and return all.
 
     Raises:
-        UserError: the run has no attention or is damaged, or its files, if no others are given, are not there.
+        UserError: the run is damaged, has no attention to learn shortlists from, or its files, if no others are given,
+            are not there.
     """
     import tempfile
     from itertools import islice
 
     from translucid.data.corpus import read_pairs
     from translucid.errors import UserError
-    from translucid.interop.shortlist import learn_links
+    from translucid.interop.shortlist import learn_links, seen_pieces
     from translucid.interop.tuned import save_tuned
     from translucid.interop.tuning import all_ways, fastest, trials
     from translucid.progress import counting
@@ -116,8 +129,9 @@ def find_fastest(
     from translucid.translator import Translator
 
     translator = Translator.load(run, "cpu", "torch")
-    if not translator.can_look():
-        raise UserError("there is nothing to tune: a shortlist is learned from attention, and it has none", file=run)
+    tokenizer = translator.tokenizer
+    if shortlists and not translator.can_look():
+        raise UserError("there are no shortlists: they are learned from attention, and it has none", file=run)
     data = translator.configuration.data
     train, valid = train or data.train, valid or data.valid
     test = list(islice(read_pairs(*valid), sentences)) if valid else (RunFolder(run).held_out() or [])[:sentences]
@@ -126,22 +140,27 @@ def find_fastest(
             raise UserError("the run does not say which files it was trained on", fix=f"Give them with {option} FILES.")
     if not test:
         raise UserError("holds no sentence pairs", file=valid[0], fix="Check the file.")
-    texts = islice(read_pairs(*train), pairs)
-    ids = [pair for pair in translator.pair_ids(list(texts)) if max(map(len, pair)) <= translator.longest]
-    with counting(console, "learning the shortlists", len(ids)) as advance:
-        links = learn_links(translator.model, ids, translator.device, advance)
+    lists: dict[Considered, str] = {}
+    if tokenizer.joint:
+        with counting(console, "reading the training text", None) as advance:
+            lists["seen pieces"] = seen_pieces(tokenizer, (pair.target for pair in read_pairs(*train)), advance)
+    if shortlists:
+        texts = list(islice(read_pairs(*train), pairs))
+        ids = [pair for pair in translator.pair_ids(texts) if max(map(len, pair)) <= translator.longest]
+        with counting(console, "learning the shortlists", len(ids)) as advance:
+            links = learn_links(translator.model, ids, translator.device, advance)
+        lists |= {name: links.shortlist(tokenizer, each, always) for name, (each, always) in LISTS.items()}
     tried = []
     with tempfile.TemporaryDirectory(prefix="translucid-") as folder:
-        shortlists = [Path(folder) / f"{name}.tsv" for name in LISTS]
-        for file, (each, always) in zip(shortlists, LISTS.values(), strict=True):
-            file.write_text(links.shortlist(translator.tokenizer, each, always), encoding="utf-8")
-        ways = all_ways(translator.model, shortlists)
+        files = {name: Path(folder) / f"{name}.tsv" for name in lists}
+        for name, file in files.items():
+            file.write_text(lists[name], encoding="utf-8")
+        ways = all_ways(translator.model, files)
         with counting(console, "trying ways to translate", len(ways)) as advance:
-            for trial in trials(translator.model, translator.tokenizer, test, translator.configuration.decoding, ways):
+            for trial in trials(translator.model, tokenizer, test, translator.configuration.decoding, ways):
                 tried.append(trial)
                 advance(1)
-        best = fastest(tried, allow)
-        chosen = best.way.shortlist
-        save_tuned(run, best.way.tuned, chosen.read_text(encoding="utf-8") if chosen else None)
+    best = fastest(tried, allow)
+    save_tuned(run, best.way.tuned, lists.get(best.way.tuned.considered))
     Translator.load(run, "cpu")  # which converts the model if need be, so that the first translation need not wait
     return tried, best

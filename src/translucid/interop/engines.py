@@ -56,7 +56,7 @@ def choose_engine(
         raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
     transformer = isinstance(configuration.model, TransformerOptions)
     tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
-    shortlist = run.path / SHORTLIST if tuned.shortlist else None
+    shortlist = run.path / SHORTLIST if tuned.considered != "all pieces" else None
     if name == "auto" and tuned.engine == "torch":
         return own().narrowed(shortlist, tokenizer) if shortlist else own()
     from translucid.interop.ctranslate2.engine import CTranslate2Engine
@@ -69,5 +69,6 @@ def choose_engine(
         device=where,
         quantization=tuned.quantization,
         shortlist=shortlist,
+        steady=tuned.considered == "seen pieces",
         threads=threads,
     )

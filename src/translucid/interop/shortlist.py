@@ -21,6 +21,9 @@ TOGETHER = 512
 """Pairs looked at between two reports."""
 BATCH = 4096
 """Tokens looked at at once, padding included."""
+TEXTS = 20_000
+"""Texts encoded at a time."""
+_SEPARATORS = frozenset(" \t\r\n")
 
 Pieces = tuple[list[int], list[int]]
 """Source and target ids of a pair, both with the end token."""
@@ -49,27 +52,35 @@ class Links(NamedTuple):
         target_pieces = tokenizer.target_pieces(range(entries))
         numbers = {piece: i for i, piece in enumerate(target_pieces)}
 
-        def names(targets: Sequence[int]) -> str:
-            # Special pieces are none of these; a piece with white space in it would break the format.
-            return " ".join(
-                target_pieces[t] for t in targets if t > EOS and not any(map(str.isspace, target_pieces[t]))
-            )
-
         frequent = np.argsort(-self.frequency, kind="stable")[:always]
         order = np.lexsort((-self.weights, self.keys // entries))
         order = order[~np.isin(self.keys[order] % entries, frequent)]
         by_source: dict[int, list[int]] = {}
         for key in self.keys[order].tolist():
             by_source.setdefault(key // entries, []).append(key % entries)
-        lines = ["\t" + names(frequent.tolist())]
+        lines = ["\t" + _listed(frequent.tolist(), target_pieces)]
         for source in range(EOS + 1, len(source_pieces)):
             piece = source_pieces[source]
             found = by_source.get(source, [])[:each]
             if (same := numbers.get(piece)) is not None and same not in found:  # names and numbers are copied
                 found.append(same)
-            if found and not any(map(str.isspace, piece)):
-                lines.append(f"{piece}\t{names(found)}")
+            if found and not _SEPARATORS & set(piece):
+                lines.append(f"{piece}\t{_listed(found, target_pieces)}")
         return "\n".join(lines) + "\n"
+
+
+def seen_pieces(tokenizer: Tokenizer, texts: Iterable[str], on_texts: Callable[[int], None] | None = None) -> str:
+    """Return a shortlist that is the same for all sources: the pieces that these target texts consist of.
+
+    One vocabulary for both languages has thousands that the target language never has.
+    """
+    seen: set[int] = set()
+    waiting = iter(texts)
+    while part := list(islice(waiting, TEXTS)):
+        seen.update(*tokenizer.encode_target(part))
+        if on_texts:
+            on_texts(len(part))
+    return f"\t{_listed(sorted(seen), tokenizer.target_pieces(range(tokenizer.target_size)))}\n"
 
 
 def learn_links(
@@ -97,6 +108,11 @@ def learn_links(
         if on_batch:
             on_batch(len(part))
     return Links(keys, weights, frequency)
+
+
+def _listed(targets: Sequence[int], pieces: Sequence[str]) -> str:
+    """Name target ids, without the special ones; a piece that would break the format is left out."""
+    return " ".join(pieces[t] for t in targets if t > EOS and not _SEPARATORS & set(pieces[t]))
 
 
 def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

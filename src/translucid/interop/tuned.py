@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -13,6 +13,10 @@ from translucid.reading import read_at_most
 
 FILE = "tuned.json"
 SHORTLIST = "shortlist.tsv"
+
+Considered: TypeAlias = Literal["all pieces", "seen pieces", "short list", "long list"]
+"""Target pieces among which the next one is searched for: all; those that the training text has; those of them that the
+words of the sentences translated together may become, few or more."""
 
 
 class Tuned(BaseModel):
@@ -24,8 +28,12 @@ class Tuned(BaseModel):
     """What searches."""
     quantization: Literal["float32", "int8"] = "float32"
     """The weights of CTranslate2; ours are always float32."""
-    shortlist: bool = False
-    """Whether only the pieces on the shortlist are considered."""
+    considered: Considered = "all pieces"
+    """The target pieces that are considered."""
+
+    def __str__(self) -> str:
+        """Say so in a few words."""
+        return f"{self.engine}, {self.quantization}, {self.considered}"
 
 
 def load_tuned(run: Path) -> Tuned | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -16,7 +16,7 @@ from translucid.decoding.options import DecodingOptions
 from translucid.evaluation.scores import bleu
 from translucid.interop.ctranslate2.conventions import Quantization
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
-from translucid.interop.tuned import Tuned
+from translucid.interop.tuned import Considered, Tuned
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 
@@ -26,12 +26,7 @@ class Way(NamedTuple):
 
     tuned: Tuned
     shortlist: Path | None = None
-    """The file, if only what is on a shortlist is considered."""
-
-    @property
-    def vocabulary(self) -> str:
-        """What is considered."""
-        return f"{self.shortlist.stem} shortlist" if self.shortlist else "whole vocabulary"
+    """The file, if not all pieces are considered."""
 
 
 class Trial(NamedTuple):
@@ -43,8 +38,7 @@ class Trial(NamedTuple):
 
     def __str__(self) -> str:
         """Say so in a few words."""
-        tuned, speed = self.way.tuned, f"{self.sentences_per_second:,.0f} sentences/s"
-        return f"{tuned.engine}, {tuned.quantization}, {self.way.vocabulary} ({speed}, BLEU {self.bleu:.2f})"
+        return f"{self.way.tuned} ({self.sentences_per_second:,.0f} sentences/s, BLEU {self.bleu:.2f})"
 
 
 def trials(
@@ -59,12 +53,15 @@ def trials(
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
     references = [[pair.target for pair in pairs]]
     for way in ways:
-        tuned, words = way
+        tuned, shortlist = way
         engine: Engine
         if tuned.engine == "ctranslate2":
-            engine = CTranslate2Engine.of(own, tokenizer, quantization=tuned.quantization, shortlist=words)
+            steady = tuned.considered == "seen pieces"
+            engine = CTranslate2Engine.of(
+                own, tokenizer, quantization=tuned.quantization, shortlist=shortlist, steady=steady
+            )
         else:
-            engine = own.narrowed(words, tokenizer) if words else own
+            engine = own.narrowed(shortlist, tokenizer) if shortlist else own
         engine.decode(sources[:8], options)
         started = time.perf_counter()
         found = engine.decode(sources, options)
@@ -73,14 +70,14 @@ def trials(
         yield Trial(way, len(pairs) / spent, bleu(texts, references))
 
 
-def all_ways(model: SequenceModel, shortlists: Sequence[Path]) -> list[Way]:
+def all_ways(model: SequenceModel, shortlists: Mapping[Considered, Path]) -> list[Way]:
     """Return every way to translate with a model, that without any loss first."""
-    lists = (None, *shortlists)
-    ways = [Way(Tuned(engine="torch", shortlist=bool(words)), words) for words in lists]
+    lists: dict[Considered, Path | None] = {"all pieces": None, **shortlists}
+    ways = [Way(Tuned(engine="torch", considered=considered), file) for considered, file in lists.items()]
     if isinstance(model, Transformer):
         ways[:0] = [
-            Way(Tuned(quantization=weights, shortlist=bool(words)), words)
-            for words in lists
+            Way(Tuned(quantization=weights, considered=considered), file)
+            for considered, file in lists.items()
             for weights in get_args(Quantization)
         ]
     return ways

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 BATCH = 64
 """Sentences in a batch, at most; larger ones fall out of the cache."""
 BATCH_WITH_SHORTLIST = 16
-"""The same where the words of all the batch's sentences are on one shortlist."""
+"""The same where what the words of all the batch's sentences may become is on one shortlist."""
 CALL = 1024
 """Sentences of like length handed over at a time; a call has one limit of length."""
 PARTS = 16
@@ -64,6 +64,7 @@ class CTranslate2Engine:
         longest: int | None,
         device: str = "cpu",
         shortlist: bool = False,
+        steady: bool = False,
         threads: int | None = None,
     ) -> None:
         """Open a converted model.
@@ -75,11 +76,12 @@ class CTranslate2Engine:
             longest: the most tokens that the model takes on either side, if there is a limit.
             device: cpu, cuda or, say, cuda:1.
             shortlist: whether the folder has a shortlist, to be used.
+            steady: whether it is the same for all sentences.
             threads: how many work; one for each core if not given. If given, batches, on which the last digits of the
                 scores depend, are the same for any number.
         """
         keep_freed_memory()
-        self.own, self.longest, self.shortlist = own, longest, shortlist
+        self.own, self.longest, self.shortlist, self.steady = own, longest, shortlist, steady
         self.parts = PARTS if threads else cores()
         self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
@@ -98,7 +100,8 @@ class CTranslate2Engine:
     def __str__(self) -> str:
         """Say what it is, what its weights are and what it considers."""
         weights = self.translator.compute_type.partition("_")[0]
-        return f"{self.name}, {weights}" + ", shortlist" * self.shortlist
+        considered = "all pieces" if not self.shortlist else "seen pieces" if self.steady else "shortlist"
+        return f"{self.name}, {weights}, {considered}"
 
     @classmethod
     def of(
@@ -108,6 +111,7 @@ class CTranslate2Engine:
         *,
         quantization: Quantization = "float32",
         shortlist: Path | None = None,
+        steady: bool = False,
         threads: int | None = None,
     ) -> CTranslate2Engine:
         """Convert the model of our own search and open it; `shortlist` is a file of `shortlist.py`'s.
@@ -126,6 +130,7 @@ class CTranslate2Engine:
                 longest=own.model.max_length,
                 device=str(own.device),
                 shortlist=shortlist is not None,
+                steady=steady,
                 threads=threads,
             )
 
@@ -140,6 +145,7 @@ class CTranslate2Engine:
         device: str = "cpu",
         quantization: Quantization = "float32",
         shortlist: Path | None = None,
+        steady: bool = False,
         threads: int | None = None,
     ) -> CTranslate2Engine:
         """Open the model of a run folder, without loading PyTorch if it has been converted before.
@@ -168,6 +174,7 @@ class CTranslate2Engine:
             longest=configuration.model.longest,
             device=device,
             shortlist=shortlist is not None,
+            steady=steady,
             threads=threads,
         )
         fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
@@ -222,7 +229,7 @@ class CTranslate2Engine:
         """Begin a search for outputs of up to `longest` tokens, end token counted."""
         # With a shortlist, CTranslate2 takes the numbers of forbidden pieces for places on the list.
         shortlist = self.shortlist and not banned
-        largest = BATCH_WITH_SHORTLIST if shortlist else BATCH
+        largest = BATCH_WITH_SHORTLIST if shortlist and not self.steady else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [self._source(one.ids) for one in asked],
             asynchronous=True,

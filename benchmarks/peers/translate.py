@@ -94,7 +94,7 @@ def translucid(engine: str) -> None:
 
     translator = Translator.load(MODEL, "cpu", engine)  # type: ignore[arg-type]
     tuned = load_tuned(Path(MODEL)) or Tuned()
-    weights = tuned.quantization + (", shortlist" if tuned.shortlist else "")
+    weights = tuned.quantization + (f", {tuned.considered}" if tuned.considered != "all pieces" else "")
     for beam in (1, 5):
         options = DecodingOptions(beam=beam)
         translator.translate(LINES[:8], options)

@@ -1,0 +1,30 @@
+"""How many translations are others when each sentence is translated by itself.
+
+    python benchmarks/company.py RUN lines.txt
+
+With a shortlist, what a sentence may become depends on those that it is translated together with.
+"""
+
+import argparse
+from pathlib import Path
+
+from translucid import Translator
+from translucid.data.corpus import read_lines
+
+
+def main() -> None:
+    """Print the number."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("text", type=Path)
+    arguments = parser.parse_args()
+    lines = list(read_lines(arguments.text))
+    translator = Translator.load(arguments.run, "cpu")
+    together = [found.text for found in translator.translate(lines)]
+    alone = [translator.translate(line).text for line in lines]
+    others = sum(one != other for one, other in zip(together, alone, strict=True))
+    print(f"{translator.engine}: {others:,} of {len(lines):,} are others alone")
+
+
+if __name__ == "__main__":
+    main()

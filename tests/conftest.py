@@ -67,6 +67,6 @@ def small_run(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "small"
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
     limits = ["training.max_steps=20", "training.validate_every=10"]
-    code = run([str(a) for a in ["train", *files, "--out", folder, "--set", *SHAPE, *limits]])
+    code = run([str(a) for a in ["train", *files, "--out", folder, "--no-tune", "--set", *SHAPE, *limits]])
     assert code == 0
     return folder

@@ -28,7 +28,7 @@ def train_once(folder: Path, configuration: Configuration, train: Sequence[Pair]
     """Train a run, go on with one that was interrupted, or take the one that is there already."""
     run, done = RunFolder(folder), folder / "done.json"
     if not done.exists():
-        place, over = run_experiment(configuration, folder, corpora=Corpora.of(train, valid), resume=run.exists)
+        place, over, _ = run_experiment(configuration, folder, corpora=Corpora.of(train, valid), resume=run.exists)
         if not over:
             raise SystemExit("interrupted; the same command goes on")
         write_atomically(done, json.dumps({"steps": place.step, "minutes": place.seconds / 60}).encode())

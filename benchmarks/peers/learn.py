@@ -71,11 +71,12 @@ def main() -> None:
     work = arguments.work.resolve()
     references = [line.strip() for line in read_lines(work / "data" / "valid.de")]
     found: list[tuple[float, str, float]] = []
-    for first in range(0, len(arguments.only), cores()):
-        names = arguments.only[first : first + cores()]
+    ours = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(cores())
+    for first in range(0, len(arguments.only), len(ours)):
+        names = arguments.only[first : first + len(ours)]
         lines = [command(name, arguments.minutes, arguments.recipe, work) for name in names]
-        with ThreadPoolExecutor(cores()) as pool:
-            ended = list(pool.map(pinned, range(cores()), lines, repeat(work)))
+        with ThreadPoolExecutor(len(ours)) as pool:
+            ended = list(pool.map(pinned, ours, lines, repeat(work)))
         for name, process in zip(names, ended, strict=True):
             if process.returncode:
                 sys.exit(f"{NAMES[name]} has failed")

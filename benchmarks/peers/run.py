@@ -103,7 +103,9 @@ def prepare_tiny(work: Path, run: Path) -> None:
     """Copy a trained run, tune two copies of it and export it."""
     program, tiny = work / "envs" / "translucid" / "bin" / "translucid", work / "tiny"
     for name in ("model", "tuned", "shortlists"):
-        shutil.copytree(run, tiny / name, ignore=shutil.ignore_patterns("state", "tuned.json"), dirs_exist_ok=True)
+        shutil.copytree(
+            run, tiny / name, ignore=shutil.ignore_patterns("state", "tuned.json", "shortlist.tsv"), dirs_exist_ok=True
+        )
     pairs = ["--train", f"{work}/data/train.{{en,de}}", "--valid", f"{work}/data/valid.{{en,de}}"]
     subprocess.run([program, "tune", tiny / "tuned", *pairs], check=True)
     subprocess.run([program, "tune", tiny / "shortlists", *pairs, "--shortlists"], check=True)
@@ -141,9 +143,9 @@ def main() -> None:
     if not (work / "data" / "vocabulary.txt").exists():
         run(work, Measure("", "", "base", "prepare.py", [str(arguments.corpus.resolve())]))
     wanted = [size for size, table in TRANSLATION.items() if arguments.model and table in arguments.only]
-    if wanted and not (work / "tiny" / "exported").exists():
+    if wanted and not (work / "tiny" / "shortlists").exists():
         prepare_tiny(work, arguments.model)
-    if "base" in wanted and not (work / "base" / "exported").exists():
+    if "base" in wanted and not (work / "base" / "shortlists").exists():
         prepare_base(work)
 
     limits: list[dict[str, Any]] = []

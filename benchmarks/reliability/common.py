@@ -88,7 +88,7 @@ def train(out: Path, corpus: list[str], steps: int, *, processes: int = 1, resta
     settings = [part for s in (*SETTINGS, f"training.max_steps={steps}") for part in ("--set", s)]
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     starter = [*torchrun, f"--max-restarts={restarts}"] if processes > 1 else []
-    return translucid("train", *corpus, "--out", out, "--resume", *settings, starter=starter)
+    return translucid("train", *corpus, "--out", out, "--resume", "--no-tune", *settings, starter=starter)
 
 
 def differences(one: Path, other: Path) -> list[str]:

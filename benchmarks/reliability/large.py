@@ -69,9 +69,9 @@ def measure(work: Path, pairs: int) -> dict[str, Any]:
     settings = ["training.max_steps=1", "training.validate_sentences=20", "data.tokenizer.sample=200000"]
     settings += ["data.subword_dropout=0", "training.cooldown=0"]
     files = ["--train", str(file), "--out", str(run)]
-    seconds, resident, private, _ = measured("train", *files, "--model", "demo", "--set", *settings)
+    seconds, resident, private, _ = measured("train", "--no-tune", *files, "--model", "demo", "--set", *settings)
     again, resident_again, private_again, _ = measured(
-        "train", "--resume", *files, "--set", f"training.max_steps={1 + UPDATES}"
+        "train", "--no-tune", "--resume", *files, "--set", f"training.max_steps={1 + UPDATES}"
     )
     assert RunFolder(run).load_state()[1]["place"]["step"] == 1 + UPDATES  # type: ignore[index]
     size = sum(part.stat().st_size for part in RunFolder(run).corpus_folder.iterdir())

@@ -29,6 +29,9 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, p
     assert done.code == 0, done.err
     assert len(done.out.split("\n")) == 4
     assert call("evaluate", run, "--test", corpus / "test.tsv", "--beam", 2, "--json").code == 0
+    tuned = call("tune", run, "--sentences", 5)
+    assert tuned.code == 0, tuned.err
+    assert tuned.out.count("seen pieces") == 1
     shown = call("look", run, "I like soccer")
     assert shown.code == 0, shown.err
     aligned = call("translate", run, "--alignments", "I like soccer")
@@ -36,6 +39,7 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, p
         assert "no attention" in shown.out
         assert aligned.code == 2
         assert "no attention" in aligned.err
+        assert "learned from attention" in call("tune", run, "--shortlists").err
     else:
         found = Translator.load(run).translate("I like soccer")
         assert aligned.out == f"{found.text}\t{to_pharaoh(found.alignment)}\n"

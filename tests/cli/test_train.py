@@ -4,7 +4,12 @@ import gzip
 from itertools import product
 
 import pytest
+import torch
 import yaml
+
+from translucid.errors import UserError
+from translucid.training.experiment import Outcome
+from translucid.training.trainer import Place
 
 from ..conftest import SHAPE
 
@@ -31,28 +36,86 @@ def test_a_moses_pair_that_the_shell_has_spread(call, tmp_path):
     assert "120 pairs" in done.err
 
 
-@pytest.mark.parametrize("more", [[], ["--no-tune"]])
-def test_in_the_end_the_fastest_way_to_translate_is_found(call, tmp_path, more):
+@pytest.fixture
+def counting(tmp_path):
+    """The arguments of a training that soon learns a little: four numbers in a row, and one line of a hundred."""
     numbers = {"one": "uno", "two": "dos", "three": "tres", "four": "cuatro", "five": "cinco"}
-    pairs = [(" ".join(w), " ".join(map(numbers.get, w))) for w in product(numbers, repeat=4)][::6]
-    file, run = tmp_path / "numbers.tsv", tmp_path / "run"
+    pairs = [
+        (" ".join(w), " ".join(map(numbers.get, w))) for w in [*list(product(numbers, repeat=4))[::6], ["one"] * 100]
+    ]
+    file = tmp_path / "numbers.tsv"
     file.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
-    shape = [setting for setting in SHAPE if "vocabulary" not in setting] + ["data.tokenizer.vocabulary=36"]
+    shape = [setting for setting in SHAPE if "vocabulary" not in setting]
+    shape += ["data.tokenizer.vocabulary=36", "model.positions=learned", "model.max_length=40"]
     limits = [
         "training.learning_rate=0.02",
         "training.warmup=10",
         "training.validate_every=30",
         "training.max_steps=60",
     ]
-    done = call("train", "--train", file, "--valid", file, "--out", run, *more, "--set", *shape, *limits)
+    return ["--train", file, "--valid", file, "--out", tmp_path / "run", "--set", *shape, *limits]
+
+
+def test_in_the_end_the_fastest_way_to_translate_is_found(call, counting, tmp_path):
+    done = call("train", "--no-tune", *counting)
     assert done.code == 0, done.err
-    assert ("from now on translated by" in done.err) == (run / "tuned.json").exists() == (not more)
+    found = tmp_path / "run" / "tuned.json"
+    assert not found.exists()
+    done = call("train", "--resume", "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert "from now on translated by" in done.err
+    assert found.exists()
+    found.write_text('{"engine": "torch"}')  # as the user may have chosen since
+    done = call("train", "--resume", "--out", tmp_path / "run")
+    assert "from now on" not in done.err
+    assert found.read_text() == '{"engine": "torch"}'
+
+
+def test_two_vocabularies_have_only_pieces_of_their_language(call, counting, tmp_path):
+    done = call("train", "--no-tune", *counting, "data.tokenizer.joint=false", "data.tokenizer.vocabulary=22")
+    assert done.code == 0, done.err
+    done = call("tune", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert (done.out.count("all pieces"), done.out.count("seen pieces")) == (3, 0)
+
+
+@pytest.mark.parametrize("error", [UserError("the files are gone"), OSError("the disk is full"), KeyboardInterrupt()])
+def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counting, tmp_path, monkeypatch, error):
+    def find_fastest(run, console):
+        raise error
+
+    monkeypatch.setattr("translucid.tuning.find_fastest", find_fastest)
+    done = call("train", *counting)
+    assert done.code == 0
+    assert "not tuned" in done.err and str(error) in done.err
+    assert not (tmp_path / "run" / "tuned.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("over", "leads", "bleu", "device", "wanted"),
+    [
+        (True, True, 20.0, "cpu", True),
+        (False, True, 20.0, "cpu", False),
+        (True, False, 20.0, "cpu", False),
+        (True, True, 0.5, "cpu", False),
+        (True, True, 20.0, "mps", False),
+    ],
+)
+def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, over, leads, bleu, device, wanted):
+    asked = []
+    outcome = Outcome(Place(best_bleu=bleu), over, leads)
+    monkeypatch.setattr("translucid.training.experiment.run_experiment", lambda *_, **__: outcome)
+    monkeypatch.setattr("translucid.devices.choose_device", lambda _: torch.device(device))
+    monkeypatch.setattr("translucid.cli.train._tune", lambda *_: asked.append(True))
+    assert call("train", *counting).code == 0
+    assert bool(asked) == wanted
 
 
 def test_without_validation_files_some_pairs_are_held_out(call, corpus, tmp_path):
     done = call("train", "--train", corpus / "train.tsv", "--out", tmp_path / "run", "--set", *SHAPE, *LIMITS)
     assert done.code == 0, done.err
     assert "held out" in done.err
+    assert "from now on" in call("tune", tmp_path / "run", "--sentences", 5).out
 
 
 def test_a_run_is_not_lost(call, corpus, small_run):

@@ -21,6 +21,7 @@ FLOORS = [
     {"inspection"},
     {"interop"},
     {"translator", "demonstration"},
+    {"tuning"},
     {"batch"},
     {"serving"},
     {"cli"},

@@ -14,8 +14,8 @@ from translucid.errors import UserError
 from translucid.interop.ctranslate2.convert import save_ctranslate2
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
 from translucid.interop.ctranslate2.export import export_ctranslate2
+from translucid.interop.trials import Way, trials
 from translucid.interop.tuned import Tuned
-from translucid.interop.tuning import Way, trials
 from translucid.models.build import build_model
 from translucid.models.options import TransformerOptions
 

@@ -79,8 +79,8 @@ def test_the_engine_is_chosen_by_model_and_device(run, tmp_path, monkeypatch):
 
 def test_what_was_found_is_used(run):
     assert load_tuned(run.path) is None
-    save_tuned(run.path, Tuned(considered="short list", quantization="int8"), SHORTLIST)
-    assert str(Translator.load(run.path, "cpu").engine) == "ctranslate2, int8, shortlist"
+    save_tuned(run.path, Tuned(considered="small shortlist", quantization="int8"), SHORTLIST)
+    assert str(Translator.load(run.path, "cpu").engine) == "ctranslate2, int8, small shortlist"
     save_tuned(run.path, Tuned(considered="seen pieces"), SHORTLIST)
     assert str(Translator.load(run.path, "cpu").engine) == "ctranslate2, float32, seen pieces"
     save_tuned(run.path, Tuned(engine="torch"), None)
@@ -89,6 +89,7 @@ def test_what_was_found_is_used(run):
     assert Translator.load(run.path, "cpu", "ctranslate2").engine.name == "ctranslate2"
     save_tuned(run.path, Tuned(engine="torch", considered="seen pieces"), SHORTLIST)
     translator = Translator.load(run.path, "cpu")
+    assert str(translator.engine) == "torch, float32, seen pieces"
     assert translator.engine.shortlist
     assert translator.own.shortlist is None
     assert Translator.load(run.path, "cpu", "torch").engine.shortlist is None

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from translucid.errors import UserError
-from translucid.training.run_folder import RunFolder
+from translucid.training.run_folder import FOUND, RunFolder
 from translucid.training.tensor_file import load_tensors, save_tensors
 from translucid.translator import Translator
 
@@ -73,6 +73,14 @@ def test_a_changed_configuration_is_noticed(run):
     run.config_file.write_text(run.config_file.read_text().replace("width: 16", "width: 32"))
     with pytest.raises(UserError, match="does not fit the model"):
         Translator.load(run.path, "cpu")
+
+
+def test_what_was_found_for_other_weights_is_forgotten(run):
+    for name in FOUND:
+        (run.path / name).write_text("for the weights before")
+    tokenizer = run.tokenizer()
+    run.save_model(run.load_model(run.configuration(), tokenizer), tokenizer, {"step": 3})
+    assert not any((run.path / name).exists() for name in FOUND)
 
 
 def test_metrics_survive_a_last_line_cut_short(run):

@@ -48,5 +48,5 @@ def make_run(folder: Path) -> RunFolder:
     )
     ids = [([*s, 3], [*t, 3]) for s, t in zip(source, target, strict=True)]
     links = learn_links(model, ids, torch.device("cpu"))
-    save_tuned(folder, Tuned(considered="short list"), links.shortlist(tokenizer, each=40, always=200))
+    save_tuned(folder, Tuned(considered="small shortlist"), links.shortlist(tokenizer, each=40, always=200))
     return run

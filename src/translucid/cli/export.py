@@ -39,8 +39,8 @@ def export(
     from translucid.decoding.options import DecodingOptions
     from translucid.errors import UserError
     from translucid.interop.ctranslate2.export import export_ctranslate2
+    from translucid.interop.trials import Way, trials
     from translucid.interop.tuned import Tuned
-    from translucid.interop.tuning import Way, trials
     from translucid.translator import Translator
 
     console = Console(stderr=True, highlight=False)

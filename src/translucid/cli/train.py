@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from translucid.cli.files import pair_up
 
@@ -19,7 +20,7 @@ Train on your own pairs, one `source TAB target` a line:
 
     translucid train --train pairs.tsv --valid dev.tsv --out runs/mine
 
-A Moses pair, a preset for little data, ten minutes at the most:
+A Moses pair, a preset for little data, ten minutes of training:
 
     translucid train --model tiny --train 'train.{en,de}.gz' --out runs/de --set training.max_minutes=10
 
@@ -52,13 +53,9 @@ def train(
     ] = True,
 ) -> None:
     """Train a translator from sentence pairs; Ctrl-C saves, --resume goes on exactly."""
-    import os
-
-    from rich.console import Console
-
-    from translucid.cli.tune import tune_trained
     from translucid.devices import choose_device
     from translucid.errors import UserError
+    from translucid.interop.tuned import load_tuned
     from translucid.training.configuration import resolve, resumed, unchanged
     from translucid.training.experiment import run_experiment
     from translucid.training.run_folder import RunFolder
@@ -80,12 +77,29 @@ def train(
     else:
         configuration = resolve(config, model, settings or [], overrides)
         run.refuse_to_lose(overwrite)
-    console = Console(stderr=True, highlight=False)
-    place, over = run_experiment(configuration, out, resume=resume, overwrite=overwrite, device=device, console=console)
-    alone_or_first = os.environ.get("RANK", "0") == "0"  # of those that torchrun has started
-    learned = place.best_bleu >= LEARNED
-    if tune and over and learned and alone_or_first and choose_device(device).type == "cpu":
-        tune_trained(out, console)
+    console = Console(stderr=True)
+    place, over, leads = run_experiment(
+        configuration, out, resume=resume, overwrite=overwrite, device=device, console=console
+    )
+    on_cpu = choose_device(device).type == "cpu"
+    if tune and over and leads and on_cpu and place.best_bleu >= LEARNED and load_tuned(out) is None:
+        _tune(out, console)
+
+
+def _tune(run: Path, console: Console) -> None:
+    """Find the fastest way to translate; whatever is in the way of that, the training is done."""
+    from translucid.errors import UserError
+    from translucid.tuning import find_fastest
+
+    try:
+        tried, best = find_fastest(run, console=console)
+    except (UserError, OSError) as error:
+        console.print(f"not tuned: {error}", markup=False, soft_wrap=True)
+    except KeyboardInterrupt:
+        console.print(f"not tuned; translucid tune {run} does it later", markup=False, soft_wrap=True)
+    else:
+        instead = "" if best is tried[0] else f", not {tried[0]}"
+        console.print(f"from now on translated by {best}{instead}", markup=False, soft_wrap=True)
 
 
 train.__doc__ = f"{train.__doc__}\n\n{EPILOG}"

@@ -17,7 +17,7 @@ from translucid.models.protocol import SequenceModel
 BATCH = 8192
 """Source tokens in a batch, times hypotheses for each sentence."""
 BATCH_WITH_SHORTLIST = 16384
-"""The same with a shortlist, where a hypothesis takes less memory."""
+"""The same with the lists of words, where a hypothesis takes less memory."""
 
 
 def decode_sentences(
@@ -62,7 +62,7 @@ def decode_sentences(
     if on_batch and len(order) < len(sentences):
         on_batch(len(sentences) - len(order))
     rows = options.nbest if options.sample else options.beam
-    tokens = batch_tokens or (BATCH_WITH_SHORTLIST if shortlist else BATCH)
+    tokens = batch_tokens or (BATCH_WITH_SHORTLIST if shortlist and shortlist.by_source else BATCH)
     was_training = model.training
     if was_training:
         model.eval()

@@ -12,7 +12,7 @@ from torch import Tensor
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.options import Considered, DecodingOptions
 from translucid.decoding.shortlist import Shortlist, read_shortlist
 from translucid.models.protocol import SequenceModel
 
@@ -48,28 +48,43 @@ class TorchEngine:
     name = "torch"
 
     def __init__(
-        self, model: SequenceModel, word_starts: Tensor, device: torch.device, shortlist: Shortlist | None = None
+        self,
+        model: SequenceModel,
+        word_starts: Tensor,
+        device: torch.device,
+        considered: Considered = "all pieces",
+        shortlist: Shortlist | None = None,
     ) -> None:
-        """`word_starts`: [V] boolean, True where a piece begins a word; `shortlist`: see `decode_sentences`."""
-        self.model, self.word_starts, self.device, self.shortlist = model, word_starts, device, shortlist
+        """Put together an engine.
+
+        Args:
+            model: any.
+            word_starts: [V] boolean, True where a piece begins a word.
+            device: where the model is.
+            considered: the target pieces that are considered.
+            shortlist: says which they are, if not all; see `decode_sentences`.
+        """
+        self.model, self.word_starts, self.device = model, word_starts, device
+        self.considered, self.shortlist = considered, shortlist
         self.device_type = device.type
 
     def __str__(self) -> str:
         """Say what it is and what it considers."""
-        return self.name + ", shortlist" * bool(self.shortlist)
+        return f"{self.name}, float32, {self.considered}"
 
     @classmethod
     def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
         """Return our search for a model and its tokenizer."""
         return cls(model, torch.tensor(tokenizer.target_word_starts(), device=device), device)
 
-    def narrowed(self, shortlist: Path, tokenizer: Tokenizer) -> TorchEngine:
-        """Return the same with a shortlist, a file that `translucid tune` has written.
+    def narrowed(self, considered: Considered, shortlist: Path, tokenizer: Tokenizer) -> TorchEngine:
+        """Return the same that considers only pieces of a shortlist, a file that `translucid tune` has written.
 
         Raises:
             UserError: there is no such file, or it is damaged.
         """
-        return TorchEngine(self.model, self.word_starts, self.device, read_shortlist(shortlist, tokenizer))
+        listed = read_shortlist(shortlist, tokenizer)
+        return TorchEngine(self.model, self.word_starts, self.device, considered, listed)
 
     def decode(
         self,

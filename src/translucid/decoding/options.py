@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from pydantic import Field, model_validator
 
 from translucid.options import OptionGroup
+
+Considered: TypeAlias = Literal["all pieces", "seen pieces", "small shortlist", "large shortlist"]
+"""Target pieces among which the next one is searched for: all; those that the training text has; or those that the
+words of the sentences translated together may become, few or more."""
 
 
 class DecodingOptions(OptionGroup):

@@ -58,7 +58,7 @@ def choose_engine(
     tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
     shortlist = run.path / SHORTLIST if tuned.considered != "all pieces" else None
     if name == "auto" and tuned.engine == "torch":
-        return own().narrowed(shortlist, tokenizer) if shortlist else own()
+        return own().narrowed(tuned.considered, shortlist, tokenizer) if shortlist else own()
     from translucid.interop.ctranslate2.engine import CTranslate2Engine
 
     return CTranslate2Engine.of_run(
@@ -68,7 +68,7 @@ def choose_engine(
         own,
         device=where,
         quantization=tuned.quantization,
+        considered=tuned.considered,
         shortlist=shortlist,
-        steady=tuned.considered == "seen pieces",
         threads=threads,
     )

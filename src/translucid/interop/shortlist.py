@@ -1,4 +1,4 @@
-"""Learning a lexical shortlist: what a source piece may become is read off the attention over training pairs."""
+"""What to search among: the pieces that the target text has, or lexical shortlists, learned from attention."""
 
 from __future__ import annotations
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from translucid.atomic import write_atomically
+from translucid.decoding.options import Considered
 from translucid.errors import UserError
 from translucid.reading import read_at_most
+from translucid.training.run_folder import FOUND
 
-FILE = "tuned.json"
-SHORTLIST = "shortlist.tsv"
-
-Considered: TypeAlias = Literal["all pieces", "seen pieces", "short list", "long list"]
-"""Target pieces among which the next one is searched for: all; those that the training text has; those of them that the
-words of the sentences translated together may become, few or more."""
+FILE, SHORTLIST = FOUND
 
 
 class Tuned(BaseModel):

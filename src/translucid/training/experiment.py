@@ -41,6 +41,8 @@ class Outcome(NamedTuple):
     """How far it came."""
     over: bool
     """Whether it came to its end; False if it was interrupted."""
+    leads: bool
+    """Whether this process is the first of those that train together, as one alone is."""
 
 
 def run_experiment(
@@ -164,7 +166,7 @@ def _train(
         f"step {end.step:,} after {clock(end.seconds)}; "
         f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {run.path}"
     )
-    return Outcome(end, trainer.over)
+    return Outcome(end, trainer.over, workers.leads)
 
 
 def _encoded(

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
     from translucid.models.protocol import SequenceModel
 
+FOUND = "tuned.json", "shortlist.tsv"
+"""What has been found to be the fastest way to translate with the model, and the target pieces considered."""
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
-    *("tuned.json", "shortlist.tsv"),
+    *FOUND,
 )
 _LARGEST = {"config.yaml": LONGEST, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
 """Bytes that a file may have; tokenizers have a limit of their own, tensors are as many as the model says."""
@@ -182,7 +184,12 @@ class RunFolder:
         return Tokenizer.load(self.path, fingerprint)
 
     def save_model(self, model: SequenceModel, tokenizer: Tokenizer, facts: dict[str, Any]) -> None:
-        """Write `model.safetensors`; `facts`, such as step and BLEU, go with it, and which tokenizer it speaks."""
+        """Write `model.safetensors`; `facts`, such as step and BLEU, go with it, and which tokenizer it speaks.
+
+        What was found for the model before does not hold for this one, and goes.
+        """
+        for name in FOUND:
+            (self.path / name).unlink(missing_ok=True)
         save_tensors(self.model_file, unshared(model), {**facts, "tokenizer": tokenizer.fingerprint})
 
     def load_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:

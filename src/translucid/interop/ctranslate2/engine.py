@@ -25,7 +25,7 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.lengths import length_limit, length_penalty
 from translucid.decoding.loops import find_loop
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.options import Considered, DecodingOptions
 from translucid.interop.ctranslate2.cache import open_converted
 from translucid.interop.ctranslate2.conventions import END, PADDING, POSITIONS, START, Quantization
 from translucid.machine import cores, keep_freed_memory
@@ -63,8 +63,7 @@ class CTranslate2Engine:
         *,
         longest: int | None,
         device: str = "cpu",
-        shortlist: bool = False,
-        steady: bool = False,
+        considered: Considered = "all pieces",
         threads: int | None = None,
     ) -> None:
         """Open a converted model.
@@ -75,13 +74,12 @@ class CTranslate2Engine:
             own: gives our own search with the same model, when there is something that only it can do.
             longest: the most tokens that the model takes on either side, if there is a limit.
             device: cpu, cuda or, say, cuda:1.
-            shortlist: whether the folder has a shortlist, to be used.
-            steady: whether it is the same for all sentences.
+            considered: the target pieces that are considered; if not all, the folder says which.
             threads: how many work; one for each core if not given. If given, batches, on which the last digits of the
                 scores depend, are the same for any number.
         """
         keep_freed_memory()
-        self.own, self.longest, self.shortlist, self.steady = own, longest, shortlist, steady
+        self.own, self.longest, self.considered = own, longest, considered
         self.parts = PARTS if threads else cores()
         self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
@@ -94,14 +92,12 @@ class CTranslate2Engine:
             device_index=int(index or 0),
             inter_threads=threads or cores(),
             intra_threads=1,
-            max_queued_batches=-1,  # so that outputs are looked at while others are searched for
         )
 
     def __str__(self) -> str:
         """Say what it is, what its weights are and what it considers."""
         weights = self.translator.compute_type.partition("_")[0]
-        considered = "all pieces" if not self.shortlist else "seen pieces" if self.steady else "shortlist"
-        return f"{self.name}, {weights}, {considered}"
+        return f"{self.name}, {weights}, {self.considered}"
 
     @classmethod
     def of(
@@ -110,8 +106,8 @@ class CTranslate2Engine:
         tokenizer: Tokenizer,
         *,
         quantization: Quantization = "float32",
+        considered: Considered = "all pieces",
         shortlist: Path | None = None,
-        steady: bool = False,
         threads: int | None = None,
     ) -> CTranslate2Engine:
         """Convert the model of our own search and open it; `shortlist` is a file of `shortlist.py`'s.
@@ -129,8 +125,7 @@ class CTranslate2Engine:
                 lambda: own,
                 longest=own.model.max_length,
                 device=str(own.device),
-                shortlist=shortlist is not None,
-                steady=steady,
+                considered=considered,
                 threads=threads,
             )
 
@@ -144,8 +139,8 @@ class CTranslate2Engine:
         *,
         device: str = "cpu",
         quantization: Quantization = "float32",
+        considered: Considered = "all pieces",
         shortlist: Path | None = None,
-        steady: bool = False,
         threads: int | None = None,
     ) -> CTranslate2Engine:
         """Open the model of a run folder, without loading PyTorch if it has been converted before.
@@ -173,8 +168,7 @@ class CTranslate2Engine:
             own=own,
             longest=configuration.model.longest,
             device=device,
-            shortlist=shortlist is not None,
-            steady=steady,
+            considered=considered,
             threads=threads,
         )
         fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
@@ -228,8 +222,8 @@ class CTranslate2Engine:
     ) -> list[ctranslate2.AsyncTranslationResult]:
         """Begin a search for outputs of up to `longest` tokens, end token counted."""
         # With a shortlist, CTranslate2 takes the numbers of forbidden pieces for places on the list.
-        shortlist = self.shortlist and not banned
-        largest = BATCH_WITH_SHORTLIST if shortlist and not self.steady else BATCH
+        shortlist = self.considered != "all pieces" and not banned
+        largest = BATCH if self.considered in ("all pieces", "seen pieces") else BATCH_WITH_SHORTLIST
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [self._source(one.ids) for one in asked],
             asynchronous=True,

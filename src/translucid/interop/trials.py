@@ -12,11 +12,11 @@ import torch
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.engine import Engine, TorchEngine
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.options import Considered, DecodingOptions
 from translucid.evaluation.scores import bleu
 from translucid.interop.ctranslate2.conventions import Quantization
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
-from translucid.interop.tuned import Considered, Tuned
+from translucid.interop.tuned import Tuned
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 
@@ -56,12 +56,12 @@ def trials(
         tuned, shortlist = way
         engine: Engine
         if tuned.engine == "ctranslate2":
-            steady = tuned.considered == "seen pieces"
+            weights, considered = tuned.quantization, tuned.considered
             engine = CTranslate2Engine.of(
-                own, tokenizer, quantization=tuned.quantization, shortlist=shortlist, steady=steady
+                own, tokenizer, quantization=weights, considered=considered, shortlist=shortlist
             )
         else:
-            engine = own.narrowed(shortlist, tokenizer) if shortlist else own
+            engine = own.narrowed(tuned.considered, shortlist, tokenizer) if shortlist else own
         engine.decode(sources[:8], options)
         started = time.perf_counter()
         found = engine.decode(sources, options)

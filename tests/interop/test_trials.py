@@ -11,8 +11,8 @@ from translucid.decoding.options import DecodingOptions
 from translucid.decoding.shortlist import read_shortlist
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
 from translucid.interop.shortlist import learn_links, seen_pieces
+from translucid.interop.trials import Trial, Way, all_ways, fastest, trials
 from translucid.interop.tuned import Tuned
-from translucid.interop.tuning import Trial, Way, all_ways, fastest, trials
 from translucid.models.build import build_model
 from translucid.models.options import TransformerOptions
 
@@ -73,8 +73,8 @@ def test_a_shortlist_names_pieces_that_stand_together(shortlist, tokenizer):
 @pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
 def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, engine):
     own = TorchEngine.of(model, tokenizer, CPU)
-    fast = CTranslate2Engine.of(own, tokenizer, shortlist=shortlist)
-    engine = fast if engine == "ctranslate2" else own.narrowed(shortlist, tokenizer)
+    fast = CTranslate2Engine.of(own, tokenizer, considered="small shortlist", shortlist=shortlist)
+    engine = fast if engine == "ctranslate2" else own.narrowed("small shortlist", shortlist, tokenizer)
     lines = lines_of(shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
@@ -92,7 +92,10 @@ def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, engi
 
 def test_with_a_shortlist_too_both_engines_say_the_same(model, tokenizer, shortlist):
     own = TorchEngine.of(model, tokenizer, CPU)
-    engines = own.narrowed(shortlist, tokenizer), CTranslate2Engine.of(own, tokenizer, shortlist=shortlist)
+    engines = (
+        own.narrowed("small shortlist", shortlist, tokenizer),
+        CTranslate2Engine.of(own, tokenizer, considered="small shortlist", shortlist=shortlist),
+    )
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]]):
         ((mine,),), ((theirs,),) = (engine.decode([[*ids, 3]], options) for engine in engines)
@@ -121,7 +124,10 @@ def test_the_seen_pieces_are_those_of_the_target_texts(tokenizer, seen):
 
 def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_translated(model, tokenizer, seen):
     own = TorchEngine.of(model, tokenizer, CPU)
-    engines = own.narrowed(seen, tokenizer), CTranslate2Engine.of(own, tokenizer, shortlist=seen, steady=True)
+    engines = (
+        own.narrowed("seen pieces", seen, tokenizer),
+        CTranslate2Engine.of(own, tokenizer, considered="seen pieces", shortlist=seen),
+    )
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS])]
     mine, theirs = (engine.decode(sources, options) for engine in engines)
@@ -145,8 +151,8 @@ def test_a_piece_that_is_a_space_of_another_kind_can_be_said(tmp_path):
     own = TorchEngine.of(model, tokenizer, CPU)
     (source,) = tokenizer.encode_source(["no !"])
     for engine in (
-        own.narrowed(tmp_path / "seen.tsv", tokenizer),
-        CTranslate2Engine.of(own, tokenizer, shortlist=tmp_path / "seen.tsv", steady=True),
+        own.narrowed("seen pieces", tmp_path / "seen.tsv", tokenizer),
+        CTranslate2Engine.of(own, tokenizer, considered="seen pieces", shortlist=tmp_path / "seen.tsv"),
     ):
         ((found, *_),) = engine.decode([[*source, 3]], DecodingOptions(beam=2, max_loops=0))
         assert set(found.tokens) == {space}
@@ -157,7 +163,9 @@ def test_a_shortlist_of_everything_changes_nothing(model, tokenizer, tmp_path):
     own = TorchEngine.of(model, tokenizer, CPU)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]])]
     for options in (DecodingOptions(beam=3, nbest=2, max_length_extra=5), DecodingOptions(sample=True)):
-        whole, same = (e.decode(sources, options) for e in (own, own.narrowed(tmp_path / "all.tsv", tokenizer)))
+        whole, same = (
+            e.decode(sources, options) for e in (own, own.narrowed("seen pieces", tmp_path / "all.tsv", tokenizer))
+        )
         assert same == whole
 
 
@@ -173,14 +181,14 @@ def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
 def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, shortlist):
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
-    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_ways(model, {"short list": shortlist})))
+    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_ways(model, {"small shortlist": shortlist})))
     assert [trial.way for trial in tried] == [
         Way(Tuned()),
         Way(Tuned(quantization="int8")),
-        Way(Tuned(considered="short list"), shortlist),
-        Way(Tuned(quantization="int8", considered="short list"), shortlist),
+        Way(Tuned(considered="small shortlist"), shortlist),
+        Way(Tuned(quantization="int8", considered="small shortlist"), shortlist),
         Way(Tuned(engine="torch")),
-        Way(Tuned(engine="torch", considered="short list"), shortlist),
+        Way(Tuned(engine="torch", considered="small shortlist"), shortlist),
     ]
     assert all(trial.sentences_per_second > 0 for trial in tried)
     assert tried[0].bleu == pytest.approx(tried[-2].bleu, abs=0.5)
@@ -188,7 +196,7 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
 
 
 def test_the_fastest_that_costs_nearly_nothing_is_chosen():
-    tuned = Tuned(), Tuned(quantization="int8"), Tuned(considered="short list"), Tuned(engine="torch")
+    tuned = Tuned(), Tuned(quantization="int8"), Tuned(considered="small shortlist"), Tuned(engine="torch")
     full, small, words, torch_ = map(Way, tuned)
     tried = [Trial(full, 100, 30.0), Trial(small, 150, 29.95), Trial(words, 300, 29.0), Trial(torch_, 20, 30.1)]
     assert fastest(tried, 0.1).way == small

@@ -1,0 +1,101 @@
+"""The fastest way to translate with a run on this machine, which `translucid tune` and the end of a training find."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+from rich.console import Console
+
+from translucid.decoding.options import Considered
+from translucid.errors import UserError
+from translucid.interop.shortlist import learn_links, seen_pieces
+from translucid.interop.trials import Trial, all_ways, fastest, trials
+from translucid.interop.tuned import save_tuned
+from translucid.progress import counting
+from translucid.training.corpora import read_corpora
+from translucid.training.run_folder import RunFolder
+from translucid.translator import Translator
+
+ALLOWED = 0.1
+"""BLEU that may be lost."""
+PAIRS = 50_000
+"""Training pairs that shortlists are learned from, at most."""
+SENTENCES = 1000
+"""Sentences that are translated each time, at most."""
+LISTS: dict[Considered, tuple[int, int]] = {"small shortlist": (20, 400), "large shortlist": (80, 1200)}
+"""Of each shortlist: the pieces that a source piece brings in, and the frequent ones that are always in."""
+
+
+def find_fastest(
+    run: Path,
+    *,
+    console: Console,
+    train: list[str] | None = None,
+    valid: list[str] | None = None,
+    allow: float = ALLOWED,
+    shortlists: bool = False,
+    pairs: int = PAIRS,
+    sentences: int = SENTENCES,
+) -> tuple[list[Trial], Trial]:
+    """Try every way to translate with a run, remember the fastest of those that lose next to nothing, and return all.
+
+    Args:
+        run: its folder.
+        console: where progress is shown.
+        train: files of training pairs; the run's own if not given.
+        valid: files of pairs to try on; those that the run was validated with if not given.
+        allow: BLEU that may be lost.
+        shortlists: whether to learn shortlists, and try them.
+        pairs: training pairs that they are learned from, at most.
+        sentences: sentences that are translated each time, at most.
+
+    Raises:
+        UserError: the run is damaged, has no attention to learn shortlists from, or can be used in one way only; or
+            files are not there.
+    """
+    translator = Translator.load(run, "cpu", "torch")
+    tokenizer, configuration = translator.tokenizer, translator.configuration
+    if shortlists and not translator.can_look():
+        what = "there are no shortlists: they are learned from attention, and it has none"
+        raise UserError(what, file=run, fix="Leave out --shortlists.")
+    own = configuration.data
+    data = own.model_copy(update={"train": train or own.train, "valid": valid or own.valid, "weights": None})
+    if not data.train:
+        raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
+    corpora = read_corpora(data, configuration.training.seed, RunFolder(run).held_out())
+    lists: dict[Considered, str] = {}
+    if tokenizer.joint:
+        with counting(console, "reading the training text", None) as advance:
+            targets = (pair.target for pair in corpora.kept(data.filter))
+            lists["seen pieces"] = seen_pieces(tokenizer, targets, advance)
+    if shortlists:
+        ids = translator.pair_ids(list(islice(corpora.kept(data.filter), pairs)))
+        ids = [pair for pair in ids if max(map(len, pair)) <= translator.longest]
+        with counting(console, "learning the shortlists", len(ids)) as advance:
+            links = learn_links(translator.model, ids, translator.device, advance)
+        lists |= {name: links.shortlist(tokenizer, each, always) for name, (each, always) in LISTS.items()}
+    test = corpora.valid[:sentences]
+    lengths = [len(source) for source, _ in translator.pair_ids(test)]
+    test = [pair for pair, length in zip(test, lengths, strict=True) if length <= translator.longest]
+    if not test:
+        raise UserError("there are no sentences to try that the model takes in one piece", fix="See --valid.")
+    tried = []
+    with tempfile.TemporaryDirectory(prefix="translucid-") as folder:
+        written = {name: Path(folder) / f"{name}.tsv" for name in lists}
+        for name, file in written.items():
+            file.write_text(lists[name], encoding="utf-8")
+        ways = all_ways(translator.model, written)
+        if len(ways) == 1:
+            what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
+            raise UserError(what, file=run, fix="See translucid tune --shortlists.")
+        with counting(console, "trying ways to translate", len(ways)) as advance:
+            for trial in trials(translator.model, tokenizer, test, configuration.decoding, ways):
+                tried.append(trial)
+                advance(1)
+    best = fastest(tried, allow)
+    save_tuned(run, best.way.tuned, lists.get(best.way.tuned.considered))
+    if best.way.tuned.engine == "ctranslate2":
+        Translator.load(run, "cpu")  # converts the model, so that the first translation need not wait for it
+    return tried, best

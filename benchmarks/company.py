@@ -1,4 +1,4 @@
-"""How many translations are others when each sentence is translated by itself.
+"""How many translations come out differently when each sentence is translated by itself.
 
     python benchmarks/company.py RUN lines.txt
 
@@ -23,7 +23,7 @@ def main() -> None:
     together = [found.text for found in translator.translate(lines)]
     alone = [translator.translate(line).text for line in lines]
     others = sum(one != other for one, other in zip(together, alone, strict=True))
-    print(f"{translator.engine}: {others:,} of {len(lines):,} are others alone")
+    print(f"{translator.engine}: {others:,} of {len(lines):,} come out differently alone")
 
 
 if __name__ == "__main__":

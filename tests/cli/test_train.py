@@ -69,6 +69,8 @@ def test_in_the_end_the_fastest_way_to_translate_is_found(call, counting, tmp_pa
     done = call("train", "--resume", "--out", tmp_path / "run")
     assert "from now on" not in done.err
     assert found.read_text() == '{"engine": "torch"}'
+    found.write_text('{"shortlist": true}')  # of no use, but no fault of the training
+    assert call("train", "--resume", "--out", tmp_path / "run").code == 0
 
 
 def test_two_vocabularies_have_only_pieces_of_their_language(call, counting, tmp_path):

@@ -55,7 +55,7 @@ def train(
     """Train a translator from sentence pairs; Ctrl-C saves, --resume goes on exactly."""
     from translucid.devices import choose_device
     from translucid.errors import UserError
-    from translucid.interop.tuned import load_tuned
+    from translucid.interop.tuned import FILE
     from translucid.training.configuration import resolve, resumed, unchanged
     from translucid.training.experiment import run_experiment
     from translucid.training.run_folder import RunFolder
@@ -82,7 +82,7 @@ def train(
         configuration, out, resume=resume, overwrite=overwrite, device=device, console=console
     )
     on_cpu = choose_device(device).type == "cpu"
-    if tune and over and leads and on_cpu and place.best_bleu >= LEARNED and load_tuned(out) is None:
+    if tune and over and leads and on_cpu and place.best_bleu >= LEARNED and not (out / FILE).exists():
         _tune(out, console)
 
 

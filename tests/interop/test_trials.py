@@ -46,6 +46,12 @@ def shortlist(model, tokenizer, tmp_path_factory):
     return file
 
 
+def both_engines(model, tokenizer, considered, file):
+    own = TorchEngine.of(model, tokenizer, CPU)
+    fast = CTranslate2Engine.of(own, tokenizer, considered=considered, shortlist=file)
+    return own.narrowed(considered, file, tokenizer), fast
+
+
 def lines_of(file):
     return dict(line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())
 
@@ -91,11 +97,7 @@ def test_only_what_is_on_the_shortlist_is_said(model, tokenizer, shortlist, engi
 
 
 def test_with_a_shortlist_too_both_engines_say_the_same(model, tokenizer, shortlist):
-    own = TorchEngine.of(model, tokenizer, CPU)
-    engines = (
-        own.narrowed("small shortlist", shortlist, tokenizer),
-        CTranslate2Engine.of(own, tokenizer, considered="small shortlist", shortlist=shortlist),
-    )
+    engines = both_engines(model, tokenizer, "small shortlist", shortlist)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:10]]):
         ((mine,),), ((theirs,),) = (engine.decode([[*ids, 3]], options) for engine in engines)
@@ -123,11 +125,7 @@ def test_the_seen_pieces_are_those_of_the_target_texts(tokenizer, seen):
 
 
 def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_translated(model, tokenizer, seen):
-    own = TorchEngine.of(model, tokenizer, CPU)
-    engines = (
-        own.narrowed("seen pieces", seen, tokenizer),
-        CTranslate2Engine.of(own, tokenizer, considered="seen pieces", shortlist=seen),
-    )
+    engines = both_engines(model, tokenizer, "seen pieces", seen)
     options = DecodingOptions(beam=3, max_length_ratio=1, max_length_extra=3, max_loops=0)
     sources = [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS])]
     mine, theirs = (engine.decode(sources, options) for engine in engines)
@@ -148,12 +146,8 @@ def test_a_piece_that_is_a_space_of_another_kind_can_be_said(tmp_path):
     model = build_model(options, 22, 22).eval()
     with torch.no_grad():
         model.output.bias[space] += 99
-    own = TorchEngine.of(model, tokenizer, CPU)
     (source,) = tokenizer.encode_source(["no !"])
-    for engine in (
-        own.narrowed("seen pieces", tmp_path / "seen.tsv", tokenizer),
-        CTranslate2Engine.of(own, tokenizer, considered="seen pieces", shortlist=tmp_path / "seen.tsv"),
-    ):
+    for engine in both_engines(model, tokenizer, "seen pieces", tmp_path / "seen.tsv"):
         ((found, *_),) = engine.decode([[*source, 3]], DecodingOptions(beam=2, max_loops=0))
         assert set(found.tokens) == {space}
 

@@ -1,5 +1,7 @@
 """Shortlists made of attention, and the fastest way to translate."""
 
+import copy
+
 import pytest
 import torch
 
@@ -47,9 +49,8 @@ def shortlist(model, tokenizer, tmp_path_factory):
 
 
 def both_engines(model, tokenizer, considered, file):
-    own = TorchEngine.of(model, tokenizer, CPU)
-    fast = CTranslate2Engine.of(own, tokenizer, considered=considered, shortlist=file)
-    return own.narrowed(considered, file, tokenizer), fast
+    own = TorchEngine.of(model, tokenizer, CPU).narrowed(considered, file, tokenizer)
+    return own, CTranslate2Engine.of(own, tokenizer, considered=considered, shortlist=file)
 
 
 def lines_of(file):
@@ -135,6 +136,23 @@ def test_with_the_seen_pieces_alone_all_engines_say_the_same_whatever_else_is_tr
     ]
     said = {token for found in theirs for token in found[0].tokens}
     assert set(tokenizer.target_pieces(sorted(said))) <= set(lines_of(seen)[""].split())
+
+
+def test_no_other_piece_is_said_when_a_loop_is_forbidden(model, tokenizer, seen):
+    loved = copy.deepcopy(model)
+    pieces = tokenizer.target_pieces(range(tokenizer.target_size))
+    on = [i for i, piece in enumerate(pieces) if piece in lines_of(seen)[""].split()]
+    off = [i for i in range(4, len(pieces)) if i not in on]
+    looped, other, *_ = (i for i in on if pieces[i].startswith("▁"))
+    with torch.no_grad():
+        loved.output.bias[looped] += 20
+        loved.output.bias[off] += 15  # what would be said instead, were it not left out
+        loved.output.bias[other] += 10
+    source = [*tokenizer.encode_source([PAIRS[0].source])[0], 3]
+    for engine in both_engines(loved, tokenizer, "seen pieces", seen):
+        ((found,),) = engine.decode([source], DecodingOptions(beam=2, max_loops=2, max_length_ratio=1))
+        assert other in found.tokens
+        assert set(found.tokens) <= set(on)
 
 
 def test_a_piece_that_is_a_space_of_another_kind_can_be_said(tmp_path):

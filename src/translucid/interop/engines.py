@@ -57,15 +57,19 @@ def choose_engine(
     transformer = isinstance(configuration.model, TransformerOptions)
     tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
     shortlist = run.path / SHORTLIST if tuned.considered != "all pieces" else None
-    if name == "auto" and tuned.engine == "torch":
+
+    def narrowed() -> TorchEngine:
         return own().narrowed(tuned.considered, shortlist, tokenizer) if shortlist else own()
+
+    if name == "auto" and tuned.engine == "torch":
+        return narrowed()
     from translucid.interop.ctranslate2.engine import CTranslate2Engine
 
     return CTranslate2Engine.of_run(
         run,
         configuration,
         tokenizer,
-        own,
+        narrowed,
         device=where,
         quantization=tuned.quantization,
         considered=tuned.considered,

@@ -49,19 +49,18 @@ def trials(
     ways: Sequence[Way],
 ) -> Iterator[Trial]:
     """Translate the sources of `pairs` in each of these ways."""
-    own = TorchEngine.of(model, tokenizer, torch.device("cpu"))
+    whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
     references = [[pair.target for pair in pairs]]
     for way in ways:
         tuned, shortlist = way
-        engine: Engine
+        own = whole.narrowed(tuned.considered, shortlist, tokenizer) if shortlist else whole
+        engine: Engine = own
         if tuned.engine == "ctranslate2":
             weights, considered = tuned.quantization, tuned.considered
             engine = CTranslate2Engine.of(
                 own, tokenizer, quantization=weights, considered=considered, shortlist=shortlist
             )
-        else:
-            engine = own.narrowed(tuned.considered, shortlist, tokenizer) if shortlist else own
         engine.decode(sources[:8], options)
         started = time.perf_counter()
         found = engine.decode(sources, options)

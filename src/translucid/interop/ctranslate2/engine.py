@@ -222,8 +222,8 @@ class CTranslate2Engine:
     ) -> list[ctranslate2.AsyncTranslationResult]:
         """Begin a search for outputs of up to `longest` tokens, end token counted."""
         # With a shortlist, CTranslate2 takes the numbers of forbidden pieces for places on the list.
-        shortlist = self.considered != "all pieces" and not banned
-        largest = BATCH if self.considered in ("all pieces", "seen pieces") else BATCH_WITH_SHORTLIST
+        shortlist = self.considered in ("small shortlist", "large shortlist") and not banned
+        largest = BATCH_WITH_SHORTLIST if shortlist else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [self._source(one.ids) for one in asked],
             asynchronous=True,

@@ -18,7 +18,7 @@ from translucid.training.corpora import read_corpora
 from translucid.training.run_folder import RunFolder
 from translucid.translator import Translator
 
-ALLOWED = 0.1
+ALLOWED = 0.2
 """BLEU that may be lost."""
 PAIRS = 50_000
 """Training pairs that shortlists are learned from, at most."""

@@ -20,7 +20,7 @@ def tune(
     valid: Annotated[
         list[str] | None, typer.Option("--valid", metavar="FILES", help="Pairs to compare speed and BLEU on.")
     ] = None,
-    allow: Annotated[float, typer.Option(help="BLEU that may be lost.", min=0)] = 0.1,
+    allow: Annotated[float, typer.Option(help="BLEU that may be lost.", min=0)] = 0.2,
     shortlists: Annotated[
         bool, typer.Option("--shortlists", help="Also try two lexical shortlists; see above for what they cost.")
     ] = False,
@@ -46,7 +46,7 @@ def tune(
 
         translucid tune runs/mine --shortlists
 
-        translucid tune runs/mine --train pairs.tsv --valid dev.tsv --allow 0.2
+        translucid tune runs/mine --train pairs.tsv --valid dev.tsv --allow 0.5
     """
     from translucid.tuning import find_fastest
 

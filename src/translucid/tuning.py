@@ -91,11 +91,11 @@ def find_fastest(
             what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
             raise UserError(what, file=run, fix="See translucid tune --shortlists.")
         with counting(console, "trying ways to translate", len(ways)) as advance:
-            for trial in trials(translator.model, tokenizer, test, configuration.decoding, ways):
+            for trial in trials(translator.model, tokenizer, test, configuration.decoding, ways, written):
                 tried.append(trial)
                 advance(1)
     best = fastest(tried, allow)
-    save_tuned(run, best.way.tuned, lists.get(best.way.tuned.considered))
-    if best.way.tuned.engine == "ctranslate2":
+    save_tuned(run, best.tuned, lists.get(best.tuned.considered))
+    if best.tuned.engine == "ctranslate2":
         Translator.load(run, "cpu")  # converts the model, so that the first translation need not wait for it
     return tried, best

@@ -14,7 +14,7 @@ from translucid.errors import UserError
 from translucid.interop.ctranslate2.convert import save_ctranslate2
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
 from translucid.interop.ctranslate2.export import export_ctranslate2
-from translucid.interop.trials import Way, trials
+from translucid.interop.trials import trials
 from translucid.interop.tuned import Tuned
 from translucid.models.build import build_model
 from translucid.models.options import TransformerOptions
@@ -165,6 +165,6 @@ def test_a_model_to_take_away(tokenizer, tmp_path):
     (tmp_path / "mine").mkdir()
     with pytest.raises(UserError, match="not a CTranslate2 model"):
         export_ctranslate2(model, tokenizer, tmp_path / "mine", "float32", overwrite=True)
-    ways = [Way(Tuned()), Way(Tuned(quantization="int8"))]
+    ways = [Tuned(), Tuned(quantization="int8")]
     full, small = (trial.bleu for trial in trials(model, tokenizer, PAIRS[:5], DecodingOptions(beam=1), ways))
     assert 0 <= full < 20 and 0 <= small < 20

@@ -13,7 +13,7 @@ from translucid.decoding.options import DecodingOptions
 from translucid.decoding.shortlist import read_shortlist
 from translucid.interop.ctranslate2.engine import CTranslate2Engine
 from translucid.interop.shortlist import learn_links, seen_pieces
-from translucid.interop.trials import Trial, Way, all_ways, fastest, trials
+from translucid.interop.trials import Trial, all_ways, fastest, trials
 from translucid.interop.tuned import Tuned
 from translucid.models.build import build_model
 from translucid.models.options import TransformerOptions
@@ -193,14 +193,15 @@ def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
 def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, shortlist):
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
-    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_ways(model, {"small shortlist": shortlist})))
-    assert [trial.way for trial in tried] == [
-        Way(Tuned()),
-        Way(Tuned(quantization="int8")),
-        Way(Tuned(considered="small shortlist"), shortlist),
-        Way(Tuned(quantization="int8", considered="small shortlist"), shortlist),
-        Way(Tuned(engine="torch")),
-        Way(Tuned(engine="torch", considered="small shortlist"), shortlist),
+    lists = {"small shortlist": shortlist}
+    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_ways(model, lists), lists))
+    assert [trial.tuned for trial in tried] == [
+        Tuned(),
+        Tuned(quantization="int8"),
+        Tuned(considered="small shortlist"),
+        Tuned(quantization="int8", considered="small shortlist"),
+        Tuned(engine="torch"),
+        Tuned(engine="torch", considered="small shortlist"),
     ]
     assert all(trial.sentences_per_second > 0 for trial in tried)
     assert tried[0].bleu == pytest.approx(tried[-2].bleu, abs=0.5)
@@ -208,9 +209,9 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
 
 
 def test_the_fastest_that_costs_nearly_nothing_is_chosen():
-    tuned = Tuned(), Tuned(quantization="int8"), Tuned(considered="small shortlist"), Tuned(engine="torch")
-    full, small, words, torch_ = map(Way, tuned)
+    full, small = Tuned(), Tuned(quantization="int8")
+    words, torch_ = Tuned(considered="small shortlist"), Tuned(engine="torch")
     tried = [Trial(full, 100, 30.0), Trial(small, 150, 29.95), Trial(words, 300, 29.0), Trial(torch_, 20, 30.1)]
-    assert fastest(tried, 0.1).way == small
-    assert fastest(tried, 1.5).way == words
-    assert fastest(tried, 0).way == full
+    assert fastest(tried, 0.1).tuned == small
+    assert fastest(tried, 1.5).tuned == words
+    assert fastest(tried, 0).tuned == full

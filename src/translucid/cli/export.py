@@ -39,7 +39,7 @@ def export(
     from translucid.decoding.options import DecodingOptions
     from translucid.errors import UserError
     from translucid.interop.ctranslate2.export import export_ctranslate2
-    from translucid.interop.trials import Way, trials
+    from translucid.interop.trials import trials
     from translucid.interop.tuned import Tuned
     from translucid.translator import Translator
 
@@ -49,7 +49,7 @@ def export(
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = Translator.load(run, "cpu", "torch")
     if quantization == "int8" and pairs:
-        ways = [Way(Tuned()), Way(Tuned(quantization="int8"))]
+        ways = [Tuned(), Tuned(quantization="int8")]
         tried = trials(translator.model, translator.tokenizer, pairs, DecodingOptions(beam=1), ways)
         full, small = (trial.bleu for trial in tried)
         console.print(f"BLEU {full:.1f} with float32, {small:.1f} with int8, on {len(pairs):,} pairs")

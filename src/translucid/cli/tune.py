@@ -68,6 +68,6 @@ def tune(
         table.add_column(column, justify="right")
     for trial in tried:
         speed, kept = f"{trial.sentences_per_second:,.0f}", "← from now on" if trial is best else ""
-        tuned = trial.way.tuned
+        tuned = trial.tuned
         table.add_row(tuned.engine, tuned.quantization, tuned.considered, speed, f"{trial.bleu:.2f}", kept)
     Console(highlight=False).print(table)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, get_args
 
 import torch
@@ -21,24 +22,16 @@ from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 
 
-class Way(NamedTuple):
-    """One of them."""
-
-    tuned: Tuned
-    shortlist: Path | None = None
-    """The file, if not all pieces are considered."""
-
-
 class Trial(NamedTuple):
     """How one of them did."""
 
-    way: Way
+    tuned: Tuned
     sentences_per_second: float
     bleu: float
 
     def __str__(self) -> str:
         """Say so in a few words."""
-        return f"{self.way.tuned} ({self.sentences_per_second:,.0f} sentences/s, BLEU {self.bleu:.2f})"
+        return f"{self.tuned} ({self.sentences_per_second:,.0f} sentences/s, BLEU {self.bleu:.2f})"
 
 
 def trials(
@@ -46,18 +39,19 @@ def trials(
     tokenizer: Tokenizer,
     pairs: Sequence[Pair],
     options: DecodingOptions,
-    ways: Sequence[Way],
+    ways: Sequence[Tuned],
+    shortlists: Mapping[Considered, Path] = MappingProxyType({}),
 ) -> Iterator[Trial]:
-    """Translate the sources of `pairs` in each of these ways."""
+    """Translate the sources of `pairs` in each of these ways; `shortlists` are the files for those that have one."""
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
     references = [[pair.target for pair in pairs]]
-    for way in ways:
-        tuned, shortlist = way
-        own = whole.narrowed(tuned.considered, shortlist, tokenizer) if shortlist else whole
+    for tuned in ways:
+        considered, shortlist = tuned.considered, shortlists.get(tuned.considered)
+        own = whole.narrowed(considered, shortlist, tokenizer) if shortlist else whole
         engine: Engine = own
         if tuned.engine == "ctranslate2":
-            weights, considered = tuned.quantization, tuned.considered
+            weights = tuned.quantization
             engine = CTranslate2Engine.of(
                 own, tokenizer, quantization=weights, considered=considered, shortlist=shortlist
             )
@@ -66,18 +60,16 @@ def trials(
         found = engine.decode(sources, options)
         spent = time.perf_counter() - started
         texts = [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
-        yield Trial(way, len(pairs) / spent, bleu(texts, references))
+        yield Trial(tuned, len(pairs) / spent, bleu(texts, references))
 
 
-def all_ways(model: SequenceModel, shortlists: Mapping[Considered, Path]) -> list[Way]:
-    """Return every way to translate with a model, that without any loss first."""
-    lists: dict[Considered, Path | None] = {"all pieces": None, **shortlists}
-    ways = [Way(Tuned(engine="torch", considered=considered), file) for considered, file in lists.items()]
+def all_ways(model: SequenceModel, lists: Iterable[Considered]) -> list[Tuned]:
+    """Return every way to translate with a model and these lists, that without any loss first."""
+    considered: list[Considered] = ["all pieces", *lists]
+    ways = [Tuned(engine="torch", considered=each) for each in considered]
     if isinstance(model, Transformer):
         ways[:0] = [
-            Way(Tuned(quantization=weights, considered=considered), file)
-            for considered, file in lists.items()
-            for weights in get_args(Quantization)
+            Tuned(quantization=weights, considered=each) for each in considered for weights in get_args(Quantization)
         ]
     return ways
 

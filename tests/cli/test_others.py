@@ -2,8 +2,12 @@
 
 import json
 import shutil
+from inspect import signature
 
 import pytest
+
+from translucid.cli.tune import tune
+from translucid.tuning import find_fastest
 
 
 def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
@@ -110,6 +114,12 @@ def test_engines_are_chosen_and_models_exported(call, small_run, corpus, tmp_pat
     assert call("export", small_run, tmp_path / "out").code == 2
     done = call("export", small_run, tmp_path / "out2", "--quantization", "int8", "--check", corpus / "test.tsv")
     assert "with float32" in done.err
+
+
+def test_tune_asks_for_what_the_end_of_a_training_asks_for():
+    command, own = signature(tune).parameters, signature(find_fastest).parameters
+    same = ["allow", "shortlists", "pairs", "sentences"]
+    assert [command[name].default for name in same] == [own[name].default for name in same]
 
 
 def test_tuning_is_remembered(call, small_run, corpus, tmp_path):

@@ -108,7 +108,8 @@ def prepare_tiny(work: Path, run: Path) -> None:
         )
     pairs = ["--train", f"{work}/data/train.{{en,de}}", "--valid", f"{work}/data/valid.{{en,de}}"]
     subprocess.run([program, "tune", tiny / "tuned", *pairs], check=True)
-    subprocess.run([program, "tune", tiny / "shortlists", *pairs, "--shortlists"], check=True)
+    # Of a small model, a shortlist costs a little more than tune allows; what it costs, the table says.
+    subprocess.run([program, "tune", tiny / "shortlists", *pairs, "--shortlists", "--allow", "0.3"], check=True)
     subprocess.run([program, "export", tiny / "model", tiny / "exported"], check=True)
 
 

@@ -50,7 +50,7 @@ def export(
     translator = Translator.load(run, "cpu", "torch")
     if quantization == "int8" and pairs:
         ways = [Tuned(), Tuned(quantization="int8")]
-        tried = trials(translator.model, translator.tokenizer, pairs, DecodingOptions(beam=1), ways)
+        tried = trials(translator.model, translator.tokenizer, pairs, DecodingOptions(beam=1), ways, {})
         full, small = (trial.bleu for trial in tried)
         console.print(f"BLEU {full:.1f} with float32, {small:.1f} with int8, on {len(pairs):,} pairs")
         if full - small >= ALLOWED_FALL:

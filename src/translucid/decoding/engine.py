@@ -77,12 +77,14 @@ class TorchEngine:
         """Return our search for a model and its tokenizer."""
         return cls(model, torch.tensor(tokenizer.target_word_starts(), device=device), device)
 
-    def narrowed(self, considered: Considered, shortlist: Path, tokenizer: Tokenizer) -> TorchEngine:
-        """Return the same that considers only pieces of a shortlist, a file that `translucid tune` has written.
+    def narrowed(self, considered: Considered, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
+        """Return the same that considers only pieces of a shortlist, a file that `translucid tune` has written, if any.
 
         Raises:
             UserError: there is no such file, or it is damaged.
         """
+        if not shortlist:
+            return self
         listed = read_shortlist(shortlist, tokenizer)
         return TorchEngine(self.model, self.word_starts, self.device, considered, listed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from translucid.data.tokenizer import Tokenizer
@@ -58,8 +59,9 @@ def choose_engine(
     tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
     shortlist = run.path / SHORTLIST if tuned.considered != "all pieces" else None
 
+    @cache
     def narrowed() -> TorchEngine:
-        return own().narrowed(tuned.considered, shortlist, tokenizer) if shortlist else own()
+        return own().narrowed(tuned.considered, shortlist, tokenizer)
 
     if name == "auto" and tuned.engine == "torch":
         return narrowed()

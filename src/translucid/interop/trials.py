@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple, get_args
 
 import torch
@@ -40,7 +39,7 @@ def trials(
     pairs: Sequence[Pair],
     options: DecodingOptions,
     ways: Sequence[Tuned],
-    shortlists: Mapping[Considered, Path] = MappingProxyType({}),
+    shortlists: Mapping[Considered, Path],
 ) -> Iterator[Trial]:
     """Translate the sources of `pairs` in each of these ways; `shortlists` are the files for those that have one."""
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
@@ -48,7 +47,7 @@ def trials(
     references = [[pair.target for pair in pairs]]
     for tuned in ways:
         considered, shortlist = tuned.considered, shortlists.get(tuned.considered)
-        own = whole.narrowed(considered, shortlist, tokenizer) if shortlist else whole
+        own = whole.narrowed(considered, shortlist, tokenizer)
         engine: Engine = own
         if tuned.engine == "ctranslate2":
             weights = tuned.quantization

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,20 +43,20 @@ def save_ctranslate2(
             f"a model of the kind {type(model).__name__} can't become a CTranslate2 model",
             fix="CTranslate2 runs Transformers only; use the model as it is.",
         )
-    kept: Sequence[int] = range(tokenizer.target_size)
-    by_source = False
+    spec = _spec(model)
+    targets = tokenizer.target_pieces(range(tokenizer.target_size))
     if shortlist:
         listed = read_shortlist(shortlist, tokenizer)  # so that CTranslate2 is given none that is damaged
-        by_source = bool(listed.by_source)
-        kept = kept if by_source else listed.always.tolist()
-    spec = _spec(model, kept)
+        if listed.by_source:
+            spec.register_vocabulary_mapping(str(shortlist))
+        else:
+            targets = [targets[i] for i in listed.always]
+            _keep(spec.decoder, listed.always)
     spec.register_source_vocabulary(_vocabulary(tokenizer.source_pieces(range(tokenizer.source_size))))
-    spec.register_target_vocabulary(_vocabulary(tokenizer.target_pieces(kept)))
+    spec.register_target_vocabulary(_vocabulary(targets))
     spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = START, END, UNKNOWN
     spec.config.decoder_start_token = START
     spec.config.add_source_bos = spec.config.add_source_eos = False
-    if by_source:
-        spec.register_vocabulary_mapping(str(shortlist))
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,18 +69,22 @@ def _vocabulary(pieces: list[str]) -> list[str]:
     return [special.get(i, piece) for i, piece in enumerate(pieces)]
 
 
-def _spec(transformer: Transformer, kept: Sequence[int]) -> specs.TransformerSpec:
-    """`kept`: the target pieces."""
+def _keep(decoder: Any, pieces: NDArray[np.int64]) -> None:
+    """Leave a decoder only these target ids."""
+    decoder.embeddings.weight = decoder.embeddings.weight[pieces]
+    decoder.projection.weight = decoder.projection.weight[pieces]
+    decoder.projection.bias = decoder.projection.bias[pieces]
+
+
+def _spec(transformer: Transformer) -> specs.TransformerSpec:
     o = transformer.options
     model: Any = transformer  # whose submodules have no types of their own
     spec = specs.TransformerSpec.from_config((o.encoder_layers, o.decoder_layers), o.heads, pre_norm=o.norm == "pre")
     for side, embedding in ((spec.encoder, model.source_embedding), (spec.decoder, model.target_embedding)):
         side.position_encodings.encodings = _positions(embedding, model.max_length or POSITIONS)
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)
-    rows = list(kept)
-    spec.decoder.embeddings.weight = _array(model.target_embedding.tokens.weight[rows])
-    spec.decoder.projection.weight = _array(model.output.weight[rows])
-    spec.decoder.projection.bias = _array(model.output.bias[rows])
+    spec.decoder.embeddings.weight = _array(model.target_embedding.tokens.weight)
+    _linear(spec.decoder.projection, model.output)
     if o.norm == "pre":
         _norm(spec.encoder.layer_norm, model.encoder_norm)
         _norm(spec.decoder.layer_norm, model.decoder_norm)

@@ -80,6 +80,7 @@ class CTranslate2Engine:
         """
         keep_freed_memory()
         self.own, self.longest, self.considered = own, longest, considered
+        self.by_words = (folder / "vmap.txt").exists()  # a shortlist by source words goes with the model
         self.parts = PARTS if threads else cores()
         self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
@@ -222,7 +223,7 @@ class CTranslate2Engine:
     ) -> list[ctranslate2.AsyncTranslationResult]:
         """Begin a search for outputs of up to `longest` tokens, end token counted."""
         # With a shortlist, CTranslate2 takes the numbers of forbidden pieces for places on the list.
-        shortlist = self.considered in ("small shortlist", "large shortlist") and not banned
+        shortlist = self.by_words and not banned
         largest = BATCH_WITH_SHORTLIST if shortlist else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [self._source(one.ids) for one in asked],

@@ -12,17 +12,18 @@ ZEN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512cd avx512vl 
 
 
 @pytest.mark.parametrize(
-    ("said", "amd", "avx512"),
+    ("said", "amd", "avx512", "bfloat16"),
     [
-        (ZEN, True, True),
-        (ZEN.replace("AuthenticAMD", "GenuineIntel"), False, True),
-        (ZEN.replace(" avx512vl", ""), True, False),
-        ("Processor\t: ARMv8\n", False, False),
+        (ZEN, True, True, True),
+        (ZEN.replace("AuthenticAMD", "GenuineIntel"), False, True, True),
+        (ZEN.replace(" avx512vl", ""), True, False, False),
+        (ZEN.replace(" avx512_bf16", ""), True, True, False),
+        ("Processor\t: ARMv8\n", False, False, False),
     ],
 )
-def test_processors_are_known_by_what_linux_says(said, amd, avx512, monkeypatch):
+def test_processors_are_known_by_what_linux_says(said, amd, avx512, bfloat16, monkeypatch):
     monkeypatch.setattr(machine, "_cpuinfo", lambda: said)
-    assert (machine.amd(), machine.avx512()) == (amd, avx512)
+    assert (machine.amd(), machine.avx512(), machine.bfloat16()) == (amd, avx512, bfloat16)
 
 
 @pytest.mark.parametrize(

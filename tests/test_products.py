@@ -1,4 +1,4 @@
-"""Linear layers whose products are made by the faster library, against `nn.Linear`."""
+"""Linear layers whose products are made by the faster library or of rounded factors, against `nn.Linear`."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from translucid import products
-from translucid.products import Linear, fast_products, onednn_is_better
+from translucid.products import Linear, factor, fast_products, onednn_is_better, rounded_products, rounding_pays
 
 
 @pytest.fixture(params=["as this machine would", "always"])
@@ -101,23 +101,90 @@ def test_elsewhere_the_usual_library_is_taken(capability, amd, monkeypatch):
     assert not onednn_is_better.__wrapped__()
 
 
-@pytest.mark.skipif(not onednn_is_better() or not Path("/proc/self/statm").exists(), reason="oneDNN is not taken here")
-def test_products_of_many_shapes_take_no_memory_with_them():
+def gradients(layer, x, weights):
+    y = layer(x)
+    return [y, *torch.autograd.grad((y * weights).sum(), [x, *layer.parameters()])]
+
+
+@pytest.mark.parametrize("shape", [(7,), (300, 7), (3, 100, 7)], ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+def test_rounded_factors_give_what_products_of_bfloat16_give(shape, bias, monkeypatch):
+    monkeypatch.setattr(products, "LARGE", 0)
+    layer, x = Linear(7, 130, bias=bias), torch.randn(shape, requires_grad=True)
+    weights = torch.randn(*shape[:-1], 130)
+    exact = gradients(layer, x, weights)
+    with rounded_products():
+        rounded = gradients(layer, x, weights)
+    flat, dy = x.detach().reshape(-1, 7).bfloat16().double(), weights.reshape(-1, 130)
+    y = flat @ layer.weight.bfloat16().double().T + (layer.bias if bias else 0)
+    dx, dw = dy.bfloat16().double() @ layer.weight.bfloat16().double(), dy.bfloat16().double().T @ flat
+    for found, expected in zip(rounded, [y, dx, dw, dy.sum(0)], strict=False):  # the last one, if there is a bias
+        assert found.dtype == torch.float32
+        # the sum, too, has the eight binary digits of bfloat16, before the bias is added
+        torch.testing.assert_close(found.flatten(), expected.flatten().float(), rtol=2**-8, atol=2e-2)
+    assert not any(torch.equal(one, other) for one, other in zip(rounded[:3], exact[:3], strict=True))
+
+
+def test_only_large_products_that_gradients_are_made_for_are_rounded(monkeypatch):
+    monkeypatch.setattr(products, "onednn_is_better", lambda: False)
+    monkeypatch.setattr(products, "LARGE", 3 * 4 * 5)
+    layer, x = Linear(4, 5), torch.randn(3, 4)
+    exact = layer(x)
+    with rounded_products(False):
+        assert torch.equal(layer(x), exact)
+    with rounded_products():
+        assert not torch.equal(layer(x), exact)
+        torch.testing.assert_close(layer(x[:2]), exact[:2], rtol=0, atol=1e-6)
+        with rounded_products(False):
+            assert factor(x) is x
+        assert factor(x).dtype == torch.bfloat16
+        with torch.no_grad():
+            torch.testing.assert_close(layer(x), exact, rtol=0, atol=1e-6)
+        layer.double()(x.double())
+    assert factor(x) is x
+
+
+def test_gradients_are_rounded_as_the_products_before_them_were(monkeypatch):
+    """Also if they are made where nothing is rounded, as after the loss."""
+    monkeypatch.setattr(products, "LARGE", 0)
+    layer, x = Linear(4, 5), torch.randn(3, 4)
+    with rounded_products():
+        inside = torch.autograd.grad(layer(x).sum(), layer.weight)
+        y = layer(x)
+    assert torch.equal(torch.autograd.grad(y.sum(), layer.weight)[0], inside[0])
+
+
+@pytest.mark.skipif(not rounding_pays(), reason="no instructions for bfloat16 here")
+def test_where_rounding_pays_it_is_more_than_rounding_in_vain():
+    """By PyTorch's own word, which it has for x86 only."""
+    assert torch.cpu._is_avx512_bf16_supported()
+
+
+@pytest.mark.skipif(
+    not (onednn_is_better() or rounding_pays()) or not Path("/proc/self/statm").exists(),
+    reason="oneDNN is not taken here",
+)
+@pytest.mark.parametrize("training", [False, True])
+def test_products_of_many_shapes_take_no_memory_with_them(training):
     program = """if True:
+        import sys
         import torch
         from pathlib import Path
-        from translucid.products import Linear
+        from translucid.products import Linear, onednn_is_better, rounded_products, rounding_pays
 
         def pages():
             return int(Path("/proc/self/statm").read_text().split()[1])
 
+        training = sys.argv[1] == "True"
         layer, x = Linear(128, 256), torch.randn(1000, 128)
-        with torch.inference_mode():
+        with rounded_products(training and rounding_pays()), torch.set_grad_enabled(training):
             layer(x)
             before = pages()
             for rows in range(300, 700):
-                layer(x[:rows])
+                y = layer(x[:rows])
+                if training:
+                    y.sum().backward()
         print((pages() - before) * 4 // 1024)
     """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program, str(training)], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 100  # MiB; 240 with all that oneDNN would keep by itself

@@ -32,6 +32,11 @@ def avx512() -> bool:
     return {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"} <= set(_cpuinfo().split())
 
 
+def bfloat16() -> bool:
+    """Whether the processor surely multiplies bfloat16 by instructions of its own; on Linux only."""
+    return avx512() and "avx512_bf16" in _cpuinfo().split()
+
+
 @cache
 def _cpuinfo() -> str:
     """Return what Linux says of the first core, and of some more."""

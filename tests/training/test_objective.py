@@ -7,6 +7,7 @@ from torch import nn
 from translucid.data.batching import Batch
 from translucid.models.options import TransformerOptions
 from translucid.models.transformer import Transformer
+from translucid.products import rounded_products
 from translucid.training import objective
 from translucid.training.objective import batch_loss, chunked_loss, plain_loss
 
@@ -38,6 +39,22 @@ def test_both_paths_are_the_loss_of_torch(inputs, path, smoothing, rows, monkeyp
     assert loss.cross_entropy == pytest.approx(plain, rel=1e-5)
     assert loss.correct == (output(features).argmax(1) == labels).sum()
     assert loss.tokens == 23
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows", [3, 512])
+def test_rounded_products_give_nearly_the_same(smoothing, rows, monkeypatch):
+    monkeypatch.setattr(objective, "ROWS", rows)
+    features, output, labels = torch.randn(50, 64, requires_grad=True), nn.Linear(64, 300), torch.randint(300, (50,))
+    loss, exact = gradients(plain_loss, features, output, labels, smoothing)
+    with rounded_products():
+        near, rounded = gradients(chunked_loss, features, output, labels, smoothing)
+    assert near.smoothed != loss.smoothed
+    torch.testing.assert_close(near.smoothed, loss.smoothed, rtol=1e-3, atol=0)
+    assert near.cross_entropy == pytest.approx(loss.cross_entropy, rel=1e-3)
+    for one, other in zip(rounded, exact, strict=True):
+        assert one.dtype == torch.float32
+        assert (one - other).norm() < 0.01 * other.norm()
 
 
 def test_large_logits_stay_finite(inputs):

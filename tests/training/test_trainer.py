@@ -8,9 +8,11 @@ import torch
 
 from translucid import products
 from translucid.errors import UserError
+from translucid.training import trainer
 from translucid.training.run_folder import RunFolder
 from translucid.training.tensor_file import load_tensors
 from translucid.training.trainer import Trainer
+from translucid.training.weights import Weights
 
 
 def weights(folder, prefix="model."):
@@ -76,8 +78,9 @@ def test_without_averaging_the_average_is_the_last_weights(train, tmp_path):
     ],
 )
 def test_every_option_changes_the_weights(train, tmp_path, setting):
-    train(tmp_path / "one", "training.max_steps=4")
-    train(tmp_path / "other", "training.max_steps=4", setting)
+    usual = ["training.max_steps=4", "training.precision=float32"]
+    train(tmp_path / "one", *usual)
+    train(tmp_path / "other", *usual, setting)
     one, other = weights(tmp_path / "one"), weights(tmp_path / "other")
     assert any(not torch.equal(one[name], other[name]) for name in one)
 
@@ -96,7 +99,8 @@ def test_accumulated_batches_weigh_as_their_tokens(train, tmp_path, monkeypatch)
     update = Trainer._update
     monkeypatch.setattr(Trainer, "_update", spy)
     monkeypatch.setattr(torch.optim.Adam, "zero_grad", lambda self, set_to_none=True: None)
-    train(tmp_path / "run", "training.max_steps=1", "training.clip_norm=1e9", "data.subword_dropout=0")
+    exact = ("training.precision=float32", "training.clip_norm=1e9", "data.subword_dropout=0")
+    train(tmp_path / "run", "training.max_steps=1", *exact)
     trainer, batches = seen["trainer"], seen["batches"]
     assert len(batches) == 2
     accumulated = [parameter.grad.clone() for parameter in trainer.weights.parameters]
@@ -177,10 +181,30 @@ def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypat
     if not products.onednn_is_better():
         monkeypatch.setattr(products, "_onednn", nullcontext)
     curves = []
-    for fast in (True, False):
+    for fast, precision in ((False, "float32"), (True, "float32"), (True, "bfloat16")):
         monkeypatch.setattr(products, "onednn_is_better", lambda fast=fast: fast)
-        folder = tmp_path / str(fast)
-        train(folder, "training.log_every=1")
+        folder = tmp_path / f"{fast} {precision}"
+        train(folder, "training.log_every=1", f"training.precision={precision}")
         curves.append([row["loss"] for row in RunFolder(folder).metrics() if row["kind"] == "training"])
-    assert len(curves[0]) == 30
-    assert curves[0] == pytest.approx(curves[1], abs=1e-4)
+    plain, fast, rounded = curves
+    assert len(plain) == 30
+    assert fast == pytest.approx(plain, abs=1e-4)
+    assert rounded == pytest.approx(plain, abs=2e-2)
+    assert rounded != pytest.approx(plain, abs=1e-5)
+
+
+@pytest.mark.parametrize(("has_it", "asked", "taken"), [
+    (True, "auto", True), (False, "auto", False), (True, "float32", False), (False, "bfloat16", True)
+])  # fmt: skip
+def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, monkeypatch, has_it, asked, taken):
+    rounded = []
+
+    def spy(self, rows, smoothing):
+        rounded.append(products.factor(torch.zeros(1)).dtype == torch.bfloat16)
+        return loss(self, rows, smoothing)
+
+    loss = Weights.loss
+    monkeypatch.setattr(Weights, "loss", spy)
+    monkeypatch.setattr(trainer, "rounding_pays", lambda: has_it)
+    train(tmp_path / "run", "training.max_steps=1", f"training.precision={asked}")
+    assert set(rounded) == {taken}

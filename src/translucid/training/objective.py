@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
-from translucid.products import fast_products
+from translucid.products import factor, fast_products
 
 ROWS = 512
 """Target positions whose logits are held at a time; 512 rows of 10,000 entries are 20 MB."""
@@ -70,30 +70,31 @@ class _ChunkedLoss(torch.autograd.Function):
         d_features, d_weight, d_bias = torch.empty_like(features), torch.zeros_like(weight), torch.zeros_like(bias)
         right, smoothed = features.new_zeros(()), features.new_zeros(())
         correct = labels.new_zeros(())
-        buffer = features.new_empty(min(ROWS, rows), vocabulary)
+        w, b = factor(weight), factor(bias)
+        chunk = ROWS * features.element_size() // w.element_size()
+        logits_buffer, p_buffer = w.new_empty(2, min(chunk, rows), vocabulary)
         # Sum over v of logit v is one product with the summed weights: no pass over the logits for the smoothing.
         weight_sum, bias_sum = weight.sum(0), bias.sum()
-        for first in range(0, rows, ROWS):
-            x, y = features[first : first + ROWS], labels[first : first + ROWS, None]
-            logits = torch.addmm(bias, x, weight.t(), out=buffer[: len(x)])
-            at_label, highest = logits.gather(1, y), logits.amax(1, keepdim=True)
+        for first in range(0, rows, chunk):
+            own, y = features[first : first + chunk], labels[first : first + chunk]
+            x, at = factor(own), (torch.arange(len(own)), y)  # not scatter: of bfloat16 it copies all of p
+            logits = torch.addmm(b, x, w.t(), out=logits_buffer[: len(x)])
+            at_label, highest = logits[at], logits.amax(1)
             correct += (at_label == highest).sum()
-            # In place from here on, in as few passes as can be: z p, the probabilities before they are divided by z.
-            zp = logits.sub_(highest).exp_()
-            z = zp.sum(1, keepdim=True)
-            log_z = z.log() + highest
+            p = torch.softmax(logits, 1, out=p_buffer[: len(x)])
+            log_z = highest.float() - p.amax(1).float().log()  # the highest p is exp(highest) / z
             chunk_right = (log_z - at_label).sum()
             right += chunk_right
             smoothed += (1 - e) * chunk_right
             if e:
-                mean_logit = (x @ weight_sum + bias_sum) / vocabulary
+                mean_logit = (own @ weight_sum + bias_sum) / vocabulary
                 smoothed += e * (log_z.sum() - mean_logit.sum())
-            # z times the gradient of the loss to the logits; what is divided by z is a row of D, not one of V.
-            zp.scatter_add_(1, y, z * (e - 1))
-            torch.mm(zp, weight, out=d_features[first : first + ROWS]).div_(z)
-            d_weight.addmm_(zp.t(), x / z)
-            d_bias.addmv_(zp.t(), 1 / z[:, 0])
-        if e:  # the smoothing's own share, e / V on every entry of every row
+            # In place from here on: the gradient of the loss to the logits, but for the smoothing's share of it.
+            p[at] -= 1 - e
+            d_features[first : first + chunk] = p @ w
+            d_weight += p.t() @ x
+            d_bias += p.sum(0)
+        if e:  # that is e / V on every entry of every row
             d_features -= e / vocabulary * weight_sum
             d_weight -= e / vocabulary * features.sum(0)
             d_bias -= e / vocabulary * rows

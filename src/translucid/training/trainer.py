@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from translucid.errors import UserError
 from translucid.models.protocol import SequenceModel
+from translucid.products import rounded_products, rounding_pays
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
@@ -74,10 +76,7 @@ class Trainer:
         self.place = Place()
         self.recent = Recent()
         self.skipped_in_a_row = 0
-        bfloat16 = options.precision == "bfloat16" or (
-            options.precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
-        )
-        self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=bfloat16)
+        self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and _has_bfloat16(device))
 
     def fit(self, display: Display) -> Place:
         """Train until a limit is reached, validations stop getting better, or Ctrl-C; everything is saved then.
@@ -142,7 +141,7 @@ class Trainer:
         tokens = sum(batch.target_tokens for batch in batches)
         entropy, correct = 0.0, 0.0
         for batch in batches:
-            with self.autocast:
+            with _precision(self.device, bfloat16=self.bfloat16):
                 loss = self.weights.loss(batch.rows, self.options.label_smoothing)
             if loss is None:
                 continue
@@ -300,3 +299,16 @@ def _weights(model: SequenceModel, options: TrainingOptions, device: torch.devic
 
         return ShardedWeights(model, device, workers)
     return Weights(model, device, workers)
+
+
+def _has_bfloat16(device: torch.device) -> bool:
+    if device.type == "cpu":
+        return rounding_pays()
+    return device.type == "cuda" and torch.cuda.is_bf16_supported()
+
+
+def _precision(device: torch.device, *, bfloat16: bool) -> AbstractContextManager[object]:
+    """On a CPU only large products are rounded: there, PyTorch's autocast takes longer than float32 does."""
+    if device.type == "cpu":
+        return rounded_products(bfloat16)
+    return torch.autocast(device.type, torch.bfloat16, enabled=bfloat16)

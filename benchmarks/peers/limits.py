@@ -1,4 +1,4 @@
-"""What the machine can do at best: fp32 matrix products and memory, in the same run as everything else."""
+"""What the machine can do at best: matrix products and memory, in the same run as everything else."""
 
 import statistics
 import time
@@ -29,6 +29,9 @@ def main() -> None:
     }.items():
         a, b, out = torch.randn(m, k), torch.randn(k, n), torch.empty(m, n)
         found[f"{name}, {m}×{k}×{n}"] = rate(lambda a=a, b=b, out=out: torch.mm(a, b, out=out), 2e-9 * m * k * n)
+        if name.startswith("feed-forward"):
+            half = [tensor.bfloat16() for tensor in (a, b, out)]
+            found[f"{name}, of bfloat16"] = rate(lambda h=half: torch.mm(*h[:2], out=h[2]), 2e-9 * m * k * n)
     big, copy = torch.randn(1 << 26), torch.empty(1 << 26)
     gigabytes = rate(lambda: copy.copy_(big), 2 * 4e-9 * big.numel())
     report(gflops=found, memory_gb=gigabytes, threads=torch.get_num_threads(), versions=versions("torch"))

@@ -5,7 +5,7 @@
 Makes a virtual environment for each peer with pinned versions (about 6 GB in all), prepares Multi30k English–German in
 one vocabulary of 10,000, and then measures everybody in turn, round after round, so that a machine whose speed drifts
 still gives honest ratios. Medians over the rounds, with the lowest and the highest, go to docs/benchmarks.md between
-the marks there, and every single figure to docs/benchmarks.json. A peer that can't be installed or fails is left out,
+the marks there after each round, and every single figure to docs/benchmarks.json. A peer that can't be installed or fails is left out,
 and named. `--model` is a trained run of ours for the translation tables, of the preset tiny: its like of the size of
 base (widen.py) is translated with too.
 """
@@ -66,18 +66,25 @@ def training(size: str, seconds: float) -> list[Measure]:
 
     def loop(name: str, module: str, env: str) -> list[Measure]:
         return [
-            Measure(size, f"{name}, plain loop, {how} batches", env, "train_pytorch.py", [module, size, how, clock])
-            for how in ("random", "like length")
+            Measure(size, f"{name}, plain loop, {what}", env, "train_pytorch.py", [module, size, how, clock, precision])
+            for what, how, precision in (
+                ("random batches", "random", "float32"),
+                ("like length batches", "like length", "float32"),
+                ("like length batches, autocast to bfloat16", "like length", "bfloat16"),
+            )
         ]
 
-    rows = [Measure(size, "**Translucid**", "translucid", "train_translucid.py", [size, clock])]
+    rows = [
+        Measure(size, "**Translucid**", "translucid", "train_translucid.py", [size, clock, "auto"]),
+        Measure(size, "Translucid, float32", "translucid", "train_translucid.py", [size, clock, "float32"]),
+    ]
     rows += loop("HF MarianMT", "marian", "hf") + loop("`torch.nn.Transformer`", "nn-transformer", "base")
     if size == "tiny":
         for name, env in (("OpenNMT-py 3.5.1", "opennmt"), ("Eole 0.6.4", "eole"), ("JoeyNMT 2.3.0", "joeynmt")):
             rows.append(Measure(size, name, env, "train_tools.py", [env, size, clock]))
         rows.append(Measure(size, "Keras 3 textbook, TensorFlow", "keras", "train_keras.py", [size, clock]))
         rnn = "**Translucid**, `rnn-luong-general` (6.8M parameters)"
-        rows.append(Measure(size, rnn, "translucid", "train_translucid.py", ["rnn", clock]))
+        rows.append(Measure(size, rnn, "translucid", "train_translucid.py", ["rnn", clock, "auto"]))
     return rows
 
 
@@ -162,7 +169,7 @@ def main() -> None:
                 results[row.table, row.name] += found
             else:
                 failed.add(row.name)
-    write(limits, {**earlier({row.table for row in measures}), **results}, sorted(failed), arguments.rounds)
+        write(limits, {**earlier({row.table for row in measures}), **results}, sorted(failed), number)
 
 
 def install(work: Path, env: str) -> bool:
@@ -188,7 +195,7 @@ def run(work: Path, row: Measure) -> list[dict[str, Any]]:
     python = work / "envs" / row.env / "bin" / "python"
     environment = {**os.environ, "PEERS_WORK": str(work), "TOKENIZERS_PARALLELISM": "false"}
     environment |= {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
-    log = work / "logs" / f"{row.script}-{'-'.join(row.arguments[:2]).replace('/', '_')}.txt"
+    log = work / "logs" / f"{row.script}-{'-'.join(row.arguments).replace('/', '_')}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as file:
         done = subprocess.run(
@@ -258,7 +265,7 @@ def write(
     parts = [
         f"{rounds} rounds, medians (lowest–highest). {platform.system()} on {platform.machine()}, "
         f"{limits[0]['threads']} cores, Python {platform.python_version()}, PyTorch {limits[0]['versions']['torch']}.",
-        "The machine itself, in GFLOP/s of fp32 matrix products: "
+        "The machine itself, in GFLOP/s of float32 matrix products: "
         + "; ".join(f"{name} {value:.0f}" for name, value in speeds.items())
         + f". Memory: {memory:.0f} GB/s.",
     ]

@@ -1,6 +1,6 @@
 """Plain training loops around modules that others ship.
 
-    python train_pytorch.py marian|nn-transformer SIZE BATCHES SECONDS
+    python train_pytorch.py marian|nn-transformer SIZE BATCHES SECONDS float32|bfloat16
 
 The loop is that of the tutorials: padded batches, all logits, PyTorch's cross-entropy with label smoothing, Adam.
 """
@@ -15,6 +15,7 @@ from lesson import loss
 from torch import Tensor, nn
 
 NAME, SIZE, HOW, SECONDS = sys.argv[1], SIZES[sys.argv[2]], sys.argv[3], float(sys.argv[4])
+ROUNDED = sys.argv[5] == "bfloat16"
 ENTRIES = len(vocabulary())
 PADDING = ENTRIES - 1
 
@@ -70,7 +71,8 @@ def main() -> None:
         return model(source, inputs)
 
     def step(batch: list[Pair]) -> None:
-        found = loss(logits, batch, padding=PADDING, first=PADDING if NAME == "marian" else START)
+        with torch.autocast("cpu", torch.bfloat16, enabled=ROUNDED):
+            found = loss(logits, batch, padding=PADDING, first=PADDING if NAME == "marian" else START)
         optimizer.zero_grad()
         found.backward()
         optimizer.step()

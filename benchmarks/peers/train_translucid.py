@@ -1,4 +1,7 @@
-"""Ours, as its users run it, by what it writes to metrics.jsonl: `python train_translucid.py SIZE|rnn SECONDS`."""
+"""Ours, as its users run it, by what it writes to metrics.jsonl.
+
+    python train_translucid.py SIZE|rnn SECONDS auto|float32|bfloat16
+"""
 
 import json
 import shutil
@@ -9,7 +12,7 @@ from pathlib import Path
 
 from common import DATA, SIZES, WORK, peak_mib, report
 
-NAME, SECONDS = sys.argv[1], float(sys.argv[2])
+NAME, SECONDS, PRECISION = sys.argv[1], float(sys.argv[2]), sys.argv[3]
 RUN = WORK / "tools" / f"translucid-{NAME}"
 
 
@@ -25,6 +28,7 @@ def main() -> None:
     }
     training = {
         "batch_tokens": size.tokens,
+        "precision": PRECISION,
         "max_minutes": SECONDS / 60,
         "validate_every": 1_000_000,
         "validate_sentences": 1,

@@ -3,9 +3,10 @@
     python benchmarks/training_speed.py [--seconds 10]
 
 Every variant takes turns with the others on the same made-up batch, so that a machine whose speed drifts still gives
-honest ratios. Variants: `ours`; `torch dropout` (PyTorch's on the CPU instead of random bytes); `all logits` (the
-plain loss instead of the chunked one); `weights kept` (the exact attention with its weights instead of the fused one);
-`MKL` (all products by the library that PyTorch takes by itself; no difference but on AMD's processors).
+honest ratios. Variants: `ours`; `float32` (no factor is rounded; no difference but where the processor has instructions
+for bfloat16); `float32, MKL` (and all products by the library that PyTorch takes by itself; the same but on AMD's
+processors); `torch dropout` (PyTorch's on the CPU instead of random bytes); `all logits` (the plain loss instead of the
+chunked one); `weights kept` (the exact attention with its weights instead of the fused one).
 """
 
 import argparse
@@ -21,6 +22,7 @@ from translucid.data.batching import Batch
 from translucid.devices import tune_cpu
 from translucid.layers.dropout import Dropout
 from translucid.models.transformer import Transformer
+from translucid.products import rounded_products, rounding_pays
 from translucid.training import objective
 from translucid.training.configuration import resolve
 from translucid.training.presets import PRESETS
@@ -65,8 +67,11 @@ def variant(name: str):
             patch.object(Transformer, "encode", lambda self, source: encode(self, source, {})),
         ):
             yield
-    elif name == "MKL":
-        with patch.object(products, "onednn_is_better", lambda: False):
+    elif name == "float32":
+        with rounded_products(False):
+            yield
+    elif name == "float32, MKL":
+        with rounded_products(False), patch.object(products, "onednn_is_better", lambda: False):
             yield
     else:
         yield
@@ -77,7 +82,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="for each variant of each preset")
     seconds = parser.parse_args().seconds
     tune_cpu()
-    names = ("ours", "torch dropout", "all logits", "weights kept", "MKL")
+    names = ("ours", "float32", "float32, MKL", "torch dropout", "all logits", "weights kept")
     print("| preset | " + " | ".join(f"{name}, tokens/s" for name in names) + " |")
     print("| --- |" + " --- |" * len(names))
     for preset in SIZES:
@@ -87,7 +92,7 @@ def main() -> None:
         spent, steps = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
         while min(spent.values()) < seconds:
             for name in names:
-                with variant(name):
+                with rounded_products(rounding_pays()), variant(name):
                     started = time.perf_counter()
                     step()
                     spent[name] += time.perf_counter() - started

@@ -5,9 +5,9 @@
 Makes a virtual environment for each peer with pinned versions (about 6 GB in all), prepares Multi30k English–German in
 one vocabulary of 10,000, and then measures everybody in turn, round after round, so that a machine whose speed drifts
 still gives honest ratios. Medians over the rounds, with the lowest and the highest, go to docs/benchmarks.md between
-the marks there after each round, and every single figure to docs/benchmarks.json. A peer that can't be installed or fails is left out,
-and named. `--model` is a trained run of ours for the translation tables, of the preset tiny: its like of the size of
-base (widen.py) is translated with too.
+the marks there after each round, and every single figure to docs/benchmarks.json. A peer that can't be installed or
+fails is left out, and named. `--model` is a trained run of ours for the translation tables, of the preset tiny: its
+like of the size of base (widen.py) is translated with too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ours, as its users run it, by what it writes to metrics.jsonl.
 
-    python train_translucid.py SIZE|rnn SECONDS auto|float32|bfloat16
+python train_translucid.py SIZE|rnn SECONDS auto|float32|bfloat16
 """
 
 import json

@@ -61,7 +61,8 @@ is that the same command runs on several machines. A process that dies ends the 
 - On a CPU the same seed, files, versions, machine and number of threads give the same weights bit for bit, whether the
   training was interrupted or not, and whatever number of processes encoded the corpus.
 - Another number of threads, or another processor, adds the same numbers in another order: the same curve, not the same
-  bits. The same holds for another number of training processes.
+  bits. The same holds for another number of training processes. Processors with instructions for bfloat16 train with
+  products rounded to it, others do not: `training.precision=float32` has all of them work alike.
 - On GPUs some of PyTorch's operations add in no fixed order (the backward pass of the embedding, some attention
   kernels). `training.deterministic=true` has only those used that do, at a price in speed; where there is none, PyTorch
   says which operation it is.

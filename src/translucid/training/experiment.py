@@ -154,7 +154,7 @@ def _train(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     console.print(
         f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
-        f"{epochs.size(0):,} batches an epoch, on {device}{workers}"
+        f"{epochs.size(0):,} batches an epoch, on {device}{' in bfloat16' if trainer.bfloat16 else ''}{workers}"
     )
     if resuming:
         found = trainer.resume(lambda damage: console.print(damage, soft_wrap=True))

@@ -6,8 +6,8 @@ makes no use of that, and so gives float32 as exactly as MKL does, it is taken f
 those within attention, it does not do well.
 
 Processors with instructions for bfloat16 (Intel's since Cooper Lake, AMD's since Zen 4) multiply such numbers more than
-twice as fast as float32. In training, large products may be made of factors rounded to it: sums are still made in
-float32, and all that is not a product stays in float32, the weights and their updates first of all, as in mixed
+twice as fast as float32. In training, large products may be made of factors rounded to it. Their sums are made in
+float32 and then rounded, too; all else stays in float32, the weights and their updates first of all, as in mixed
 precision on a GPU (Micikevicius et al. 2018, arXiv 1710.03740; Kalamkar et al. 2019, arXiv 1905.12322).
 """
 
@@ -29,10 +29,10 @@ from translucid.machine import amd, bfloat16
 
 _MATMUL: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 _USUAL = _MATMUL.fp32_precision
+_rounding: ContextVar[bool] = ContextVar("rounding", default=False)
 
 LARGE = 2_000_000
 """Multiplications in a product from which on oneDNN is the faster one; it takes longer to begin."""
-
 
 KEPT = 32
 """Products of different shapes that oneDNN stays prepared for; by itself it keeps 1,024, some 200 KiB each, though
@@ -75,9 +75,6 @@ class _Linear(torch.autograd.Function):
             dw = torch.mm(dy_factor.t(), x).to(dy.dtype) if ctx.needs_input_grad[1] else None
         db = flat.sum(0) if ctx.needs_input_grad[2] else None
         return None if dx is None else dx.view(*dy.shape[:-1], -1), dw, db
-
-
-_rounding: ContextVar[bool] = ContextVar("rounding", default=False)
 
 
 @contextmanager

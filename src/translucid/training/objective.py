@@ -27,7 +27,8 @@ class Loss(NamedTuple):
     cross_entropy: float
     """-log p of the right tokens, in nats."""
     correct: int
-    """Tokens that the model ranks first, given the right ones before."""
+    """Tokens that the model ranks first, given the right ones before; of logits that are equal, as they more often are
+    in bfloat16, each is first."""
     tokens: int
     """Target tokens, end tokens included."""
 
@@ -82,7 +83,7 @@ class _ChunkedLoss(torch.autograd.Function):
             at_label, highest = logits[at], logits.amax(1)
             correct += (at_label == highest).sum()
             p = torch.softmax(logits, 1, out=p_buffer[: len(x)])
-            log_z = highest.float() - p.amax(1).float().log()  # the highest p is exp(highest) / z
+            log_z = highest.to(own.dtype) - p.amax(1).to(own.dtype).log()  # the highest p is exp(highest) / z
             chunk_right = (log_z - at_label).sum()
             right += chunk_right
             smoothed += (1 - e) * chunk_right

@@ -7,11 +7,12 @@ The batch is made up, as in training_speed.py; shares of the step's time, both t
 
 import argparse
 
+import torch
 from torch.profiler import ProfilerActivity, profile
 from training_speed import step_of
 
 from translucid.devices import tune_cpu
-from translucid.products import rounded_products, rounding_pays
+from translucid.products import bfloat16_is_quick, rounded_products
 
 KINDS = {
     "matrix products (linear layers, output, their gradients)": ("aten::mm", "aten::addmm", "aten::bmm"),
@@ -33,7 +34,7 @@ def main() -> None:
     arguments = parser.parse_args()
     tune_cpu()
     step, tokens = step_of(arguments.model)
-    with rounded_products(rounding_pays()):
+    with rounded_products(bfloat16_is_quick(torch.device("cpu"))):
         for _ in range(3):
             step()
         with profile(activities=[ProfilerActivity.CPU]) as measured:

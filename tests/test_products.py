@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from translucid import products
-from translucid.products import Linear, factor, fast_products, onednn_is_better, rounded_products, rounding_pays
+from translucid.products import Linear, bfloat16_is_quick, factor, fast_products, onednn_is_better, rounded_products
 
 
 @pytest.fixture(params=["as this machine would", "always"])
@@ -154,14 +154,14 @@ def test_gradients_are_rounded_as_the_products_before_them_were(monkeypatch):
     assert torch.equal(torch.autograd.grad(y.sum(), layer.weight)[0], inside[0])
 
 
-@pytest.mark.skipif(not rounding_pays(), reason="no instructions for bfloat16 here")
-def test_where_rounding_pays_it_is_more_than_rounding_in_vain():
+@pytest.mark.skipif(not bfloat16_is_quick(torch.device("cpu")), reason="no instructions for bfloat16 here")
+def test_a_processor_that_is_said_to_multiply_bfloat16_does_so():
     """By PyTorch's own word, which it has for x86 only."""
     assert torch.cpu._is_avx512_bf16_supported()
 
 
 @pytest.mark.skipif(
-    not (onednn_is_better() or rounding_pays()) or not Path("/proc/self/statm").exists(),
+    not (onednn_is_better() or bfloat16_is_quick(torch.device("cpu"))) or not Path("/proc/self/statm").exists(),
     reason="oneDNN is not taken here",
 )
 @pytest.mark.parametrize("training", [False, True])
@@ -170,14 +170,14 @@ def test_products_of_many_shapes_take_no_memory_with_them(training):
         import sys
         import torch
         from pathlib import Path
-        from translucid.products import Linear, onednn_is_better, rounded_products, rounding_pays
+        from translucid.products import Linear, bfloat16_is_quick, onednn_is_better, rounded_products
 
         def pages():
             return int(Path("/proc/self/statm").read_text().split()[1])
 
         training = sys.argv[1] == "True"
         layer, x = Linear(128, 256), torch.randn(1000, 128)
-        with rounded_products(training and rounding_pays()), torch.set_grad_enabled(training):
+        with rounded_products(training and bfloat16_is_quick(torch.device("cpu"))), torch.set_grad_enabled(training):
             layer(x)
             before = pages()
             for rows in range(300, 700):

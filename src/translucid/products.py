@@ -92,9 +92,15 @@ def factor(x: Tensor) -> Tensor:
     return x.bfloat16() if _rounding.get() else x
 
 
+def bfloat16_is_quick(device: torch.device) -> bool:
+    """Whether products of bfloat16 are faster than those of float32 there: on most GPUs, and on some processors."""
+    if device.type == "cpu":
+        return _rounding_pays()
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
 @cache
-def rounding_pays() -> bool:
-    """Whether PyTorch multiplies bfloat16 by this processor's own instructions for it."""
+def _rounding_pays() -> bool:
     pays = torch.backends.mkldnn.is_available() and bfloat16()
     if pays:
         _keep_few_prepared()

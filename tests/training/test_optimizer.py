@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from translucid.models.build import build_model
 from translucid.models.options import RecurrentOptions, TransformerOptions
+from translucid.training.muon import COEFFICIENTS, Muon, orthogonal
 from translucid.training.optimizer import Optimizer, inner_matrices
 from translucid.training.options import TrainingOptions
 
@@ -16,8 +17,8 @@ def model_of(**changes):
     return build_model(TransformerOptions(**{**SHAPE, **changes}), 30, 30)
 
 
-def optimizer_of(model, name="muon"):
-    return Optimizer(TrainingOptions(optimizer=name), model, list(model.parameters()))
+def optimizer_of(model, name="muon", bfloat16=False):
+    return Optimizer(TrainingOptions(optimizer=name), model, list(model.parameters()), bfloat16=bfloat16)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -29,7 +30,7 @@ def test_muon_moves_the_matrices_within_the_layers_and_adam_all_else(tied):
         assert (id(parameter) in inner) is not outer, name
     muon, adam = optimizer_of(model).parts
     moved = [parameter for part in (muon, adam) for group in part.param_groups for parameter in group["params"]]
-    assert isinstance(muon, torch.optim.Muon)
+    assert isinstance(muon, Muon)
     assert len(muon.param_groups[0]["params"]) == len(inner)
     assert sorted(map(id, moved)) == sorted(map(id, model.parameters()))
     assert inner_matrices(build_model(RecurrentOptions(width=8), 30, 30))
@@ -47,6 +48,36 @@ def test_a_matrix_moves_in_a_direction_made_orthogonal():
     sizes = torch.linalg.svdvals((before - matrix) / (0.5 * 0.2 * 32**0.5))[:3]
     assert ((sizes > 0.6) & (sizes < 1.3)).all()
     assert matrix.grad is None
+
+
+@pytest.mark.parametrize("bfloat16", [True, False])
+def test_muon_moves_as_that_of_torch_does(bfloat16):
+    """Which makes all its directions orthogonal in bfloat16, each matrix by itself."""
+    shapes = [(8, 8), (16, 8), (8, 16), (8, 8), (24, 8)]
+    drawn = torch.Generator().manual_seed(1)
+    ours, theirs = ([torch.nn.Parameter(torch.zeros(shape)) for shape in [*shapes, (5, 3)]] for _ in range(2))
+    muon = Muon(ours, lr=0.1, bfloat16=bfloat16)
+    other = torch.optim.Muon(theirs, lr=0.1, weight_decay=0, adjust_lr_fn="match_rms_adamw")
+    for _ in range(3):
+        for mine, its in zip(ours[:-1], theirs[:-1], strict=True):  # the last one has no gradient
+            mine.grad = torch.randn(mine.shape, generator=drawn)
+            its.grad = mine.grad.clone()
+        muon.step()
+        other.step()
+    for mine, its in zip(ours[:-1], theirs[:-1], strict=True):
+        assert (mine - its).norm() < 0.02 * its.norm()
+        assert its.norm() > 0
+    assert not ours[-1].any()
+
+
+def test_directions_made_orthogonal_are_those_of_the_polynomial():
+    """Of each singular value, in float64."""
+    x = torch.randn(3, 5, 9, dtype=torch.float64)
+    u, sizes, v = torch.linalg.svd(x / torch.linalg.matrix_norm(x, keepdim=True), full_matrices=False)
+    a, b, c = COEFFICIENTS
+    for _ in range(5):
+        sizes = a * sizes + b * sizes**3 + c * sizes**5
+    torch.testing.assert_close(orthogonal(x), u @ torch.diag_embed(sizes) @ v)
 
 
 @pytest.mark.parametrize("name", ["adam", "nadam", "muon"])

@@ -205,6 +205,6 @@ def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, m
 
     loss = Weights.loss
     monkeypatch.setattr(Weights, "loss", spy)
-    monkeypatch.setattr(trainer, "rounding_pays", lambda: has_it)
+    monkeypatch.setattr(trainer, "bfloat16_is_quick", lambda device: has_it)
     train(tmp_path / "run", "training.max_steps=1", f"training.precision={asked}")
     assert set(rounded) == {taken}

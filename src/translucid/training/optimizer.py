@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.models.protocol import SequenceModel
+from translucid.training.muon import Muon
 from translucid.training.options import TrainingOptions
 
 ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
@@ -16,10 +17,19 @@ ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
 
 
 class Optimizer:
-    """One or two of PyTorch's optimisers, which share the parameters of a model among them."""
+    """One optimiser or two, which share the parameters of a model among them."""
 
-    def __init__(self, options: TrainingOptions, model: SequenceModel, parameters: Sequence[nn.Parameter]) -> None:
-        """`parameters`: all of the model's, by whose places in this list the moments are known."""
+    def __init__(
+        self, options: TrainingOptions, model: SequenceModel, parameters: Sequence[nn.Parameter], *, bfloat16: bool
+    ) -> None:
+        """Nothing has moved yet.
+
+        Args:
+            options: which optimisers.
+            model: the model.
+            parameters: all of the model's, by whose places in this list the moments are known.
+            bfloat16: whether Muon may make its products in that type.
+        """
         self.parameters = parameters
         rate = options.learning_rate
         self.parts: list[torch.optim.Optimizer]
@@ -27,10 +37,10 @@ class Optimizer:
             matrices = inner_matrices(model)
             chosen = set(map(id, matrices))
             rest = [parameter for parameter in parameters if id(parameter) not in chosen]
-            # Its directions are scaled to the length of Adam's (Liu et al. 2025, arXiv 2502.16982, section 2.2), so
-            # that one learning rate suits both.
-            muon = torch.optim.Muon(matrices, lr=rate, weight_decay=0, adjust_lr_fn="match_rms_adamw")
-            self.parts = [muon, torch.optim.Adam(rest, lr=rate, fused=True, **ADAM)]
+            self.parts = [
+                Muon(matrices, lr=rate, bfloat16=bfloat16),
+                torch.optim.Adam(rest, lr=rate, fused=True, **ADAM),
+            ]
         elif options.optimizer == "nadam":
             self.parts = [torch.optim.NAdam(parameters, lr=rate, **ADAM)]
         else:

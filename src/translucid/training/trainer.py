@@ -14,7 +14,7 @@ from torch import Tensor
 
 from translucid.errors import UserError
 from translucid.models.protocol import SequenceModel
-from translucid.products import rounded_products, rounding_pays
+from translucid.products import bfloat16_is_quick, rounded_products
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
@@ -72,11 +72,11 @@ class Trainer:
         self.workers, self.origin = workers or Workers(), origin or {}
         self.weights = _weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
-        self.optimizer = Optimizer(options, model, self.weights.parameters)
         self.place = Place()
         self.recent = Recent()
         self.skipped_in_a_row = 0
-        self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and _has_bfloat16(device))
+        self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
+        self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=self.bfloat16)
 
     def fit(self, display: Display) -> Place:
         """Train until a limit is reached, validations stop getting better, or Ctrl-C; everything is saved then.
@@ -299,12 +299,6 @@ def _weights(model: SequenceModel, options: TrainingOptions, device: torch.devic
 
         return ShardedWeights(model, device, workers)
     return Weights(model, device, workers)
-
-
-def _has_bfloat16(device: torch.device) -> bool:
-    if device.type == "cpu":
-        return rounding_pays()
-    return device.type == "cuda" and torch.cuda.is_bf16_supported()
 
 
 def _precision(device: torch.device, *, bfloat16: bool) -> AbstractContextManager[object]:

@@ -80,6 +80,14 @@ def test_directions_made_orthogonal_are_those_of_the_polynomial():
     torch.testing.assert_close(orthogonal(x), u @ torch.diag_embed(sizes) @ v)
 
 
+def test_singular_values_come_near_1():
+    sizes = torch.logspace(-2.2, 0, 40, dtype=torch.float64)
+    assert (sizes / sizes.norm()).min() > 0.002
+    found = orthogonal(torch.diag_embed(sizes)[None])[0].diagonal()
+    assert found.min() > 0.68
+    assert found.max() < 1.21
+
+
 @pytest.mark.parametrize("name", ["adam", "nadam", "muon"])
 def test_moments_restored_go_on_the_same(name):
     def steps(optimizer, first, count):

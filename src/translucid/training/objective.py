@@ -16,7 +16,8 @@ from translucid.models.protocol import SequenceModel
 from translucid.products import factor, fast_products
 
 ROWS = 512
-"""Target positions whose logits are held at a time; 512 rows of 10,000 entries are 20 MB."""
+"""Target positions whose logits and probabilities are held at a time, of bfloat16 twice as many; 512 rows of 10,000
+entries are 20 MB each."""
 
 
 class Loss(NamedTuple):

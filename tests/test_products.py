@@ -170,7 +170,7 @@ def test_products_of_many_shapes_take_no_memory_with_them(training):
         import sys
         import torch
         from pathlib import Path
-        from translucid.products import Linear, bfloat16_is_quick, onednn_is_better, rounded_products
+        from translucid.products import Linear, bfloat16_is_quick, rounded_products
 
         def pages():
             return int(Path("/proc/self/statm").read_text().split()[1])

@@ -32,7 +32,7 @@ _USUAL = _MATMUL.fp32_precision
 _rounding: ContextVar[bool] = ContextVar("rounding", default=False)
 
 LARGE = 2_000_000
-"""Multiplications in a product from which on oneDNN is the faster one; it takes longer to begin."""
+"""Multiplications in a product from which on oneDNN is the faster one, and rounding pays; it takes longer to begin."""
 
 KEPT = 32
 """Products of different shapes that oneDNN stays prepared for; by itself it keeps 1,024, some 200 KiB each, though
@@ -80,6 +80,8 @@ class _Linear(torch.autograd.Function):
 @contextmanager
 def rounded_products(wanted: bool = True) -> Iterator[None]:
     """Within it, if wanted, large products on a CPU that gradients are made for are of factors in bfloat16."""
+    if wanted:
+        _keep_few_prepared()
     before = _rounding.set(wanted)
     try:
         yield
@@ -95,16 +97,8 @@ def factor(x: Tensor) -> Tensor:
 def bfloat16_is_quick(device: torch.device) -> bool:
     """Whether products of bfloat16 are faster than those of float32 there: on most GPUs, and on some processors."""
     if device.type == "cpu":
-        return _rounding_pays()
+        return torch.backends.mkldnn.is_available() and bfloat16()
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-
-
-@cache
-def _rounding_pays() -> bool:
-    pays = torch.backends.mkldnn.is_available() and bfloat16()
-    if pays:
-        _keep_few_prepared()
-    return pays
 
 
 @contextmanager

@@ -37,13 +37,13 @@ class Muon(torch.optim.Optimizer):
             momenta = [self._momentum(matrix) for matrix in matrices]
             torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
             by_shape = defaultdict(list)
-            for pair in zip(matrices, torch._foreach_lerp(gradients, momenta, MOMENTUM), strict=True):
-                matrix, direction = pair if pair[0].size(0) <= pair[0].size(1) else (pair[0].mT, pair[1].mT)
-                by_shape[matrix.shape].append((matrix, direction))
+            for matrix, direction in zip(matrices, torch._foreach_lerp(gradients, momenta, MOMENTUM), strict=True):
+                wide = (matrix, direction) if matrix.size(0) <= matrix.size(1) else (matrix.mT, direction.mT)
+                by_shape[wide[0].shape].append(wide)
             for (_, columns), alike in by_shape.items():
-                wide, directions = zip(*alike, strict=True)
-                moves = orthogonal(torch.stack(directions).to(self.dtype)).to(wide[0].dtype)
-                torch._foreach_add_(wide, moves.unbind(), alpha=-0.2 * math.sqrt(columns) * group["lr"])
+                moved, directions = zip(*alike, strict=True)
+                moves = orthogonal(torch.stack(directions).to(self.dtype)).to(moved[0].dtype)
+                torch._foreach_add_(moved, moves.unbind(), alpha=-0.2 * math.sqrt(columns) * group["lr"])
 
     def _momentum(self, matrix: Tensor) -> Tensor:
         state = self.state[matrix]

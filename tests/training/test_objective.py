@@ -57,6 +57,19 @@ def test_rounded_products_give_nearly_the_same(smoothing, rows, monkeypatch):
         assert (one - other).norm() < 0.01 * other.norm()
 
 
+@pytest.mark.parametrize("bias", [-200.0, 61.0, 200.0])
+def test_extreme_logits_are_no_different(inputs, bias):
+    features, output, labels = inputs
+    loss, found = gradients(chunked_loss, features, output, labels, 0.1)
+    with torch.no_grad():
+        output.bias += bias
+    extreme, same = gradients(chunked_loss, features, output, labels, 0.1)
+    torch.testing.assert_close(extreme.smoothed, loss.smoothed, rtol=1e-4, atol=1e-4)
+    assert extreme.correct == loss.correct
+    for one, other in zip(same, found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
 def test_large_logits_stay_finite(inputs):
     features, output, labels = inputs
     loss, found = gradients(chunked_loss, features * 1e4, output, labels, 0.1)

@@ -41,9 +41,9 @@ def test_values_and_gradients_are_those_of_nn_linear(shape, bias):
 
 def test_gradients_against_finite_differences():
     x, weight, bias = (torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((2, 3, 4), (5, 4), (5,)))
-    assert torch.autograd.gradcheck(products._Linear.apply, (x, weight, bias))
-    assert torch.autograd.gradcheck(products._Linear.apply, (x, weight, None))
-    assert torch.autograd.gradcheck(products._Linear.apply, (x.detach(), weight, bias))
+    assert torch.autograd.gradcheck(products._Linear.apply, (x, weight, bias, False))
+    assert torch.autograd.gradcheck(products._Linear.apply, (x, weight, None, False))
+    assert torch.autograd.gradcheck(products._Linear.apply, (x.detach(), weight, bias, False))
 
 
 def test_large_products_in_float32_on_a_cpu_take_it(monkeypatch):
@@ -116,13 +116,33 @@ def test_rounded_factors_give_what_products_of_bfloat16_give(shape, bias, monkey
     with rounded_products():
         rounded = gradients(layer, x, weights)
     flat, dy = x.detach().reshape(-1, 7).bfloat16().double(), weights.reshape(-1, 130)
-    y = flat @ layer.weight.bfloat16().double().T + (layer.bias if bias else 0)
+    y = flat @ layer.weight.bfloat16().double().T + (layer.bias.bfloat16() if bias else 0)
     dx, dw = dy.bfloat16().double() @ layer.weight.bfloat16().double(), dy.bfloat16().double().T @ flat
     for found, expected in zip(rounded, [y, dx, dw, dy.sum(0)], strict=False):  # the last one, if there is a bias
         assert found.dtype == torch.float32
-        # the sum, too, has the eight binary digits of bfloat16, before the bias is added
+        # the sum, too, has the eight binary digits of bfloat16
         torch.testing.assert_close(found.flatten(), expected.flatten().float(), rtol=2**-8, atol=2e-2)
     assert not any(torch.equal(one, other) for one, other in zip(rounded[:3], exact[:3], strict=True))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_what_is_a_factor_again_may_stay_rounded(bias, monkeypatch):
+    monkeypatch.setattr(products, "LARGE", 0)
+    inner, outer, x = Linear(7, 30, bias=bias), Linear(30, 7), torch.randn(3, 100, 7, requires_grad=True)
+    parameters = [x, *inner.parameters(), *outer.parameters()]
+
+    def both(rounded):
+        hidden = inner(x, rounded=rounded).relu()
+        assert hidden.dtype == torch.bfloat16 if rounded else torch.float32
+        y = outer(hidden)
+        return [y, *torch.autograd.grad(y.square().sum(), parameters)]
+
+    with rounded_products():
+        pairs = zip(both(True), both(False), strict=True)
+    for one, other in pairs:
+        assert one.dtype == other.dtype == torch.float32
+        assert (one - other).norm() < 0.01 * other.norm()
+    assert inner(x, rounded=True).dtype == torch.float32  # nothing is rounded here
 
 
 def test_only_large_products_that_gradients_are_made_for_are_rounded(monkeypatch):

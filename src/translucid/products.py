@@ -42,39 +42,48 @@ batches of text hardly ever have a shape twice."""
 class Linear(nn.Linear):
     """x W^T + b, as `nn.Linear` has it, but faster where it can be."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[.., inputs] -> [.., outputs]."""
-        large = _plain_cpu(x) and x.numel() * self.out_features >= LARGE
-        if large and torch.is_grad_enabled() and (_rounding.get() or onednn_is_better()):
-            return _Linear.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
-        with fast_products() if large else nullcontext():
+    def forward(self, x: Tensor, *, rounded: bool = False) -> Tensor:
+        """[.., inputs] -> [.., outputs].
+
+        `rounded`: what comes out is on its way to be a factor again, so it may stay in bfloat16 if it was rounded.
+        """
+        if self.rounds(x) or (self._large(x) and torch.is_grad_enabled() and onednn_is_better()):
+            return _Linear.apply(x, self.weight, self.bias, rounded)  # type: ignore[no-untyped-call]
+        with fast_products() if self._large(x) else nullcontext():
             return F.linear(x, self.weight, self.bias)
+
+    def rounds(self, x: Tensor) -> bool:
+        """Whether x would be rounded: within `rounded_products`, if this is a large product and for gradients."""
+        return _rounding.get() and torch.is_grad_enabled() and self._large(x)
+
+    def _large(self, x: Tensor) -> bool:
+        return _plain_cpu(self.weight) and x.numel() * self.out_features >= LARGE
 
 
 class _Linear(torch.autograd.Function):
     """y = x W^T + b; dx = dy W, dW = dy^T x, db = sum dy; the three products are of factors."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        flat, weight = factor(x.reshape(-1, x.size(-1))), factor(weight)
-        ctx.save_for_backward(flat, weight)
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, rounded: bool) -> Tensor:
+        ctx.dtypes = x.dtype, weight.dtype
+        flat, w = factor(x.reshape(-1, x.size(-1))), factor(weight)
+        ctx.save_for_backward(flat, w)
         with fast_products():
-            y = torch.mm(flat, weight.t()).to(x.dtype)
-        if bias is not None:
-            y += bias
-        return y.view(*x.shape[:-1], -1)
+            y = torch.mm(flat, w.t()) if bias is None else torch.addmm(factor(bias), flat, w.t())
+        return (y if rounded else y.to(weight.dtype)).view(*x.shape[:-1], -1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
+        x_dtype, dtype = ctx.dtypes
         flat = dy.reshape(-1, dy.size(-1))
         dy_factor = flat.to(x.dtype)
         with fast_products():
-            dx = torch.mm(dy_factor, weight).to(dy.dtype) if ctx.needs_input_grad[0] else None
-            dw = torch.mm(dy_factor.t(), x).to(dy.dtype) if ctx.needs_input_grad[1] else None
-        db = flat.sum(0) if ctx.needs_input_grad[2] else None
-        return None if dx is None else dx.view(*dy.shape[:-1], -1), dw, db
+            dx = torch.mm(dy_factor, weight).to(x_dtype) if ctx.needs_input_grad[0] else None
+            dw = torch.mm(dy_factor.t(), x).to(dtype) if ctx.needs_input_grad[1] else None
+        db = flat.sum(0).to(dtype) if ctx.needs_input_grad[2] else None
+        return None if dx is None else dx.view(*dy.shape[:-1], -1), dw, db, None
 
 
 @contextmanager
@@ -139,5 +148,5 @@ def _with_onednn(a: Tensor, b: Tensor) -> Tensor:
         return a @ b
 
 
-def _plain_cpu(x: Tensor) -> bool:
-    return x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+def _plain_cpu(weight: Tensor) -> bool:
+    return weight.device.type == "cpu" and weight.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")

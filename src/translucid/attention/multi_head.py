@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
 from translucid.attention.masks import causal_mask
+from translucid.attention.rounded import LONGEST, attend_rounded
 from translucid.products import Linear
 
 
@@ -52,6 +53,11 @@ class MultiHeadAttention(nn.Module):
         Returns:
             The output [B, T, D] and, if `weights`, the attention weights [B, H, T, S].
         """
+        if not weights and memory.size(1) <= LONGEST and self.query.rounds(x) and self.key_value.rounds(memory):
+            if causal:
+                mask = _causal(mask, x)
+            query, key_value = self.query(x, rounded=True), self.key_value(memory, rounded=True)
+            return self.output(attend_rounded(query, key_value, self.heads, mask)), None
         return self.look(x, *self.project_memory(memory), mask, causal=causal, weights=weights)
 
     def look(
@@ -68,10 +74,12 @@ class MultiHeadAttention(nn.Module):
         query = self.split(self.query(x))
         seen = None
         if weights:
-            if causal:
-                future = causal_mask(x.size(1), x.device)
-                mask = future if mask is None else mask & future
-            context, seen = attend(query, key, value, mask)
+            context, seen = attend(query, key, value, _causal(mask, x) if causal else mask)
         else:
             context = attend_fused(query, key, value, mask, causal=causal)
         return self.output(context.transpose(1, 2).flatten(2)), seen
+
+
+def _causal(mask: Tensor | None, x: Tensor) -> Tensor:
+    future = causal_mask(x.size(1), x.device)
+    return future if mask is None else mask & future

@@ -19,4 +19,4 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, F] -> [B, T, D]."""
-        return self.outer(self.inner(x).relu())
+        return self.outer(self.inner(x, rounded=True).relu())

@@ -15,11 +15,18 @@ from translucid.devices import tune_cpu
 from translucid.products import bfloat16_is_quick, rounded_products
 
 KINDS = {
-    "matrix products (linear layers, output, their gradients)": ("aten::mm", "aten::addmm", "aten::bmm"),
-    "fused attention, both ways": ("scaled_dot_product",),
+    "matrix products (linear layers, output, their gradients)": ("aten::mm", "aten::addmm"),
+    "attention, both ways: products and softmax": ("bmm", "softmax", "masked_fill", "scaled_dot_product", "Rounded"),
     "copies: bytes to dropout masks, heads side by side, factors rounded": ("aten::copy_", "randint", "random_"),
-    "element by element: add, multiply, ReLU": ("aten::add", "aten::mul", "aten::sub", "relu", "threshold", "clamp"),
-    "softmax of the loss": ("aten::_softmax", "aten::amax"),
+    "element by element: add, multiply, ReLU": (
+        "aten::add",
+        "aten::mul",
+        "aten::sub",
+        "aten::div",
+        "threshold",
+        "clamp",
+    ),
+    "softmax of the loss": ("aten::exp", "aten::amax"),
     "sums: gradients of biases": ("aten::sum",),
     "layer normalisation, both ways": ("layer_norm",),
     "embeddings, gathers, scatters": ("embedding", "index", "gather", "scatter"),

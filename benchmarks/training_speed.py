@@ -6,7 +6,8 @@ Every variant takes turns with the others on the same made-up batch, so that a m
 honest ratios. Variants: `ours`; `float32` (no factor is rounded; no difference but where the processor has instructions
 for bfloat16); `float32, MKL` (and all products by the library that PyTorch takes by itself; the same but on AMD's
 processors); `torch dropout` (PyTorch's on the CPU instead of random bytes); `all logits` (the plain loss instead of the
-chunked one); `weights kept` (the exact attention with its weights instead of the fused one).
+chunked one); `fused attention` (PyTorch's kernel, in float32, instead of products of rounded factors; no difference
+where nothing is rounded); `weights kept` (the plain path, with its weights).
 """
 
 import argparse
@@ -18,6 +19,7 @@ from unittest.mock import patch
 import torch
 
 from translucid import products
+from translucid.attention import multi_head
 from translucid.data.batching import Batch
 from translucid.devices import tune_cpu
 from translucid.layers.dropout import Dropout
@@ -60,6 +62,9 @@ def variant(name: str):
     elif name == "all logits":
         with patch.object(objective, "chunked_loss", objective.plain_loss):
             yield
+    elif name == "fused attention":
+        with patch.object(multi_head, "LONGEST", 0):
+            yield
     elif name == "weights kept":
         features, encode = Transformer.features, Transformer.encode
         with (
@@ -82,7 +87,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="for each variant of each preset")
     seconds = parser.parse_args().seconds
     tune_cpu()
-    names = ("ours", "float32", "float32, MKL", "torch dropout", "all logits", "weights kept")
+    names = ("ours", "float32", "float32, MKL", "torch dropout", "all logits", "fused attention", "weights kept")
     print("| preset | " + " | ".join(f"{name}, tokens/s" for name in names) + " |")
     print("| --- |" + " --- |" * len(names))
     for preset in SIZES:

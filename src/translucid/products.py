@@ -3,7 +3,7 @@
 Intel's MKL, which PyTorch takes for float32, holds itself back on AMD's processors: on a Zen 5 with AVX-512 it comes to
 90 GFLOP/s a core, oneDNN to 200. oneDNN takes part in a product only when it is allowed to round to bfloat16; where it
 makes no use of that, and so gives float32 as exactly as MKL does, it is taken for large products. Small ones, such as
-those within attention, it does not do well.
+those within attention, it does not do well in float32.
 
 Processors with instructions for bfloat16 (Intel's since Cooper Lake, AMD's since Zen 4) multiply such numbers more than
 twice as fast as float32. In training, large products may be made of factors rounded to it. Their sums are made in

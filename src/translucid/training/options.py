@@ -46,7 +46,7 @@ class TrainingOptions(OptionGroup):
     averaging: float = Field(0.999, ge=0, lt=1)
     """Decay of the running average of the weights, which is what is validated and kept; 0 keeps the last weights."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Of what is multiplied in large matrix products, on GPUs of attention, too; weights and updates stay in float32.
+    """Of what is multiplied in large matrix products and in attention; weights and updates stay in float32.
     auto is bfloat16 on GPUs and CPUs that have instructions for it, where it is faster; float32 is alike on all."""
 
     sharded: bool = False

@@ -133,7 +133,7 @@ def test_what_is_a_factor_again_may_stay_rounded(bias, monkeypatch):
 
     def both(rounded):
         hidden = inner(x, rounded=rounded).relu()
-        assert hidden.dtype == torch.bfloat16 if rounded else torch.float32
+        assert hidden.dtype == (torch.bfloat16 if rounded else torch.float32)
         y = outer(hidden)
         return [y, *torch.autograd.grad(y.square().sum(), parameters)]
 

@@ -47,9 +47,10 @@ class Linear(nn.Linear):
 
         `rounded`: what comes out is on its way to be a factor again, so it may stay in bfloat16 if it was rounded.
         """
-        if self.rounds(x) or (self._large(x) and torch.is_grad_enabled() and onednn_is_better()):
+        large = self._large(x)
+        if large and torch.is_grad_enabled() and (_rounding.get() or onednn_is_better()):
             return _Linear.apply(x, self.weight, self.bias, rounded)  # type: ignore[no-untyped-call]
-        with fast_products() if self._large(x) else nullcontext():
+        with fast_products() if large else nullcontext():
             return F.linear(x, self.weight, self.bias)
 
     def rounds(self, x: Tensor) -> bool:

@@ -57,15 +57,28 @@ class Widening:
 
 
 def silence(block: Any) -> None:
-    """Let a pre-norm block add nothing to what passes through it."""
+    """Let a block add nothing to what passes through it."""
     sublayers = [block.self_attention.output, block.feed_forward.outer]
     for layer in [*sublayers, *([block.cross_attention.output] if hasattr(block, "cross_attention") else [])]:
         nn.init.zeros_(layer.weight)
         nn.init.zeros_(layer.bias)
 
 
+def normalise_last(blocks: Any, real: int) -> None:
+    """Let the post-norm blocks after the first `real` ones hand on what they get.
+
+    Their norms change nothing in what has been normalised, but would in what has then been scaled and shifted: so the
+    gain and bias of the last norm of the real blocks go to the last norm of all.
+    """
+    norms = [residual.norm for block in blocks[real - 1 :] for residual in block.residuals]
+    first = len(blocks[0].residuals) - 1  # the last norm of the last real block
+    norms[-1].load_state_dict(norms[first].state_dict())
+    for norm in norms[first:-1]:
+        norm.reset_parameters()
+
+
 def widened(model: Any, new: TransformerOptions) -> Any:
-    """Return a model of another size that computes what `model`, pre-norm with sinusoids, computes."""
+    """Return a model of another size that computes what `model`, one with sinusoids, computes."""
     old = model.options
     wide: Any = build_model(new, len(model.source_embedding.tokens.weight), len(model.output.weight)).eval()
     widening = Widening(old, new)
@@ -74,13 +87,16 @@ def widened(model: Any, new: TransformerOptions) -> Any:
             widening.block(before[min(i, len(before) - 1)], block)
             if i >= len(before):
                 silence(block)
+        if old.norm == "post":
+            normalise_last(after, len(before))
     for side in ("source_embedding", "target_embedding"):
         tokens = getattr(model, side).tokens.weight.data[:, widening.features]
         getattr(wide, side).tokens.weight.data = tokens * math.sqrt(old.width / new.width)
         table = sinusoidal_positions(new.max_length, old.width)[:, widening.features]
         getattr(wide, side).positions.table.data = table
-    widening.norm(model.encoder_norm, wide.encoder_norm)
-    widening.norm(model.decoder_norm, wide.decoder_norm)
+    if old.norm == "pre":
+        widening.norm(model.encoder_norm, wide.encoder_norm)
+        widening.norm(model.decoder_norm, wide.decoder_norm)
     widening.linear(model.output, wide.output, widening.features, torch.arange(len(model.output.weight)))
     return wide
 
@@ -93,8 +109,6 @@ def main() -> None:
     run, out, size = RunFolder(arguments.run), RunFolder(arguments.out), SIZES["base"]
     configuration, tokenizer = run.configuration(), run.tokenizer()
     model: Any = run.load_model(configuration, tokenizer)
-    if model.options.norm == "post":  # in which a layer that is added can't be one that changes nothing
-        parser.error("the table of base needs a model with norm: pre")
     shape = {"width": size.width, "heads": size.heads, "feed_forward": size.feed_forward}
     shape |= {"encoder_layers": size.layers, "decoder_layers": size.layers, "positions": "learned"}
     options = model.options.model_copy(update={**shape, "tie_output": False})

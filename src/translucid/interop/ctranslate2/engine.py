@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 BATCH = 64
 """Sentences in a batch, at most; larger ones fall out of the cache."""
-BATCH_WITH_SHORTLIST = 16
-"""The same where what the words of all the batch's sentences may become is on one shortlist."""
+HYPOTHESES_WITH_SHORTLIST = 80
+"""Hypotheses in a batch, at most, where what the words of all its sentences may become is on one shortlist."""
 CALL = 1024
 """Sentences of like length handed over at a time; a call has one limit of length."""
 PARTS = 16
@@ -224,7 +224,7 @@ class CTranslate2Engine:
         """Begin a search for outputs of up to `longest` tokens, end token counted."""
         # With a shortlist, CTranslate2 takes the numbers of forbidden pieces for places on the list.
         shortlist = self.by_words and not banned
-        largest = BATCH_WITH_SHORTLIST if shortlist else BATCH
+        largest = min(BATCH, HYPOTHESES_WITH_SHORTLIST // options.beam) if shortlist else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [self._source(one.ids) for one in asked],
             asynchronous=True,

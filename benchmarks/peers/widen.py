@@ -87,8 +87,6 @@ def widened(model: Any, new: TransformerOptions) -> Any:
             widening.block(before[min(i, len(before) - 1)], block)
             if i >= len(before):
                 silence(block)
-        if old.norm == "post":
-            normalise_last(after, len(before))
     for side in ("source_embedding", "target_embedding"):
         tokens = getattr(model, side).tokens.weight.data[:, widening.features]
         getattr(wide, side).tokens.weight.data = tokens * math.sqrt(old.width / new.width)
@@ -97,6 +95,9 @@ def widened(model: Any, new: TransformerOptions) -> Any:
     if old.norm == "pre":
         widening.norm(model.encoder_norm, wide.encoder_norm)
         widening.norm(model.decoder_norm, wide.decoder_norm)
+    else:
+        normalise_last(wide.encoder, len(model.encoder))
+        normalise_last(wide.decoder, len(model.decoder))
     widening.linear(model.output, wide.output, widening.features, torch.arange(len(model.output.weight)))
     return wide
 

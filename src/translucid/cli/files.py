@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from translucid.data.documents import refuse_as_pairs
 from translucid.errors import UserError
 
 ENDINGS = (".tsv", ".jsonl")
@@ -15,6 +16,7 @@ def pair_up(files: Sequence[str]) -> list[str]:
     corpora: list[str] = []
     waiting: tuple[str, str, str] | None = None
     for file in files:
+        refuse_as_pairs(file)
         gz = ".gz" if file.endswith(".gz") else ""
         plain = file.removesuffix(".gz")
         if plain.endswith((*ENDINGS, "}")) or not Path(plain).suffix:

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from translucid.data.documents import refuse_as_pairs
 from translucid.errors import UserError
 
 _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}(?P<tail>[^{}/]*)$")
@@ -48,6 +49,7 @@ def read_pairs(*files: str | Path) -> Iterator[Pair]:
         elif file.removesuffix(".gz").endswith(".jsonl"):
             yield from _jsonl(Path(file))
         else:
+            refuse_as_pairs(file)
             raise UserError("is of no kind that can be read as sentence pairs", file=file, fix=_KINDS)
 
 

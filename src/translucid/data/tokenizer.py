@@ -170,6 +170,11 @@ class Tokenizer:
         text: str = self._target.decode([int(i) for i in ids])
         return text
 
+    def decode_source(self, ids: Sequence[int]) -> str:
+        """Return the text of source ids; see `decode`."""
+        text: str = self._source.decode([int(i) for i in ids])
+        return text
+
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces of source ids as they are written in the vocabulary, `▁` for a space."""
         return [self._source.id_to_piece(int(i)) for i in ids]

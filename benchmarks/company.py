@@ -20,8 +20,8 @@ def main() -> None:
     arguments = parser.parse_args()
     lines = list(read_lines(arguments.text))
     translator = Translator.load(arguments.run, "cpu")
-    together = [found.text for found in translator.translate(lines)]
-    alone = [translator.translate(line).text for line in lines]
+    together = [found.text for found in translator.translate(lines, split=False)]
+    alone = [translator.translate(line, split=False).text for line in lines]
     others = sum(one != other for one, other in zip(together, alone, strict=True))
     print(f"{translator.engine}: {others:,} of {len(lines):,} come out differently alone")
 

@@ -1,11 +1,13 @@
 """The front door: one text, many texts, long texts, none."""
 
 import time
+from html import escape
+from itertools import product
 
 import pytest
 import torch
 
-from translucid import Translator
+from translucid import Translations, Translator, UserError
 from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer
@@ -76,16 +78,103 @@ def test_long_texts_are_translated_in_pieces_that_cover_them(translator):
 def test_cutting_a_text_takes_time_in_proportion_to_it(translator):
     ids = [5, 6, 7, 8] * 100_000
     started = time.process_time()
-    chunks = translator._chunks(ids)
+    chunks = translator.cutter.chunks(ids)
     assert time.process_time() - started < 5
     assert [token for chunk in chunks for token in chunk] == ids
 
 
-def test_sentences_are_translated_one_by_one_when_asked(translator):
-    parts = ["I like soccer.", "Do you like sports?"]
+def test_sentences_are_translated_one_by_one_and_none_is_lost(translator):
+    parts = ["I like soccer.", "Do you like sports?", "Mr. Smith works."]
     alone = [translator.translate(part).text for part in parts]
-    (together,) = translator.stream([" ".join(parts)], sentences=True)
-    assert together.text.split() == " ".join(alone).split()
+    together = translator.translate("  ".join(parts))
+    assert together.text == "  ".join(alone).strip()
+    assert together.score == pytest.approx(sum(translator.translate(part).score for part in parts), abs=1e-3)
+    whole = translator.translate("  ".join(parts), split=False)
+    assert len(whole.parts) == 3  # 20 tokens are the most that this model takes
+    assert any(warning.startswith("long: ") for warning in whole.warnings)
+    short = translator.translate("I sing. You sing.", split=False)
+    assert len(short.parts) == 1
+    assert short.text != translator.translate("I sing. You sing.").text
+
+
+def test_what_has_nothing_to_translate_stays_as_it_is(translator):
+    for text in ("https://example.com/a?b=1", "%s: {name}", "42", "...", "me@example.org"):
+        found = translator.translate(text)
+        assert found.text == text
+        assert found.parts == found.warnings == []
+        assert found.alignment == [(i, i) for i in range(len(text.split()))]
+        assert translator.translate(text, split=False).text != text
+    mixed = translator.translate("She sings. {name} 42! You sing.")
+    assert " {name} 42! " in mixed.text
+    before = len(translator.translate("She sings.").text.split())
+    assert {(2, before), (3, before + 1)} <= set(mixed.alignment)
+    assert max(source for source, _ in mixed.alignment) == 5
+
+
+def test_the_best_of_several_sentences_are_the_best_sums(translator):
+    parts = ["I like soccer.", "Do you like sports?", "You sing."]
+    options = DecodingOptions(beam=3, nbest=3)
+    alone = [translator.translate(part, options).nbest for part in parts]
+    together = translator.translate(" ".join(parts), options)
+    sums = sorted((sum(one.score for one in way) for way in product(*alone)), reverse=True)
+    assert [one.score for one in together.nbest] == pytest.approx(sums[:3], abs=1e-3)
+    assert together.alternatives[0] == together.text == " ".join(nbest[0].text for nbest in alone)
+    assert len(set(together.alternatives)) == 3
+
+
+def test_token_log_probabilities_are_those_of_each_translation(translator):
+    found = translator.translate("I like soccer. %s You sing.", beam=2, nbest=2)
+    rows = translator.token_log_probabilities(found)
+    assert len(rows) == 2
+    for row, one in zip(rows, found.nbest, strict=True):
+        assert sum(value for _, value in row) == pytest.approx(
+            sum(hypothesis.log_probability for hypothesis in one.hypotheses), abs=1e-4
+        )
+        assert [piece for piece, _ in row].count("</s>") == 2
+    assert translator.token_log_probabilities(translator.translate("")) == [[]]
+
+
+def test_options_are_keywords_too(translator):
+    settings = translator.configuration.decoding.model_dump()
+    options = DecodingOptions(**{**settings, "beam": 3, "nbest": 3})
+    wide = translator.translate("She likes soccer", options)
+    assert len(wide.nbest) == 3
+    assert translator.translate("She likes soccer", beam=3, nbest=3) == wide
+    assert translator.translate("She likes soccer", options, nbest=2).nbest == wide.nbest[:2]
+    with pytest.raises(UserError, match=r"beem.*beam"):
+        translator.translate("She likes soccer", beem=3)
+    with pytest.raises(UserError, match="beam"):
+        translator.translate("She likes soccer", beam=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [(None, "NoneType"), (b"I sing.", "bytes"), (3, "int"), (["x", None], "text 1"), ({}, "dict")]
+)
+def test_what_is_no_text_is_refused_at_the_door(translator, given, said):
+    with pytest.raises(TypeError, match=said):
+        translator.translate(given)
+
+
+def test_several_texts_show_themselves_in_a_notebook(translator):
+    found = translator.translate(text for text in ["I like <b>", "", "足"])
+    assert isinstance(found, Translations)
+    page = found._repr_html_()
+    assert page.count("<tr>") == 4
+    assert "I like &lt;b&gt;" in page and "<b>" + escape(found[0].text) in page
+    assert "unknown characters: 足" in page
+
+
+def test_sampling_draws_anew_with_each_call_line_and_window(translator, monkeypatch):
+    def draw(count=1, **given):
+        return [one.text for one in translator.translate(["She likes soccer"] * count, sample=True, **given)]
+
+    assert len(set(draw(6))) > 3
+    calls = [tuple(draw()) for _ in range(6)]
+    assert len(set(calls)) > 3
+    assert draw(6, seed=5) == draw(6, seed=5) != draw(6, seed=6)
+    whole = draw(6, seed=5)
+    monkeypatch.setattr("translucid.translator.WINDOW", 2)
+    assert draw(6, seed=5) == whole
 
 
 def test_attention_and_alignment_come_with_the_translation(translator):

@@ -50,8 +50,8 @@ def facts(run: RunFolder) -> dict[str, Any]:
 
 def translations(run: RunFolder, pairs: Sequence[Pair], beam: int) -> list[str]:
     """Translate the sources of some pairs."""
-    options = DecodingOptions(beam=beam)
-    return [found.text for found in Translator.load(run.path).translate([pair.source for pair in pairs], options)]
+    options, sources = DecodingOptions(beam=beam), [pair.source for pair in pairs]
+    return [found.text for found in Translator.load(run.path).translate(sources, options, split=False)]
 
 
 def scored(hypotheses: Sequence[str], pairs: Sequence[Pair]) -> tuple[float, float, float]:

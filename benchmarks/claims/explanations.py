@@ -183,7 +183,7 @@ def faithfulness_rows(corpus: str, translators: dict[str, Translator], texts: Se
     for name, translator in translators.items():
         cases = [
             Case(translator.model, translator.tokenizer, text, found.text)
-            for text, found in zip(texts, translator.translate(list(texts)), strict=True)
+            for text, found in zip(texts, translator.translate(texts, split=False), strict=True)
             if found.text.strip()
         ]
         for method in METHODS:

@@ -98,13 +98,13 @@ def translucid(engine: str) -> None:
     for beam in (1, 5):
         options = DecodingOptions(beam=beam)
         translator.translate(LINES[:8], options)
-        tries = [clocked(partial(translator.translate, LINES, options)) for _ in range(TRIES)]
+        tries = [clocked(partial(translator.translate, LINES, options, split=False)) for _ in range(TRIES)]
         seconds, found = min(tries, key=lambda tried: tried[0])
         report(
             key=f"{weights}, beam {beam}",
             sentences_per_second=len(LINES) / seconds,
             bleu=bleu([one.text for one in found]),
-            alone_ms=alone(partial(translator.translate, options=options)),
+            alone_ms=alone(partial(translator.translate, options=options, split=False)),
             peak_mib=peak_mib(),
             versions=versions("translucid"),
         )

@@ -3,15 +3,23 @@
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Translation", "Translator", "UserError", "__version__"]
+__all__ = ["DecodingOptions", "Translation", "Translations", "Translator", "UserError", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     """Import the front door only when it is used, so that `translucid --help` is quick."""
-    if name in ("Translator", "Translation"):
-        from translucid import translator
+    if name == "Translator":
+        from translucid.translator import Translator
 
-        return getattr(translator, name)
+        return Translator
+    if name in ("Translation", "Translations"):
+        from translucid import translation
+
+        return getattr(translation, name)
+    if name == "DecodingOptions":
+        from translucid.decoding.options import DecodingOptions
+
+        return DecodingOptions
     if name == "UserError":
         from translucid.errors import UserError
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from html import escape
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from translucid.data.sentences import split_sentences
+from translucid.cutting import MOST_PIECES, Cutter, Piece
 from translucid.data.tokenizer import EOS, Tokenizer
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.devices import choose_device, tune_cpu
 from translucid.errors import UserError
+from translucid.evaluation.doubts import Doubts
 from translucid.interop.engines import EngineName, choose_engine
-from translucid.training.configuration import Configuration
+from translucid.training.configuration import Configuration, checked
 from translucid.training.run_folder import RunFolder
+from translucid.translation import Alternative, Translation, Translations, best_together
 
 if TYPE_CHECKING:
     import torch
@@ -26,95 +26,10 @@ if TYPE_CHECKING:
     from translucid.decoding.engine import Engine, TorchEngine
     from translucid.decoding.trace import BeamTrace
     from translucid.inspection.inspected import Inspected
-    from translucid.inspection.words import WordMap
-    from translucid.models.protocol import Maps, SequenceModel
+    from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
 """Lines read ahead, sorted by length and translated together; what bounds the memory of a long job."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of a line that the model translates in one go: the whole line, a sentence, or part of a long one."""
-
-    ids: list[int]
-    """Source tokens, end token included."""
-    after: str
-    """What stood between it and the next piece."""
-
-
-@dataclass(frozen=True)
-class Translation:
-    """What came of one source text."""
-
-    source: str
-    text: str
-    """The best translation."""
-    score: float
-    """Its log-probability after the length penalty; the sum, if the text was translated in pieces."""
-    alternatives: list[str]
-    """The n-best list, best first, when more than one was asked for; only for texts translated in one piece."""
-    warnings: list[str] = field(default_factory=list)
-    """What the reader should know, such as that the text was too long for one piece."""
-    parts: list[tuple[Piece, Hypothesis]] = field(default_factory=list, repr=False, compare=False)
-    """The pieces that the text was translated in, and what was found for each."""
-    _translator: Translator | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def attention(self) -> Maps:
-        """Attention weights by name, [1, H, T, S] each.
-
-        Raises:
-            ValueError: the text was translated in several pieces; see `attention_by_piece`.
-        """
-        if len(self.attention_by_piece) > 1:
-            raise ValueError(f"translated in {len(self.parts)} pieces: see attention_by_piece")
-        return self.attention_by_piece[0] if self.parts else {}
-
-    @cached_property
-    def attention_by_piece(self) -> list[Maps]:
-        """Attention weights of each piece of the text, [1, H, T, S] each."""
-        return [{name: weights[None] for name, weights in one.maps.items()} for one in self.inspected]
-
-    @cached_property
-    def inspected(self) -> list[Inspected]:
-        """All that is to be seen of each piece of the text, made on demand by one forced pass."""
-        from translucid.inspection.watching import watch
-
-        if not self.parts:
-            return []
-        assert self._translator is not None
-        t = self._translator
-        pairs = [(piece.ids, [*found.tokens, EOS]) for piece, found in self.parts]
-        return watch(t.model, t.tokenizer, pairs, t.device)
-
-    @cached_property
-    def words(self) -> list[WordMap]:
-        """Cross-attention averaged over heads and layers and merged from pieces of words to words, for each piece."""
-        return [one.words() for one in self.inspected]
-
-    @cached_property
-    def alignment(self) -> list[tuple[int, int]]:
-        """Word alignment from the attention: pairs (source word, target word), counted from 0."""
-        from translucid.inspection.alignment import read_alignment
-        from translucid.inspection.words import word_spans
-
-        links: list[tuple[int, int]] = []
-        source_words = target_words = 0
-        for one in self.inspected:
-            assert self._translator is not None
-            found = read_alignment(one, self._translator.configuration.alignment)
-            links += [(source_words + s, target_words + t) for s, t in found]
-            source_words += len(word_spans(one.source)) - 1  # the end token is the last
-            target_words += len(word_spans(one.target)) - 1
-        return links
-
-    def _repr_html_(self) -> str:
-        """Show itself in a notebook: the texts, and where the model looked."""
-        from translucid.inspection.html import notebook_table
-
-        texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
-        return texts + "".join(notebook_table(one.words()) for one in self.inspected if one.layers)
 
 
 class Translator:
@@ -139,6 +54,10 @@ class Translator:
         longest = configuration.data.max_tokens
         self.longest = min(longest, configuration.model.longest or longest)
         """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
+        self.cutter = Cutter(tokenizer, self.longest, configuration.data.source_language)
+        """Cuts texts into what is translated in one go."""
+        self._doubts = Doubts(tokenizer, configuration.data.source_language, configuration.data.target_language)
+        self._drawn = 0
         self._own = own
         self.engine = engine or own()
 
@@ -188,23 +107,50 @@ class Translator:
         return cls(tokenizer, configuration, own, searching)
 
     @overload
-    def translate(self, text: str, options: DecodingOptions | None = None) -> Translation: ...
-    @overload
-    def translate(self, text: list[str], options: DecodingOptions | None = None) -> list[Translation]: ...
     def translate(
-        self, text: str | list[str], options: DecodingOptions | None = None
-    ) -> Translation | list[Translation]:
-        """Translate one text or a list of texts; an empty one gives an empty one."""
-        texts = [text] if isinstance(text, str) else text
-        translations = list(self.stream(texts, options))
-        return translations[0] if isinstance(text, str) else translations
+        self, text: str, options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+    ) -> Translation: ...
+    @overload
+    def translate(
+        self, text: Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+    ) -> Translations: ...
+    def translate(
+        self,
+        text: str | Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        **changes: Any,
+    ) -> Translation | Translations:
+        """Translate one text or several; an empty one gives an empty one.
+
+        Args:
+            text: one, or any number of them, which give a list.
+            options: how to search; the run's own settings if not given.
+            split: see `stream`.
+            changes: single options by name, such as `beam=5` or `sample=True`. Sampling goes on drawing with each call;
+                with a `seed` it begins anew.
+
+        Raises:
+            TypeError: `text` is no text and no texts, as bytes are.
+            UserError: an option has a wrong name or value.
+        """
+        one = isinstance(text, str)
+        texts = [text] if isinstance(text, str) else _texts(text)
+        seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
+        if changes:
+            settings = options or self.configuration.decoding
+            options = checked(DecodingOptions, {**settings.model_dump(), **changes})
+        translations = Translations(self.stream(texts, options, split=split, first=0 if seeded else None))
+        return translations[0] if one else translations
 
     def stream(
         self,
         texts: Iterable[str],
         options: DecodingOptions | None = None,
         *,
-        sentences: bool = False,
+        split: bool = True,
+        first: int | None = None,
         on_done: Callable[[int], None] | None = None,
     ) -> Iterator[Translation]:
         """Translate any number of texts, in order, with memory that does not grow with their number.
@@ -212,26 +158,39 @@ class Translator:
         Args:
             texts: lines; each gives one translation.
             options: how to search; the run's own settings if not given.
-            sentences: split each text into sentences, translate them one by one and join them again.
+            split: split each text into sentences, translate them one by one and join them again, and keep what has
+                nothing to translate, such as a web address, as it is. Otherwise each text goes to the model as it is,
+                which test sets want; only one that is too long for it is split.
+            first: the number of the first text, which decides with the seed what sampling draws for it. If not given,
+                the texts are numbered on from the last call.
             on_done: called with the number of pieces done after each batch.
         """
         options = options or self.configuration.decoding
+        number = self._drawn if first is None else first
         iterator = iter(texts)
         while window := list(islice(iterator, WINDOW)):
-            encoded = self.tokenizer.encode_source(window)
-            pieces = [self._pieces(text, ids, sentences) for text, ids in zip(window, encoded, strict=True)]
-            found = self._decoded([piece.ids for of_text in pieces for piece in of_text], options, on_done)
+            pieces = self.cutter.pieces(window, split=split)
+            searched = [[piece.ids for piece in of_text if piece.ids] for of_text in pieces]
+            numbers = [(number + i) * MOST_PIECES + k for i, ids in enumerate(searched) for k in range(len(ids))]
+            found = self._decoded(list(chain.from_iterable(searched)), options, numbers, on_done)
+            number += len(window)
+            if first is None:
+                self._drawn = number
             at = 0
-            for text, of_text in zip(window, pieces, strict=True):
-                yield self._joined(text, of_text, found[at : at + len(of_text)])
-                at += len(of_text)
+            for text, of_text, ids in zip(window, pieces, searched, strict=True):
+                yield self._joined(text, of_text, found[at : at + len(ids)], options.nbest)
+                at += len(ids)
 
     def _decoded(
-        self, sentences: list[list[int]], options: DecodingOptions, on_done: Callable[[int], None] | None
+        self,
+        sentences: list[list[int]],
+        options: DecodingOptions,
+        numbers: list[int],
+        on_done: Callable[[int], None] | None,
     ) -> list[list[Hypothesis]]:
         """Search for each different sentence once, unless each is to be drawn for itself."""
         if options.sample:
-            return self.engine.decode(sentences, options, on_done)
+            return self.engine.decode(sentences, options, on_done, numbers)
         different = list(dict.fromkeys(map(tuple, sentences)))
         if on_done and len(different) < len(sentences):
             on_done(len(sentences) - len(different))
@@ -239,55 +198,46 @@ class Translator:
         by_ids = dict(zip(different, found, strict=True))
         return [by_ids[tuple(ids)] for ids in sentences]
 
-    def _pieces(self, text: str, ids: list[int], sentences: bool) -> list[Piece]:
-        """Return what is translated in one go, from a text and its ids without end token."""
-        if not text.strip():
-            return []
-        if not sentences and len(ids) < self.longest:
-            return [Piece([*ids, EOS], "")]
-        pieces = []
-        for part, after in split_sentences(text, self.configuration.data.source_language):
-            chunks = self._chunks(self.tokenizer.encode_source([part])[0])
-            pieces += [Piece([*chunk, EOS], " ") for chunk in chunks[:-1]]
-            pieces.append(Piece([*chunks[-1], EOS], after))
-        return pieces
-
-    def _chunks(self, ids: list[int]) -> list[list[int]]:
-        """Cut ids that are too long for the model into equal parts, between two words where possible."""
-        limit = self.longest - 1
-        chunks = []
-        first = 0
-        while (left := len(ids) - first) > limit:
-            parts = -(-left // limit)
-            cut = -(-left // parts)
-            pieces = self.tokenizer.source_pieces(ids[first : first + cut + 1])
-            starts = [i for i in range(cut // 2, cut + 1) if i and pieces[i].startswith("▁")]
-            cut = starts[-1] if starts else cut
-            chunks.append(ids[first : first + cut])
-            first += cut
-        return [*chunks, ids[first:]]
-
-    def _joined(self, text: str, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]]) -> Translation:
-        outputs = [[self._text(hypothesis) for hypothesis in nbest] for nbest in found]
-        after = [piece.after for piece in pieces]
-        joined = "".join(nbest[0] + gap for nbest, gap in zip(outputs, after, strict=True)).strip()
-        warnings = []
-        tokens = sum(len(piece.ids) for piece in pieces)
-        if len(pieces) > 1 and tokens > self.longest:
-            warnings.append(f"{tokens} tokens are more than the model takes ({self.longest}): translated in pieces")
-        return Translation(
-            text,
-            joined,
-            sum(nbest[0].score for nbest in found),
-            outputs[0] if len(outputs) == 1 else [joined] if outputs else [""],
-            warnings,
-            [(piece, nbest[0]) for piece, nbest in zip(pieces, found, strict=True)],
-            self,
-        )
+    def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:
+        """Put the `count` best translations of a text together from what was found for its pieces."""
+        nbest = []
+        for way in best_together(found, count):
+            written = map(self._text, way)
+            joined = "".join((next(written) if piece.ids else piece.text) + piece.after for piece in pieces).strip()
+            nbest.append(Alternative(joined, sum(hypothesis.score for hypothesis in way), way))
+        return Translation(text, nbest, pieces, self)
 
     def _text(self, hypothesis: Hypothesis) -> str:
         # A line is a line, whatever a model makes of it.
         return self.tokenizer.decode(hypothesis.tokens).replace("\n", " ")
+
+    def doubts_about(self, found: Translation) -> list[str]:
+        """Return what looks wrong in a translation, each as `kind: what was seen`."""
+        doubts = list(self.cutter.warnings(found.pieces))
+        for piece, best in found.parts:
+            text = self._text(best)
+            doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
+        return list(dict.fromkeys(doubts))
+
+    def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
+        """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.
+
+        The pieces of a text's sentences stand one after the other, each sentence's end token behind it. The figures are
+        the model's own, by forced decoding.
+        """
+        from translucid.inspection.watching import watch
+
+        searched = [piece.ids for piece in found.pieces if piece.ids]
+        pairs = [
+            (ids, [*hypothesis.tokens, EOS])
+            for one in found.nbest
+            for ids, hypothesis in zip(searched, one.hypotheses, strict=True)
+        ]
+        seen = iter(watch(self.model, self.tokenizer, pairs, self.device, look=False) if pairs else [])
+        return [
+            [pair for one in islice(seen, len(searched)) for pair in zip(one.target, one.log_probs, strict=True)]
+            for _ in found.nbest
+        ]
 
     def can_look(self) -> bool:
         """Whether the model has attention between source and target, without which there is no alignment."""
@@ -333,7 +283,7 @@ class Translator:
         from translucid.decoding.search import search
         from translucid.decoding.trace import BeamTrace
 
-        pieces = self._pieces(text, self.tokenizer.encode_source([text])[0], sentences=False)
+        (pieces,) = self.cutter.pieces([text], split=False)
         if len(pieces) != 1:
             raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
@@ -344,3 +294,18 @@ class Translator:
         ended = [i for i, node in enumerate(trace.nodes) if node.fate == "ended"]
         best = next(i for i in ended if [trace.nodes[j].token for j in trace.path(i)] == tokens)
         return trace, best
+
+
+def _texts(given: Iterable[str]) -> list[str]:
+    """Return what was given for several texts as a list.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(given, bytes | bytearray | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"a text or a list of texts is translated, not {type(given).__name__}")
+    texts = list(given)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"text {i} of the list is {type(text).__name__}, not a text")
+    return texts

@@ -46,12 +46,14 @@ def test_ray_writes_what_one_process_writes_and_goes_on_where_that_stopped(ray, 
         assert run(job, stream, FileOutput(tmp_path / "one"), alone(job), say=said.append) == 1
     with text.open("rb") as stream, pytest.raises(KeyboardInterrupt):
         run(job, stream, FileOutput(tmp_path / "out"), alone(job), say=said.append, advance=stopping)
+    summary = said[1]
+    assert summary.startswith("warning: ") and "of 20,000 lines look wrong" in summary and "1 long (line 20," in summary
     said.clear()
     with text.open("rb") as stream:
         way = ray_cluster(job, text, "auto", workers=1)
         assert run(job, stream, FileOutput(tmp_path / "out"), way, say=said.append) == 1
     assert said[:2] == ["continued after line 4,096 of an earlier, interrupted run", "line 17002: not UTF-8"]
-    assert len(said) == 3 and said[2].startswith("line 20000: ")
+    assert said[2:] == [summary]
     assert (tmp_path / "out").read_bytes() == (tmp_path / "one").read_bytes()
 
 

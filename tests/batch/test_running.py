@@ -19,8 +19,13 @@ SIZE = 4
 WANTED = TEXT.upper() + b"\n"
 
 
+WARNING = "warning: 1 of 23 lines looks wrong: 1 long (line 22); --format jsonl says what of each line"
+
+
 class Shouting:
     """A job that writes in capitals."""
+
+    wrapped = False
 
     def __init__(self, **identity):
         self.made_of = {"beam": 5, "the model": "a" * 64, **identity}
@@ -46,7 +51,7 @@ def shouting(stop_before=None):
                     raise Crash
                 text = b"".join(line.upper() + b"\n" for line in window.lines)
                 bad = [i for i, line in enumerate(window.lines) if b"\xf1" in line]
-                long = [(i, "long") for i, line in enumerate(window.lines) if line == b"long"]
+                long = [(i, "long: a line") for i, line in enumerate(window.lines) if line == b"long"]
                 yield window, Done(text, long, bad)
 
     yield Way()
@@ -54,7 +59,7 @@ def shouting(stop_before=None):
 
 @pytest.fixture(autouse=True)
 def small_windows(monkeypatch):
-    monkeypatch.setattr(running, "Reader", lambda text: Reader(text, SIZE))
+    monkeypatch.setattr(running, "Reader", lambda text, wrapped: Reader(text, SIZE, wrapped=wrapped))
 
 
 class Pipe(io.BytesIO):
@@ -87,7 +92,7 @@ def out(tmp_path):
 
 
 def test_a_whole_run_leaves_the_output_and_nothing_else(out):
-    assert translate(out) == (1, ["line 21: not UTF-8", "line 22: long"])
+    assert translate(out) == (1, ["line 21: not UTF-8", WARNING])
     assert out.read_bytes() == WANTED
     assert files(out.parent) == ["out.txt"]
 
@@ -108,7 +113,7 @@ def test_an_interrupted_run_is_continued(out, after, stream):
     assert said == [
         f"continued after line {4 * after} of an earlier, interrupted run",
         "line 21: not UTF-8",
-        "line 22: long",
+        WARNING,
     ]
     assert bad == 1
     assert out.read_bytes() == WANTED
@@ -184,7 +189,7 @@ def test_a_window_that_may_still_grow_is_not_kept(out, monkeypatch):
     with pytest.raises(Crash):
         translate(out, text=TEXT[:-5])
     monkeypatch.undo()
-    monkeypatch.setattr(running, "Reader", lambda text: Reader(text, SIZE))
+    monkeypatch.setattr(running, "Reader", lambda text, wrapped: Reader(text, SIZE, wrapped=wrapped))
     translate(out)
     assert out.read_bytes() == WANTED
 

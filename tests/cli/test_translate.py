@@ -77,10 +77,81 @@ def test_a_text_longer_than_training_is_translated_in_pieces_with_a_warning(call
     assert "translated in pieces" in done.err
 
 
-def test_splitting_sentences_gives_what_they_give_alone(call, small_run):
+def test_sentences_of_a_line_give_what_they_give_alone(call, small_run):
     alone = [call("translate", small_run, text).out.strip() for text in ("I like soccer.", "She works.")]
-    together = call("translate", small_run, "--split-sentences", "I like soccer. She works.")
+    together = call("translate", small_run, "I like soccer. She works.")
     assert together.out.strip() == " ".join(alone)
+    whole = call("translate", small_run, "--no-split-sentences", "I like soccer. She works.")
+    assert whole.code == 0
+    assert whole.out != together.out
+
+
+def test_sentences_go_on_over_wrapped_lines(call, small_run):
+    text = "I like\n  soccer. She\n\nworks.\n"
+    done = call("translate", small_run, "--wrapped", stdin=text.encode())
+    assert done.code == 0
+    lines = done.out.split("\n")
+    assert len(lines) == 5
+    assert lines[1][:2] == "  "
+    assert lines[2] == ""
+    alone = [call("translate", small_run, part).out.strip() for part in ("I like soccer.", "She", "works.")]
+    assert " ".join(" ".join(lines[:2]).split()) == " ".join(" ".join(alone[:2]).split())
+    assert lines[3] == alone[2]
+
+
+def test_what_looks_wrong_is_one_line_and_in_jsonl_one_of_each(call, small_run):
+    lines = "I like soccer.\n足球\n%s\n足\n"
+    plain = call("translate", small_run, stdin=lines.encode())
+    assert plain.code == 0
+    assert plain.out.split("\n")[2] == "%s"
+    assert plain.err.count("\n") == 1
+    assert "of 4 lines" in plain.err and "2 unknown characters (lines 2, 4)" in plain.err
+    records = [
+        json.loads(line)
+        for line in call("translate", small_run, "--format", "jsonl", stdin=lines.encode()).out.splitlines()
+    ]
+    assert "unknown characters: 足 球" in records[1]["warnings"]
+    assert records[2]["warnings"] == []
+    one = call("translate", small_run, "足球")
+    assert "unknown characters: 足 球" in one.err
+
+
+def test_every_alternative_has_its_score_and_on_request_its_tokens(call, small_run):
+    options = ("--format", "jsonl", "--nbest", "3")
+    record = json.loads(call("translate", small_run, *options, "I like soccer. She works.").out)
+    assert len(record["scores"]) == len(record["alternatives"]) == 3
+    assert record["scores"] == sorted(record["scores"], reverse=True)
+    assert record["score"] == record["scores"][0]
+    assert "token_log_probabilities" not in record
+    more = json.loads(call("translate", small_run, *options, "--token-scores", "I like soccer").out)
+    assert len(more["token_log_probabilities"]) == 3
+    for tokens, text in zip(more["token_log_probabilities"], more["alternatives"], strict=True):
+        assert "".join(piece for piece, _ in tokens).replace("▁", " ").removesuffix("</s>").strip() == text
+        assert all(value <= 0 for _, value in tokens)
+
+
+def test_sampling_draws_other_numbers_for_each_line_of_every_window(call, small_run, monkeypatch):
+    monkeypatch.setattr("translucid.translator.WINDOW", 3)
+    arguments = ("translate", small_run, "--sample", "--engine", "torch")
+    found = call(*arguments, stdin=b"I like soccer\n" * 9).out.split("\n")[:9]
+    assert len(set(found)) > 3
+    assert found[:3] != found[3:6] != found[6:]
+    assert call(*arguments, stdin=b"I like soccer\n" * 9).out.split("\n")[:9] == found
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["app.po", "film.srt", "memory.tmx", "a.XLIFF", "table.csv", "book.docx", "page.html", "data.json", "text.txt.gz"],
+)
+def test_a_file_with_a_structure_is_refused_by_name(call, small_run, tmp_path, name):
+    file = tmp_path / name
+    file.write_text("I like soccer\n")
+    done = call("translate", small_run, "--input", file)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith(f"error: {file}: is ") and "standard input" in done.err
+    assert done.err.count("\n") == 1
+    assert call("translate", small_run, stdin=file.read_bytes()).code == 0
 
 
 def test_a_text_of_several_lines_is_one_line(call, small_run):
@@ -110,6 +181,10 @@ def test_sampling_follows_its_seed(call, small_run):
         (["--workers", "0", "x"], "workers"),
         (["--ray", "local"], "--input"),
         (["--output", "nowhere/out.txt", "x"], "nowhere"),
+        (["--wrapped", "--nbest", "2", "x"], "--wrapped"),
+        (["--wrapped", "--format", "jsonl", "x"], "--wrapped"),
+        (["--wrapped", "--no-split-sentences", "x"], "--wrapped"),
+        (["--token-scores", "x"], "--format jsonl"),
     ],
 )
 def test_wrong_options_are_one_clear_line(call, small_run, arguments, said):

@@ -20,6 +20,8 @@ FLOORS = [
     {"training"},
     {"inspection"},
     {"interop"},
+    {"cutting"},
+    {"translation"},
     {"translator", "demonstration"},
     {"tuning"},
     {"batch"},

@@ -20,7 +20,7 @@ class Slow:
     def __init__(self):
         self.go, self.began, self.batches = threading.Event(), threading.Event(), []
 
-    def stream(self, texts, options, sentences):
+    def stream(self, texts, options):
         self.batches.append(list(texts))
         self.began.set()
         assert self.go.wait(10)

@@ -87,6 +87,7 @@ class _Mapping:
             rows.append(
                 {
                     "number": len(rows),
+                    "line": window.before.lines,
                     "start": window.before.bytes,
                     "size": window.after.bytes - window.before.bytes,
                     "crc": _checksum(window.lines),
@@ -155,13 +156,13 @@ class _Mapper:
         except UserError as error:  # as an exception, Ray would bury it in its own
             return answer | {"wrong": str(error)}
 
-    def _row(self, start: int, size: int, crc: int) -> dict[str, Any]:
+    def _row(self, line: int, start: int, size: int, crc: int) -> dict[str, Any]:
         with self.file.open("rb") as stream:
             stream.seek(start)
-            (window,) = Reader(BytesIO(stream.read(size))).windows()
+            (window,) = Reader(BytesIO(stream.read(size)), wrapped=self.job.wrapped).windows()
         if _checksum(window.lines) != crc:
             raise UserError("the input has changed while it was translated", file=self.file)
-        done = self.worker.translate(window.lines)
+        done = self.worker.translate(window.lines, line)
         notes = json.dumps({"warnings": done.warnings, "bad": done.bad})
         return {"text": done.text, "notes": notes}
 

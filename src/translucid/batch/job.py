@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 from translucid import __version__
 from translucid.batch.windows import Window
+from translucid.batch.wrapping import paragraphs, unwrapped, wrapped
 from translucid.decoding.options import DecodingOptions
 from translucid.devices import same_sums_on_any_threads
 from translucid.errors import UserError
@@ -21,7 +22,8 @@ from translucid.interop.tuned import SHORTLIST
 from translucid.machine import cores
 from translucid.reading import digest
 from translucid.training.run_folder import RunFolder
-from translucid.translator import WINDOW, Translation, Translator
+from translucid.translation import Translation
+from translucid.translator import WINDOW, Translator
 
 Say = Callable[[str], None]
 """Takes a line for the person who waits."""
@@ -35,11 +37,14 @@ class Job:
     options: DecodingOptions
     device: str = "auto"
     engine: EngineName = "auto"
-    split_sentences: bool = False
+    split_sentences: bool = True
+    wrapped: bool = False
+    """Whether the text is hard-wrapped, so that sentences go on from line to line."""
     form: Literal["text", "jsonl"] = "text"
     columns: int = 1
     """Translations of each line that are written."""
     alignments: bool = False
+    token_scores: bool = False
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
@@ -55,7 +60,9 @@ class Job:
             "--engine": self.engine,
             "--format": self.form,
             "--alignments": self.alignments,
+            "--token-scores": self.token_scores,
             "--split-sentences": self.split_sentences,
+            "--wrapped": self.wrapped,
             "the number of columns": self.columns,
             "the window": WINDOW,
             **self.options.model_dump(),
@@ -107,36 +114,52 @@ class Worker:
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
         """Be a way, alone."""
-        return ((window, self.translate(window.lines)) for window in windows)
+        return ((window, self.translate(window.lines, window.before.lines)) for window in windows)
 
-    def translate(self, lines: list[bytes]) -> Done:
-        """Translate the lines of a window; one that is not UTF-8 is still a line."""
+    def translate(self, lines: list[bytes], first: int) -> Done:
+        """Translate the lines of a window, also those that are not UTF-8; `first` is the number of the first."""
         bad = [i for i, line in enumerate(lines) if not _is_utf8(line)]
         texts = [line.decode("utf-8", errors="replace") for line in lines]
-        found = self.translator.stream(texts, self.job.options, sentences=self.job.split_sentences)
+        groups = paragraphs(texts) if self.job.wrapped else [[i] for i in range(len(texts))]
+        sources = [unwrapped([texts[i] for i in group]) if len(group) > 1 else texts[group[0]] for group in groups]
+        found = self.translator.stream(sources, self.job.options, split=self.job.split_sentences, first=first)
         written, warnings = [], []
-        for i, translation in enumerate(found):
-            warnings += [(i, warning) for warning in translation.warnings]
-            written.append(_line(translation, self.job) + "\n")
-        return Done("".join(written).encode(), warnings, bad)
+        for group, translation in zip(groups, found, strict=True):
+            warnings += [(group[0], warning) for warning in translation.warnings]
+            if self.job.wrapped:
+                written += wrapped(translation.text, [texts[i] for i in group])
+            else:
+                written.append(self._line(translation))
+        return Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
+
+    def _line(self, found: Translation) -> str:
+        job = self.job
+        if job.form == "jsonl":
+            return json.dumps(self._record(found), ensure_ascii=False)
+        columns = found.alternatives if job.columns > 1 else [found.text]
+        return "\t".join([*columns, to_pharaoh(found.alignment)] if job.alignments else columns)
+
+    def _record(self, found: Translation) -> dict[str, object]:
+        job = self.job
+        record: dict[str, object] = {"source": found.source, "translation": found.text, "score": round(found.score, 6)}
+        if job.columns > 1:
+            record["alternatives"] = found.alternatives
+            record["scores"] = [round(one.score, 6) for one in found.nbest]
+        if job.token_scores:
+            # One list for each translation, a pair of piece and log-probability for each token.
+            record["token_log_probabilities"] = [
+                [(piece, round(value, 6)) for piece, value in one]
+                for one in self.translator.token_log_probabilities(found)[: job.columns]
+            ]
+        if job.alignments:
+            record["alignment"] = found.alignment
+        return {**record, "warnings": found.warnings}
 
 
 @contextmanager
 def alone(job: Job) -> Iterator[Way]:
     """Translate in this process."""
     yield Worker(job)
-
-
-def _line(found: Translation, job: Job) -> str:
-    if job.form == "jsonl":
-        record: dict[str, object] = {"source": found.source, "translation": found.text, "score": round(found.score, 6)}
-        if job.columns > 1:
-            record["alternatives"] = found.alternatives
-        if job.alignments:
-            record["alignment"] = found.alignment
-        return json.dumps(record, ensure_ascii=False)
-    columns = found.alternatives if job.columns > 1 else [found.text]
-    return "\t".join([*columns, to_pharaoh(found.alignment)] if job.alignments else columns)
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from translucid.atomic import sync_folder, write_atomically
 from translucid.batch.job import Say
+from translucid.batch.warned import Warned
 from translucid.batch.windows import Place
 from translucid.errors import UserError
 
@@ -32,6 +33,8 @@ class Record(BaseModel):
     """Bytes of the output up to there."""
     bad: int = 0
     """Lines up to there that are not UTF-8."""
+    warned: Warned = Warned()
+    """What looks wrong in the lines up to there."""
 
 
 class Output(AbstractContextManager["Output"], Protocol):

@@ -61,10 +61,10 @@ class _Process:
         """Wait until it has loaded the model; return the kind of device that it is on."""
         return self._received()
 
-    def give(self, number: int, lines: list[bytes]) -> None:
+    def give(self, number: int, window: Window) -> None:
         self.number = number
         try:
-            self.pipe.send(lines)
+            self.pipe.send((window.lines, window.before.lines))
         except OSError as error:
             raise self._death() from error
 
@@ -104,7 +104,7 @@ class _InOrder:
             for worker in self.workers:
                 if worker.number is None and len(waiting) < 2 * len(self.workers) and (item := next(coming, None)):
                     number, waiting[number] = item
-                    worker.give(number, waiting[number].lines)
+                    worker.give(number, waiting[number])
             if not waiting:
                 return
             busy = {worker.pipe: worker for worker in self.workers if worker.number is not None}
@@ -125,7 +125,7 @@ def _work(job: Job, threads: int, pipe: Connection[Any, Any]) -> None:
         worker = Worker(job, threads)
         pipe.send(worker.device)
         while True:
-            pipe.send(worker.translate(pipe.recv()))
+            pipe.send(worker.translate(*pipe.recv()))
     except (EOFError, ConnectionError):
         return
     except Exception as error:

@@ -42,7 +42,7 @@ def run(
         stack.enter_context(output)
         translated = stack.enter_context(way)
         record = output.earlier(partial(job.identity, translated.device), say)
-        reader, record = _place(text, output, record, say)
+        reader, record = _place(text, output, record, say, wrapped=job.wrapped)
         output.begin(record)
         if record.place.lines:
             say(f"continued after line {record.place.lines:,} of an earlier, interrupted run")
@@ -50,10 +50,13 @@ def run(
             for window, done in translated(reader.windows()):
                 for i in done.bad[: max(0, 3 - record.bad)]:
                     say(f"line {window.before.lines + i + 1}: not UTF-8")
-                for i, warning in done.warnings:
-                    say(f"line {window.before.lines + i + 1}: {warning}")
-                written, bad = record.written + len(done.text), record.bad + len(done.bad)
-                record = Record(identity=record.identity, place=window.after, written=written, bad=bad)
+                record = Record(
+                    identity=record.identity,
+                    place=window.after,
+                    written=record.written + len(done.text),
+                    bad=record.bad + len(done.bad),
+                    warned=record.warned.and_these((window.before.lines + i + 1, what) for i, what in done.warnings),
+                )
                 output.write(done.text, record, keep=window.whole)
                 advance(window.after.lines - window.before.lines)
         except KeyboardInterrupt:
@@ -61,13 +64,15 @@ def run(
                 say(f"stopped after line {output.kept:,}: the same command goes on from there")
             raise
         output.finish()
+        if record.warned.lines:
+            say(record.warned.summary(record.place.lines))
     return record.bad
 
 
-def _place(text: BinaryIO, output: Output, record: Record, say: Say) -> tuple[Reader, Record]:
+def _place(text: BinaryIO, output: Output, record: Record, say: Say, *, wrapped: bool) -> tuple[Reader, Record]:
     """Go to where the earlier run stopped; to the beginning if the text has changed since."""
     start = text.tell() if text.seekable() else None
-    reader = Reader(text)
+    reader = Reader(text, wrapped=wrapped)
     if reader.skip_to(record.place):
         return reader, record
     assert isinstance(output, FileOutput)  # nothing else has an earlier run
@@ -76,4 +81,4 @@ def _place(text: BinaryIO, output: Output, record: Record, say: Say) -> tuple[Re
         raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part}.")
     output.discard("the input has changed", say)
     text.seek(start)
-    return Reader(text), Record(identity=record.identity)
+    return Reader(text, wrapped=wrapped), Record(identity=record.identity)

@@ -38,9 +38,9 @@ class Window:
 class Reader:
     """Cuts a stream in windows. Lines end at a line feed, with or without a carriage return, and nowhere else."""
 
-    def __init__(self, stream: BinaryIO, size: int = WINDOW) -> None:
-        """`size`: lines in a window."""
-        self.stream, self.size = stream, size
+    def __init__(self, stream: BinaryIO, size: int = WINDOW, *, wrapped: bool = False) -> None:
+        """`size`: lines in a window; if the text is `wrapped`, a window ends with a paragraph, or has twice as many."""
+        self.stream, self.size, self.wrapped = stream, size, wrapped
         self.place = Place()
         self.digest = sha256()
 
@@ -56,10 +56,20 @@ class Reader:
     def windows(self) -> Iterator[Window]:
         """Yield what is left of the text."""
         while raw := list(islice(self.stream, self.size)):
+            while self.wrapped and self.size <= len(raw) < 2 * self.size and raw[-1].strip():
+                if not (line := self.stream.readline()):
+                    break
+                raw.append(line)
             before = self.place
             for line in raw:
                 self.digest.update(line)
             read = sum(map(len, raw))
             self.place = Place(before.lines + len(raw), before.bytes + read, self.digest.hexdigest())
             lines = [line.removesuffix(b"\n").removesuffix(b"\r") for line in raw]
-            yield Window(lines, before, self.place, len(raw) == self.size and raw[-1].endswith(b"\n"))
+            yield Window(lines, before, self.place, self._full(raw) and raw[-1].endswith(b"\n"))
+
+    def _full(self, raw: list[bytes]) -> bool:
+        """Whether no further line belongs to a window."""
+        if self.wrapped and raw[-1].strip():
+            return len(raw) == 2 * self.size
+        return len(raw) >= self.size

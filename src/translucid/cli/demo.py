@@ -53,7 +53,7 @@ def demo(
         RunFolder(out).save_configuration(translator.configuration.model_copy(update={"alignment": best}))
     pairs = list(read_pairs(phrasebook_files(out)["test"]))
     with log.status(f"translating {len(pairs):,} held-out sentences"):
-        texts = [found.text for found in translator.translate([pair.source for pair in pairs])]
+        texts = [found.text for found in translator.translate((pair.source for pair in pairs), split=False)]
     result = evaluate([pair.source for pair in pairs], texts, [[pair.target for pair in pairs]])
     bleu = result.scores[0]
     console.print(f"\n[bold]BLEU {bleu.value:.1f}[/] on {len(pairs):,} held-out sentences ({bleu.signature})")

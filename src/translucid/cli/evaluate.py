@@ -37,6 +37,9 @@ def evaluate(
     hypotheses: Annotated[Path | None, typer.Option(help="Write the translations here.")] = None,
     samples: Annotated[int, typer.Option(help="Show this many translations beside their references.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --hypotheses if it is there.")] = False,
+    split_sentences: Annotated[
+        bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself, as translate does.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: EngineOption = "auto",
 ) -> None:
@@ -85,7 +88,7 @@ def evaluate(
     started = time.perf_counter()
     with counting(log, "translating", len(pairs)) as advance:
         sources = [pair.source for pair in pairs]
-        texts = [found.text for found in translator.stream(sources, options, on_done=advance)]
+        texts = [found.text for found in translator.stream(sources, options, split=split_sentences, on_done=advance)]
     seconds = time.perf_counter() - started
     found = score(
         sources,

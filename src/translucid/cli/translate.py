@@ -44,12 +44,23 @@ def translate(
     top_p: Annotated[float | None, typer.Option(help="Sample from the likeliest pieces of this probability.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of sampling.")] = None,
     split_sentences: Annotated[
-        bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself.")
+        bool,
+        typer.Option(
+            help="Translate each sentence of a line by itself; without, as for test sets, each line as it is."
+        ),
+    ] = True,
+    wrapped: Annotated[
+        bool, typer.Option("--wrapped", help="The lines are hard-wrapped: a paragraph ends at an empty line.")
     ] = False,
     alignments: Annotated[
         bool, typer.Option("--alignments", help="Add word alignments from attention, as 0-0 1-2, after a tab.")
     ] = False,
-    output_format: Annotated[Format, typer.Option("--format", help="text, or jsonl with scores.")] = Format.text,
+    token_scores: Annotated[
+        bool, typer.Option("--token-scores", help="In jsonl, add each piece written with its log-probability.")
+    ] = False,
+    output_format: Annotated[
+        Format, typer.Option("--format", help="text, or jsonl with scores and warnings.")
+    ] = Format.text,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: EngineOption = "auto",
     workers: Annotated[int | None, typer.Option(help="Processes that share the work; 1 if not given.", min=1)] = None,
@@ -68,11 +79,15 @@ def translate(
     file. With --ray, each worker is a CPU or GPU of the cluster, all of them without --workers, and sees the run and
     the input there.
 
+    A line of several sentences is translated sentence by sentence; what has nothing to translate, such as a web
+    address or a placeholder by itself, stays as it is. What looks wrong (unknown characters, a length that does not
+    fit, a number that is lost ...) is summed up in a line on standard error, and told of each line in jsonl.
+
     **Examples**
 
         translucid translate runs/demo "I like soccer"
 
-        translucid translate runs/es --input book.txt --output libro.txt --split-sentences
+        translucid translate runs/es --input book.txt --output libro.txt --wrapped
 
         cat lines.txt | translucid translate runs/es --beam 1 > out.txt
 
@@ -85,6 +100,7 @@ def translate(
     from translucid.batch.job import Job
     from translucid.batch.output import FileOutput, StandardOutput
     from translucid.batch.running import run as run_job
+    from translucid.data.documents import refuse_documents
     from translucid.decoding.options import DecodingOptions
     from translucid.errors import UserError
     from translucid.progress import counting
@@ -93,6 +109,11 @@ def translate(
 
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
+    if wrapped and (output_format is Format.jsonl or alignments or (nbest or 1) > 1 or not split_sentences):
+        raise UserError("--wrapped gives plain text, sentence by sentence", fix="Leave out the other option.")
+    if token_scores and output_format is not Format.jsonl:
+        raise UserError("--token-scores has no place in plain text", fix="Add --format jsonl.")
+    refuse_documents(input_file)
     refuse_to_replace(output, overwrite)
     given = {
         "beam": beam,
@@ -108,7 +129,18 @@ def translate(
     }
     settings = RunFolder(run).configuration().decoding.model_dump()
     options = checked(DecodingOptions, {**settings, **{key: v for key, v in given.items() if v is not None}})
-    job = Job(run, options, device, engine, split_sentences, output_format.value, nbest or 1, alignments)
+    job = Job(
+        run,
+        options,
+        device,
+        engine,
+        split_sentences=split_sentences,
+        wrapped=wrapped,
+        form=output_format.value,
+        columns=nbest or 1,
+        alignments=alignments,
+        token_scores=token_scores,
+    )
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         text = stack.enter_context(_bytes(texts) if texts else _open(input_file))

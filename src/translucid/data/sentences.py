@@ -11,6 +11,9 @@ WINDOW = 5000
 """Characters that are looked at together, as sentencex takes time that grows with their square: of 100,000 ideographs
 with as many full stops four seconds, of ten times that minutes."""
 
+_MAYBE_TWO = re.compile(r"[.!?;)]\S*\s+\S|[\n\r\v\f\x1c-\x1e]")
+"""What an ASCII text has if it has more than one sentence."""
+
 
 def split_sentences(text: str, language: str | None = None) -> list[tuple[str, str]]:
     """Return the sentences of a text, each with the white space that follows it; joined, they are the text again.
@@ -20,6 +23,8 @@ def split_sentences(text: str, language: str | None = None) -> list[tuple[str, s
         language: a code such as `en` or `pt-BR`, for its abbreviations; English ones if it is unknown or not given.
     """
     sentences, start = [], 0
+    if text.isascii() and not _MAYBE_TWO.search(text):  # most lines: no need to ask for 10 microseconds
+        return [(sentence := text.rstrip(), text[len(sentence) :])]
     for end in [*_boundaries(text, language), len(text)]:
         sentence = text[start:end].rstrip()
         sentences.append((sentence, text[start + len(sentence) : end]))

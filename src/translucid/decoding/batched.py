@@ -30,6 +30,7 @@ def decode_sentences(
     batch_tokens: int | None = None,
     device: torch.device | str | None = None,
     on_batch: Callable[[int], None] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """Find outputs for sentences of any lengths. An empty one gives the empty output without asking the model.
 
@@ -44,6 +45,7 @@ def decode_sentences(
             sentence is in every batch. If not given, what is fast.
         device: where the model is; that of its parameters if not given.
         on_batch: called after each batch with the number of sentences done in it.
+        numbers: of the sentences; sampling draws the same for the same number and seed. 0, 1, .. if not given.
 
     Returns:
         What `search` returns for each sentence, in the order given.
@@ -68,14 +70,15 @@ def decode_sentences(
         model.eval()
     try:
         for batch in batches(order, [len(sentence) for sentence in sentences], tokens // rows):
+            own = batch if numbers is None else [numbers[i] for i in batch]
             source = padded([sentences[i] for i in batch], model.pad).to(device)
             if shortlist:
                 pieces = torch.from_numpy(shortlist.pieces(sentences[i] for i in batch)).to(device)
                 starts = None if word_starts is None else word_starts[pieces]
-                found = search(Narrowed(model, pieces), source, options, starts, batch)
+                found = search(Narrowed(model, pieces), source, options, starts, own)
                 found = [[_named(hypothesis, pieces) for hypothesis in nbest] for nbest in found]
             else:
-                found = search(model, source, options, word_starts, batch)
+                found = search(model, source, options, word_starts, own)
             for i, hypotheses in zip(batch, found, strict=True):
                 results[i] = hypotheses
             if on_batch:

@@ -29,6 +29,7 @@ class Engine(Protocol):
         sentences: Sequence[list[int]],
         options: DecodingOptions,
         on_batch: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         """Return up to `nbest` hypotheses for each sentence, best first, at least one, in the order given.
 
@@ -36,6 +37,7 @@ class Engine(Protocol):
             sentences: source ids, each ending in the end token; one that is nothing else gives the empty output.
             options: how to search.
             on_batch: called now and then with the number of sentences done since.
+            numbers: of the sentences, which decide with the seed what sampling draws; 0, 1, .. if not given.
 
         Raises:
             UserError: the model's output is not a number.
@@ -93,6 +95,7 @@ class TorchEngine:
         sentences: Sequence[list[int]],
         options: DecodingOptions,
         on_batch: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         """See `Engine`."""
         return decode_sentences(
@@ -103,4 +106,5 @@ class TorchEngine:
             shortlist=self.shortlist,
             device=self.device,
             on_batch=on_batch,
+            numbers=numbers,
         )

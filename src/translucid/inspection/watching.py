@@ -20,6 +20,8 @@ def watch(
     pairs: Sequence[tuple[list[int], list[int]]],
     device: torch.device | str = "cpu",
     batch_tokens: int = 4096,
+    *,
+    look: bool = True,
 ) -> list[Inspected]:
     """Return what is to be seen of each pair of source and target ids, end tokens included.
 
@@ -29,10 +31,11 @@ def watch(
         pairs: ids of sources and targets.
         device: where the model is.
         batch_tokens: in a batch, padding included; at least one pair is in every batch.
+        look: whether attention is wanted, besides log-probabilities.
     """
     found: dict[int, Inspected] = {}
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
-        maps, log_probs = forced_pass(model, source, target)
+        maps, log_probs = forced_pass(model, source, target, look=look)
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
             found[i] = Inspected(

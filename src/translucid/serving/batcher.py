@@ -9,7 +9,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from translucid.serving.failures import ApiError
-from translucid.translator import Translation, Translator
+from translucid.translation import Translation
+from translucid.translator import Translator
 
 
 @dataclass
@@ -93,7 +94,7 @@ class Batcher:
                 nbest = jobs[0].nbest
                 options = own.model_copy(update={"nbest": nbest, "beam": max(own.beam, nbest)})
                 texts = [text for job in jobs for text in job.texts]
-                found = iter(list(self.translator.stream(texts, options, sentences=True)))
+                found = iter(list(self.translator.stream(texts, options)))
             except Exception as error:  # the requests of this batch fail, the server goes on
                 for job in jobs:
                     job.future.set_exception(error)

@@ -25,7 +25,7 @@ from translucid.serving.incoming import read_fields, text_field
 from translucid.serving.options import ServerOptions
 from translucid.serving.text import Layout
 from translucid.serving.work import awaited
-from translucid.translator import Translation
+from translucid.translation import Translation
 
 LOOKED = 500
 """Characters of a text that is looked into; maps grow with the square of its length."""

@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 from bs4.element import Comment, NavigableString, PageElement, PreformattedString, Tag
 
 from translucid.serving.failures import ApiError
-from translucid.translator import Translation
+from translucid.translation import Translation
 
 _INLINE = (
     "a abbr acronym b bdi bdo big br cite data del dfn em font i img ins label mark q s small span strike strong sub "

@@ -180,10 +180,11 @@ class CTranslate2Engine:
         sentences: Sequence[list[int]],
         options: DecodingOptions,
         on_batch: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         """See `Engine`."""
         if options.sample or options.beam > WIDEST:
-            return self.own().decode(sentences, options, on_batch)
+            return self.own().decode(sentences, options, on_batch, numbers)
         done = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
         most = self.longest or POSITIONS

@@ -1,0 +1,177 @@
+"""What comes of a text: its translation, the parts that it was translated in, and what is to be seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import nlargest
+from html import escape
+from typing import TYPE_CHECKING, Protocol
+
+from translucid.cutting import Piece
+from translucid.data.tokenizer import EOS
+from translucid.decoding.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    import torch
+
+    from translucid.data.tokenizer import Tokenizer
+    from translucid.inspection.inspected import Inspected
+    from translucid.inspection.words import WordMap
+    from translucid.models.protocol import Maps, SequenceModel
+    from translucid.training.configuration import Configuration
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One translation of a whole text."""
+
+    text: str
+    score: float
+    """Its log-probability after the length penalty; the sum over the pieces of the text."""
+    hypotheses: Sequence[Hypothesis] = field(repr=False, compare=False)
+    """What was found for each piece that the model has translated."""
+
+
+class Maker(Protocol):
+    """What a translation asks when somebody wants to know more about it: the `Translator`."""
+
+    tokenizer: Tokenizer
+    configuration: Configuration
+
+    @property
+    def model(self) -> SequenceModel:
+        """In evaluation mode."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+
+    def doubts_about(self, found: Translation) -> list[str]:
+        """Return what looks wrong in a translation."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What came of one source text."""
+
+    source: str
+    nbest: list[Alternative]
+    """The best translations of those that were asked for, best first, at least one."""
+    pieces: list[Piece] = field(default_factory=list, repr=False, compare=False)
+    """What the text was cut into."""
+    _translator: Maker | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The best translation."""
+        return self.nbest[0].text
+
+    @property
+    def score(self) -> float:
+        """Its log-probability after the length penalty; the sum, if the text was translated in pieces."""
+        return self.nbest[0].score
+
+    @property
+    def alternatives(self) -> list[str]:
+        """The n-best list, best first; as many as were asked for, if there are so many."""
+        return [one.text for one in self.nbest]
+
+    @property
+    def parts(self) -> list[tuple[Piece, Hypothesis]]:
+        """The pieces that the model has translated, and what was found for each."""
+        return list(zip(self._searched, self.nbest[0].hypotheses, strict=True))
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What looks wrong, each as `kind: what was seen`, such as `unknown characters: 足`."""
+        return self._translator.doubts_about(self) if self._translator else []
+
+    @property
+    def _searched(self) -> list[Piece]:
+        return [piece for piece in self.pieces if piece.ids]
+
+    @property
+    def attention(self) -> Maps:
+        """Attention weights by name, [1, H, T, S] each.
+
+        Raises:
+            ValueError: the text was translated in several pieces; see `attention_by_piece`.
+        """
+        if len(self.attention_by_piece) > 1:
+            raise ValueError(f"translated in {len(self.parts)} pieces: see attention_by_piece")
+        return self.attention_by_piece[0] if self.parts else {}
+
+    @cached_property
+    def attention_by_piece(self) -> list[Maps]:
+        """Attention weights of each piece of the text, [1, H, T, S] each."""
+        return [{name: weights[None] for name, weights in one.maps.items()} for one in self.inspected]
+
+    @cached_property
+    def inspected(self) -> list[Inspected]:
+        """All that is to be seen of each piece of the text, made on demand by one forced pass."""
+        from translucid.inspection.watching import watch
+
+        if not self.parts:
+            return []
+        assert self._translator is not None
+        t = self._translator
+        pairs = [(piece.ids, [*found.tokens, EOS]) for piece, found in self.parts]
+        return watch(t.model, t.tokenizer, pairs, t.device)
+
+    @cached_property
+    def words(self) -> list[WordMap]:
+        """Cross-attention averaged over heads and layers and merged from pieces of words to words, for each piece."""
+        return [one.words() for one in self.inspected]
+
+    @cached_property
+    def alignment(self) -> list[tuple[int, int]]:
+        """Word alignment from the attention: pairs (source word, target word), counted from 0."""
+        from translucid.inspection.alignment import read_alignment
+        from translucid.inspection.words import word_spans
+
+        assert self._translator is not None or not self.pieces
+        links: list[tuple[int, int]] = []
+        source_words = target_words = 0
+        inspected = iter(self.inspected)
+        for piece in self.pieces:
+            if piece.ids and self._translator:
+                one = next(inspected)
+                found = read_alignment(one, self._translator.configuration.alignment)
+                sizes = len(word_spans(one.source)) - 1, len(word_spans(one.target)) - 1  # the end token is the last
+            else:  # it stays as it is
+                sizes = (len(piece.text.split()),) * 2
+                found = [(i, i) for i in range(sizes[0])]
+            links += [(source_words + s, target_words + t) for s, t in found]
+            source_words, target_words = source_words + sizes[0], target_words + sizes[1]
+        return links
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook: the texts, and where the model looked."""
+        from translucid.inspection.html import notebook_table
+
+        texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
+        texts += "".join(f"<p>⚠ {escape(warning)}</p>" for warning in self.warnings)
+        return texts + "".join(notebook_table(one.words()) for one in self.inspected if one.layers)
+
+
+class Translations(list[Translation]):
+    """A list of translations that shows itself in a notebook."""
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(one.source)}</td><td><b>{escape(one.text)}</b></td>"
+            f"<td>{escape('; '.join(one.warnings))}</td></tr>"
+            for one in self
+        )
+        return f"<table><tr><th>source</th><th>translation</th><th></th></tr>{rows}</table>"
+
+
+def best_together(found: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[Hypothesis, ...]]:
+    """Return the `count` best ways to take one hypothesis of each piece, by the sum of their scores, best first."""
+    best: list[tuple[Hypothesis, ...]] = [()]
+    for nbest in found:
+        longer = ((*one, hypothesis) for one in best for hypothesis in nbest)
+        best = nlargest(count, longer, key=lambda way: sum(hypothesis.score for hypothesis in way))
+    return best

@@ -28,6 +28,12 @@ def test_evaluate_for_people_shows_signatures_and_lengths(call, small_run, corpu
     assert done.out.count("hypothesis") == 2
 
 
+@pytest.mark.parametrize(("count", "shown"), [(3, 3), (7, 7), (13, 13), (20, 20), (60, 20), (0, 0)])
+def test_as_many_samples_are_shown_as_were_asked_for(call, small_run, corpus, count, shown):
+    done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--beam", "1", "--samples", count)
+    assert done.out.count("hypothesis") == shown
+
+
 def test_a_second_reference_counts(call, small_run, corpus, tmp_path):
     def bleu(*options):
         return json.loads(call("evaluate", small_run, "--test", corpus / "test.tsv", "--json", *options).out)["BLEU"]
@@ -113,7 +119,24 @@ def test_engines_are_chosen_and_models_exported(call, small_run, corpus, tmp_pat
     assert {"model.bin", "tokenizer.model"} <= {file.name for file in (tmp_path / "out").iterdir()}
     assert call("export", small_run, tmp_path / "out").code == 2
     done = call("export", small_run, tmp_path / "out2", "--quantization", "int8", "--check", corpus / "test.tsv")
-    assert "with float32" in done.err
+    assert "by CTranslate2 with int8" in done.err
+
+
+def test_an_export_is_checked_whatever_its_weights_are_and_refused_before_the_work(
+    call, small_run, corpus, tmp_path, monkeypatch
+):
+    done = call("export", small_run, tmp_path / "out", "--check", corpus / "test.tsv")
+    assert done.code == 0
+    assert "by CTranslate2 with float32, greedy, on 20 pairs" in done.err
+    for wrong in (tmp_path / "out", tmp_path / "nowhere" / "out"):
+        done = call("export", small_run, wrong, "--check", "nowhere.tsv")
+        assert done.code == 2
+        assert str(wrong) in done.err
+    monkeypatch.setattr("translucid.cli.export.ALLOWED_FALL", -1.0)
+    done = call("export", small_run, tmp_path / "other", "--check", corpus / "test.tsv")
+    assert done.code == 2
+    assert "float32 costs" in done.err
+    assert not (tmp_path / "other").exists()
 
 
 def test_tune_asks_for_what_the_end_of_a_training_asks_for():

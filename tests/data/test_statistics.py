@@ -26,6 +26,12 @@ def test_sizes_and_duplicates():
     assert found["target"]["p100_words"] == 9
 
 
+def test_white_space_around_either_side_makes_no_other_pair():
+    train = read([Pair("a", "x"), Pair(" a ", "x"), Pair("a", " x "), Pair("b", "y ")])
+    assert (train.duplicate_pairs, train.duplicate_sources) == (2, 2)
+    assert Overlap.find("test", [Pair("a", "x  "), Pair("b ", "y")], train).pairs == 2
+
+
 def test_percentiles_are_lengths_that_so_many_do_not_exceed():
     side = SideStatistics(lengths=Counter({1: 90, 5: 9, 40: 1}))
     assert [side.percentile(share) for share in (0.5, 0.9, 0.95, 0.99, 1.0)] == [1, 1, 5, 5, 40]

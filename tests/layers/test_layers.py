@@ -56,6 +56,14 @@ def test_dropout_drops_its_share_and_keeps_the_mean(p):
     assert len(dropped.unique()) == 2
 
 
+@pytest.mark.parametrize("p", [1e-6, 1e-4, 0.0015, 0.004, 0.01, 0.1, 0.999, 0.9999])
+def test_a_dropout_of_any_size_is_within_two_percent(p):
+    ones = torch.ones(1_000_000)
+    share = sum((Dropout(p)(ones) == 0).double().mean().item() for _ in range(5)) / 5
+    assert share == pytest.approx(p, rel=0.02, abs=5 * math.sqrt(p * (1 - p) / 5e6))
+    assert Dropout(p)(ones).mean() == pytest.approx(1, abs=5 * math.sqrt(p / (1 - p) / 1e6) + 1e-6)
+
+
 def test_dropout_follows_the_seed_and_the_mode():
     x, dropout = torch.ones(31), Dropout(0.5)
     torch.manual_seed(5)

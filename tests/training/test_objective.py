@@ -77,6 +77,21 @@ def test_large_logits_stay_finite(inputs):
     assert all(torch.isfinite(gradient).all() for gradient in found)
 
 
+def test_second_derivatives_are_refused_by_the_chunks_and_right_on_the_plain_path(inputs):
+    features, output, labels = inputs
+
+    def slope(path):
+        (gradient,) = torch.autograd.grad(
+            path(features, output, labels, 0.1).smoothed.square(), features, create_graph=True
+        )
+        return gradient.square().sum()
+
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope(chunked_loss).backward()
+    slope(plain_loss).backward()
+    assert features.grad.abs().sum() > 0
+
+
 def test_padding_does_not_count():
     model = Transformer(
         9, 9, TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1, dropout=0)

@@ -35,7 +35,9 @@ def evaluate(
     tokenize: Annotated[str, typer.Option(help="sacreBLEU's tokenizer; none for tokenised text.")] = "13a",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     hypotheses: Annotated[Path | None, typer.Option(help="Write the translations here.")] = None,
-    samples: Annotated[int, typer.Option(help="Show this many translations beside their references.")] = 0,
+    samples: Annotated[
+        int, typer.Option(help="Show this many translations, spread evenly, beside their references.", min=0)
+    ] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --hypotheses if it is there.")] = False,
     split_sentences: Annotated[
         bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself, as translate does.")
@@ -118,7 +120,8 @@ def evaluate(
     if ways:
         console.print()
         console.print(alignment_table(ways, translator.configuration.alignment))
-    for i in range(0, len(pairs), max(1, len(pairs) // samples)) if samples else ():
+    shown = min(samples, len(pairs))
+    for i in (k * len(pairs) // shown for k in range(shown)):
         console.print(
             f"\nsource      {sources[i]}\nreference   {references[0][i]}\nhypothesis  {texts[i]}", markup=False
         )

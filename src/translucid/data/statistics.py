@@ -24,6 +24,11 @@ def digest(text: str) -> int:
     return int.from_bytes(blake2b(text.strip().encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
+def digest_pair(pair: Pair) -> int:
+    """Return the digest of both sides, white space around either of them ignored."""
+    return digest(f"{pair.source.strip()}\t{pair.target.strip()}")
+
+
 @dataclass
 class SideStatistics:
     """One language of one split."""
@@ -125,7 +130,7 @@ class SplitStatistics:
             self.target.add(pair.target, line)
             if reason := fault(pair, wanted):
                 self.faults[reason] += 1
-            both, one, other = digest(f"{pair.source.strip()}\t{pair.target}"), digest(pair.source), digest(pair.target)
+            both, one, other = digest_pair(pair), digest(pair.source), digest(pair.target)
             self.duplicate_pairs += both in self.seen_pairs
             self.duplicate_sources += one in self.seen_sources
             self.seen_pairs.add(both)
@@ -161,7 +166,7 @@ class Overlap:
         """Compare a split with the training data, side by side; white space around a sentence is ignored."""
         overlap = cls(split)
         for line, pair in enumerate(pairs, 1):
-            overlap.pairs += digest(f"{pair.source.strip()}\t{pair.target}") in train.seen_pairs
+            overlap.pairs += digest_pair(pair) in train.seen_pairs
             overlap.targets += digest(pair.target) in train.seen_targets
             if digest(pair.source) in train.seen_sources:
                 overlap.sources += 1

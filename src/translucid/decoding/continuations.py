@@ -25,16 +25,25 @@ def continuations(
     """Return the outputs of one source [1, S] that begin with a prefix and go on with each of the likeliest tokens.
 
     The likeliest comes first. Of each the rest is searched as the options say; an end token, if it is among the
-    likeliest, ends the output there. `log_probability` and `token_log_probabilities` are of the whole output.
+    likeliest, ends the output there. `log_probability` and `token_log_probabilities` are of the whole output. There are
+    fewer than `count` where the vocabulary has no more.
+
+    Raises:
+        ValueError: the prefix has a token that no output has before its end, or leaves no room for one more.
     """
+    never = [model.pad, model.bos, UNKNOWN]
+    if odd := {model.eos, *never} & set(prefix):
+        raise ValueError(f"no output goes on after the tokens {sorted(odd)}")
+    if model.max_length and len(prefix) + 1 >= model.max_length:
+        raise ValueError(f"a prefix of {len(prefix)} tokens leaves no room: the model takes {model.max_length}")
     state = model.start(model.encode(source))
     tokens = torch.tensor([[model.bos, *prefix]], device=source.device)
     for token in tokens.unbind(1):
         logits, state = model.step(token, state)
     log_probs = logits.float().log_softmax(-1)[0]
-    log_probs[[model.pad, model.bos, UNKNOWN]] = -torch.inf
+    log_probs[never] = -torch.inf
     found = []
-    for token in log_probs.topk(count).indices.tolist():
+    for token in log_probs.topk(min(count, len(log_probs) - len(never))).indices.tolist():
         if token == model.eos:
             found.append(_ended(model, source, prefix))
             continue

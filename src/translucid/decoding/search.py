@@ -80,6 +80,8 @@ def prepare(
     device = memory.mask.device
     tokens = (memory.mask.sum(1) - 1).clamp(min=0).tolist()  # without the end token
     limits = [max(length_limit(length, options, model.max_length), len(prefix) + 1) for length in tokens]
+    if model.max_length:  # for the start token and the output together
+        limits = [min(limit, model.max_length - 1) for limit in limits]
     return Problem(
         model=model,
         memory=memory,

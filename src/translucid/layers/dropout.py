@@ -1,16 +1,23 @@
 """Dropout that is cheap on a CPU."""
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+COARSE = 0.02
+"""Share of itself by which a dropout may be rounded."""
 
 
 class Dropout(nn.Module):
     """Zero each element with probability p while training, and scale the others by 1 / (1 - p).
 
     On a CPU, PyTorch draws a float from a Mersenne Twister for every element, which is a large part of a small
-    model's training step. Here one byte of a faster generator, itself seeded by PyTorch's, decides each element, so
-    p is rounded to a multiple of 1/256.
+    model's training step. Here one or two bytes of a faster generator, itself seeded by PyTorch's, decide each
+    element, so p is rounded to a multiple of 1/256 or 1/65536, by 2 % of itself at most; a p that is too small for that
+    goes PyTorch's way.
     """
 
     def __init__(self, p: float) -> None:
@@ -28,17 +35,27 @@ class Dropout(nn.Module):
         """Any shape in, the same shape out."""
         if not self.training or self.p == 0:
             return x
-        if x.device.type != "cpu":
-            return nn.functional.dropout(x, self.p)
-        return x * _byte_mask(x, self.p)
+        kind = _kind(self.p) if x.device.type == "cpu" else None
+        return nn.functional.dropout(x, self.p) if kind is None else x * _mask(x, self.p, kind)
 
 
-def _byte_mask(x: Tensor, p: float) -> Tensor:
+@cache
+def _kind(p: float) -> np.dtype[Any] | None:
+    """Return the smallest kind of whole numbers that are fine enough for p."""
+    for kind in (np.dtype(np.uint8), np.dtype(np.uint16)):
+        steps = 256**kind.itemsize
+        if abs(min(round(steps * p), steps - 1) / steps - p) <= COARSE * p:
+            return kind
+    return None
+
+
+def _mask(x: Tensor, p: float, kind: np.dtype[Any]) -> Tensor:
     """Return a mask like x: 0 with probability p, else 1 / (1 - p)."""
-    dropped = min(round(256 * p), 255)
+    steps = 256**kind.itemsize
+    dropped = min(round(steps * p), steps - 1)
     seed = int(torch.randint(2**63 - 1, ()))
-    words = np.random.SFC64(seed).random_raw((x.numel() + 7) // 8)
+    words = np.random.SFC64(seed).random_raw((x.numel() * kind.itemsize + 7) // 8)
     # Comparing, and turning booleans into numbers, takes PyTorch ten times as long as arithmetic does. Of whole numbers
     # those from `dropped` on become 1 so, and those below it 0.
-    mask = torch.from_numpy(words.view(np.uint8))[: x.numel()].view(x.shape).to(torch.float32)
-    return mask.sub_(dropped - 1).clamp_(0, 1).mul_(256 / (256 - dropped)).to(x.dtype)
+    mask = torch.from_numpy(words.view(kind))[: x.numel()].view(x.shape).to(torch.float32)
+    return mask.sub_(dropped - 1).clamp_(0, 1).mul_(steps / (steps - dropped)).to(x.dtype)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
@@ -109,6 +110,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return smoothed
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         d_features, d_weight, d_bias = ctx.saved_tensors
         return d_features * gradient, d_weight * gradient, d_bias * gradient, None, None, None

@@ -12,6 +12,20 @@ from translucid.interop.ctranslate2.convert import save_ctranslate2
 from translucid.models.protocol import SequenceModel
 
 
+def refuse_to_lose(out: Path, overwrite: bool) -> None:
+    """Check, before any work, that a folder may be written.
+
+    Raises:
+        UserError: it is there and may not be replaced, or there is nowhere to put it.
+    """
+    if out.exists() and not overwrite:
+        raise UserError("is there already", file=out, fix="Replace it with --overwrite.")
+    if out.exists() and not (out / "model.bin").exists():
+        raise UserError("is not a CTranslate2 model, so it is not replaced", file=out, fix="Choose another folder.")
+    if not out.parent.is_dir():
+        raise UserError("can't be written (there is no such folder)", file=out, fix="Check the path.")
+
+
 def export_ctranslate2(
     model: SequenceModel, tokenizer: Tokenizer, out: Path, quantization: Quantization, *, overwrite: bool = False
 ) -> None:
@@ -20,10 +34,7 @@ def export_ctranslate2(
     Raises:
         UserError: the model is not a Transformer, the folder is there already, or can't be written.
     """
-    if out.exists() and not overwrite:
-        raise UserError("is there already", file=out, fix="Replace it with --overwrite.")
-    if out.exists() and not (out / "model.bin").exists():
-        raise UserError("is not a CTranslate2 model, so it is not replaced", file=out, fix="Choose another folder.")
+    refuse_to_lose(out, overwrite)
     half = out.with_name(f".{out.name}.tmp")
     shutil.rmtree(half, ignore_errors=True)
     try:

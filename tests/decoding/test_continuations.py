@@ -1,0 +1,43 @@
+"""What may come next, and nothing else."""
+
+import pytest
+import torch
+
+from translucid.decoding.continuations import continuations
+from translucid.decoding.options import DecodingOptions
+from translucid.models.options import TransformerOptions
+from translucid.models.transformer import Transformer
+
+SOURCE = torch.tensor([[5, 6, 3]])
+OPTIONS = DecodingOptions(beam=2, max_length_extra=2)
+
+
+def model(vocabulary, longest=None):
+    shape = {"width": 8, "heads": 2, "feed_forward": 8, "encoder_layers": 1, "decoder_layers": 1}
+    if longest:
+        shape |= {"positions": "learned", "max_length": longest}
+    return Transformer(vocabulary, vocabulary, TransformerOptions(**shape)).eval()
+
+
+@pytest.mark.parametrize(("vocabulary", "offered"), [(7, 4), (9, 6), (11, 8), (30, 8)])
+def test_a_small_vocabulary_offers_what_it_has_and_no_padding_or_start(vocabulary, offered):
+    found = continuations(model(vocabulary), SOURCE, [5], 8, OPTIONS)
+    assert len(found) == offered
+    nexts = [one.tokens[1] if len(one.tokens) > 1 else 3 for one in found]
+    assert len(set(nexts)) == offered
+    assert not {0, 1, 2} & set(nexts)
+    firsts = [one.token_log_probabilities[1] for one in found]
+    assert firsts == sorted(firsts, reverse=True)
+    assert all(value > -100 for value in firsts)
+
+
+@pytest.mark.parametrize("prefix", [[3], [5, 0], [1, 5], [2]])
+def test_a_prefix_that_no_output_has_is_refused(prefix):
+    with pytest.raises(ValueError, match="goes on after"):
+        continuations(model(9), SOURCE, prefix, 3, OPTIONS)
+
+
+def test_a_prefix_that_leaves_no_room_is_refused():
+    assert continuations(model(9, 6), SOURCE, [5] * 4, 3, OPTIONS)
+    with pytest.raises(ValueError, match="leaves no room"):
+        continuations(model(9, 6), SOURCE, [5] * 5, 3, OPTIONS)

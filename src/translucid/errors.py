@@ -5,7 +5,9 @@ Everything else that escapes is our fault (exit code 1).
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
+from importlib import metadata
 
 _LONGEST = 2000
 """Characters of a message, at most: what stands in the user's files may be of any length."""
@@ -40,6 +42,17 @@ def _one_line(text: str) -> str:
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def missing_package(what: str, package: str | None, extra: str) -> UserError:
+    """Return the error that a package of one of our extras is not installed.
+
+    The remedy names the packages themselves, which works beside a clone as well as beside an installed wheel.
+    """
+    required = [line.partition(";") for line in metadata.requires("translucid") or []]
+    wanted = [name.strip() for name, _, marker in required if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+    packages = " ".join(f"'{name}'" for name in wanted)
+    return UserError(f"{what} needs the package {package}", fix=f"Install it with pip install {packages}")
 
 
 def nearest(name: object, known: object) -> str:

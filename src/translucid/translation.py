@@ -89,6 +89,16 @@ class Translation:
         return self._translator.doubts_about(self) if self._translator else []
 
     @property
+    def sentences(self) -> list[tuple[str, str]]:
+        """The texts of the pieces that the model has translated, each with its best translation."""
+        return [(piece.text, self._maker.tokenizer.decode(found.tokens)) for piece, found in self.parts]
+
+    @property
+    def _maker(self) -> Maker:
+        assert self._translator is not None
+        return self._translator
+
+    @property
     def _searched(self) -> list[Piece]:
         return [piece for piece in self.pieces if piece.ids]
 
@@ -115,8 +125,7 @@ class Translation:
 
         if not self.parts:
             return []
-        assert self._translator is not None
-        t = self._translator
+        t = self._maker
         pairs = [(piece.ids, [*found.tokens, EOS]) for piece, found in self.parts]
         return watch(t.model, t.tokenizer, pairs, t.device)
 
@@ -131,14 +140,13 @@ class Translation:
         from translucid.inspection.alignment import read_alignment
         from translucid.inspection.words import word_spans
 
-        assert self._translator is not None or not self.pieces
         links: list[tuple[int, int]] = []
         source_words = target_words = 0
         inspected = iter(self.inspected)
         for piece in self.pieces:
-            if piece.ids and self._translator:
+            if piece.ids:
                 one = next(inspected)
-                found = read_alignment(one, self._translator.configuration.alignment)
+                found = read_alignment(one, self._maker.configuration.alignment)
                 sizes = len(word_spans(one.source)) - 1, len(word_spans(one.target)) - 1  # the end token is the last
             else:  # it stays as it is
                 sizes = (len(piece.text.split()),) * 2
@@ -149,11 +157,9 @@ class Translation:
 
     def _repr_html_(self) -> str:
         """Show itself in a notebook: the texts, and where the model looked."""
-        from translucid.inspection.html import notebook_table
-
         texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
         texts += "".join(f"<p>⚠ {escape(warning)}</p>" for warning in self.warnings)
-        return texts + "".join(notebook_table(one.words()) for one in self.inspected if one.layers)
+        return texts + "".join(one._repr_html_() for one in self.inspected if one.layers)
 
 
 class Translations(list[Translation]):

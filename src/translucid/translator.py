@@ -239,14 +239,19 @@ class Translator:
             for _ in found.nbest
         ]
 
-    def can_look(self) -> bool:
-        """Whether the model has attention between source and target, without which there is no alignment."""
+    @cached_property
+    def heads(self) -> dict[str, int]:
+        """The attention maps that the model has by name, and how many heads each has."""
         import torch
 
         from translucid.inspection.maps import forced_pass
 
         end = torch.tensor([[EOS]], device=self.device)
-        return any(name.endswith(".cross") for name in forced_pass(self.model, end, end).maps)
+        return {name: weights.size(1) for name, weights in forced_pass(self.model, end, end).maps.items()}
+
+    def can_look(self) -> bool:
+        """Whether the model has attention between source and target, without which there is no alignment."""
+        return any(name.endswith(".cross") for name in self.heads)
 
     def pair_ids(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
         """Return source and target ids of pairs, both with the end token."""
@@ -254,8 +259,12 @@ class Translator:
         targets = self.tokenizer.encode_target([target for _, target in pairs])
         return [([*source, EOS], [*target, EOS]) for source, target in zip(sources, targets, strict=True)]
 
-    def inspect(self, pairs: Sequence[tuple[str, str]]) -> list[Inspected]:
+    def inspect(self, pairs: Sequence[tuple[str, str]], *, first: int = 1) -> list[Inspected]:
         """Watch the model write given targets for given sources, word for word (forced decoding).
+
+        Args:
+            pairs: of texts.
+            first: the number of the first pair, for messages.
 
         Raises:
             UserError: a text is longer than the model takes in one piece.
@@ -263,7 +272,7 @@ class Translator:
         from translucid.inspection.watching import watch
 
         ids = self.pair_ids(pairs)
-        for number, (source, target) in enumerate(ids, 1):
+        for number, (source, target) in enumerate(ids, first):
             longest = max(len(source), len(target))
             if self.model.max_length and longest > self.model.max_length:
                 raise UserError(
@@ -272,8 +281,8 @@ class Translator:
                 )
         return watch(self.model, self.tokenizer, ids, self.device)
 
-    def trace(self, text: str, beam: int) -> tuple[BeamTrace, int]:
-        """Translate a text in one piece and return the tree of its beam search, and the node that the best ended in.
+    def trace(self, text: str, beam: int) -> BeamTrace:
+        """Translate a text in one piece and return the tree of its beam search.
 
         Raises:
             UserError: there is nothing to translate, or it is longer than the model takes in one piece.
@@ -292,8 +301,10 @@ class Translator:
         (found,) = search(self.model, source, options, self.own.word_starts, trace=trace)
         tokens = [*found[0].tokens, EOS]
         ended = [i for i, node in enumerate(trace.nodes) if node.fate == "ended"]
-        best = next(i for i in ended if [trace.nodes[j].token for j in trace.path(i)] == tokens)
-        return trace, best
+        trace.best = next(i for i in ended if [trace.nodes[j].token for j in trace.path(i)] == tokens)
+        seen = list({node.token for node in trace.nodes})
+        trace.names = dict(zip(seen, self.tokenizer.target_pieces(seen), strict=True))
+        return trace
 
 
 def _texts(given: Iterable[str]) -> list[str]:

@@ -1,12 +1,17 @@
 """`look --save`, `align`, `explain`, `draw`, `evaluate --alignments`."""
 
+import importlib.util
 import json
 
+import numpy as np
 import pytest
 import yaml
 
+from translucid import Translator
+from translucid.data.corpus import read_pairs
 from translucid.data.phrasebook import generate
 from translucid.evaluation.alignment import to_pharaoh
+from translucid.inspection.explain import explanation
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +89,94 @@ def test_explain_tests_itself(call, small_run, method):
     assert set(record["faithfulness"]) == {method, "random"}
 
 
+def test_explain_needs_nothing_more_by_default_and_says_what_works_where_it_does(call, small_run, monkeypatch):
+    known = importlib.util.find_spec
+    monkeypatch.setattr(explanation, "find_spec", lambda name: None if name in ("captum", "sklearn") else known(name))
+    assert call("explain", small_run, "I like soccer").code == 0
+    done = call("explain", small_run, "I like soccer", "--method", "lime")
+    assert done.code == 2
+    assert "pip install 'captum" in done.err and "'scikit-learn" in done.err and "translucid[" not in done.err
+    assert call("explain", small_run, "I like soccer", "--method", "limes").code == 2
+
+
+def test_every_sentence_is_explained(call, small_run):
+    done = call("explain", small_run, "I like soccer. She works.", "--json")
+    assert [json.loads(line)["source"] for line in done.out.splitlines()] == [
+        ["I", "like", "soccer."],
+        ["She", "works."],
+    ]
+
+
+def test_the_attention_over_a_corpus_is_a_file_for_numpy(call, small_run, corpus, tmp_path):
+    file = tmp_path / "maps.npz"
+    done = call("look", small_run, "--tsv", corpus / "test.tsv", "--save", file)
+    assert done.code == 0, done.err
+    assert "20 pairs" in done.err
+    loaded = np.load(file, allow_pickle=False)
+    pairs = list(read_pairs(corpus / "test.tsv"))
+    translator = Translator.load(small_run, "cpu")
+    for i in (0, 19):
+        (one,) = translator.inspect([pairs[i]])
+        assert loaded[f"{i}/target"].tolist() == one.target
+        np.testing.assert_allclose(loaded[f"{i}/decoder.0.cross"], one.maps["decoder.0.cross"], atol=1e-3)
+    for wrong in (["--save", tmp_path / "a.html"], [], ["--save", tmp_path / "a.npz", "--target", "x"]):
+        assert call("look", small_run, "--tsv", corpus / "test.tsv", *wrong).code == 2
+    assert call("look", small_run, "I like soccer", "--save", tmp_path / "one.npz").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["look", "RUN", "I sing", "--save", "x.gif"],
+        ["look", "RUN", "I sing", "--save", "nowhere/x.png"],
+        ["look", "RUN", "I sing", "--layer", "9"],
+        ["look", "RUN", "I sing", "--head", "9"],
+        ["look", "RUN", " "],
+        ["look", "RUN", "I sing", "--target", ""],
+        ["explain", "RUN", "I sing", "--target", " "],
+        ["explain", "RUN", "I sing", "--method", "nonsense"],
+        ["draw", "heads", "RUN", "I sing", "--out", "x.bmp"],
+        ["draw", "heads", "RUN", "I sing", "--out", "nowhere/x.png"],
+        ["draw", "heads", "RUN", "I sing", "--layer", "5", "--out", "x.png"],
+        ["draw", "mask", "RUN", "I sing", " ", "--out", "x.png"],
+        ["draw", "beam", "RUN", "", "--out", "x.png"],
+        ["evaluate", "RUN", "--test", "nowhere.tsv", "--hypotheses", "nowhere/x.txt"],
+        ["align", "RUN", "--pairs", "nowhere.tsv", "--output", "nowhere/x.txt"],
+    ],
+)
+def test_what_is_refused_is_refused_before_the_work(call, small_run, tmp_path, monkeypatch, arguments):
+    def work(*given, **more):
+        raise AssertionError("it began to work")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Translator, "stream", work)
+    monkeypatch.setattr(Translator, "trace", work)
+    done = call(*(small_run if argument == "RUN" else argument for argument in arguments))
+    assert done.code == 2, done.err
+    assert done.out == ""
+    assert done.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_recurrent_model_has_no_pictures_of_what_it_has_not(call, corpus, tmp_path):
+    run = tmp_path / "rnn"
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    shape = ["model.width=8", "data.tokenizer.vocabulary=200", "training.max_steps=2", "training.validate_every=2"]
+    assert call("train", "--model", "rnn-luong-dot", *files, "--out", run, "--no-tune", "--set", *shape).code == 0
+    for wrong in (["heads", "--kind", "encoder"], ["mask"], ["mask", "--kind", "causal"]):
+        done = call("draw", wrong[0], run, "I sing", *wrong[1:], "--out", tmp_path / "x.png")
+        assert done.code == 2
+        assert "no " in done.err and not (tmp_path / "x.png").exists()
+    done = call("draw", "mask", run, "I sing", "You sing too", "--kind", "padding", "--out", tmp_path / "x.png")
+    assert done.code == 0, done.err
+
+
 def test_draw(call, small_run, tmp_path):
     for arguments in (
         ["heads", small_run, "I like soccer"],
         ["heads", small_run, "I like soccer", "--layer", 0],
         ["mask", small_run, "I like soccer"],
+        ["mask", small_run, "I like soccer", "You sing", "--kind", "padding"],
         ["positions", "--length", 20],
         ["beam", small_run, "I like soccer", "--beam", 3],
         ["curves", small_run],
@@ -96,6 +184,7 @@ def test_draw(call, small_run, tmp_path):
         file = tmp_path / f"{arguments[0]}{len(arguments)}.png"
         done = call("draw", *arguments, "--out", file)
         assert done.code == 0, done.err
+        assert done.out == f"saved: {file}\n"
         assert file.read_bytes().startswith(b"\x89PNG")
     assert call("draw", "positions", "--out", file).code == 2
     assert call("draw", "mask", small_run, "", "--out", tmp_path / "n.png").code == 2

@@ -3,12 +3,16 @@
 import json
 import re
 
+import numpy as np
 import pytest
 import torch
 
 from translucid.attention import causal_mask
+from translucid.attention.masks import padding_mask, target_mask
+from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
 from translucid.errors import UserError
+from translucid.inspection.archive import save_maps
 from translucid.inspection.html import notebook_table, page, viewer_record
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.plots import (
@@ -17,12 +21,14 @@ from translucid.inspection.plots import (
     draw_curves,
     draw_heads,
     draw_mask,
+    draw_masks,
+    draw_padding,
     draw_positions,
     draw_words,
     save_figure,
 )
 from translucid.inspection.saving import save
-from translucid.inspection.words import WordMap
+from translucid.inspection.words import WordMap, word_map
 from translucid.layers.positions import sinusoidal_positions
 
 PNG, SVG = b"\x89PNG", b"<?xml"
@@ -59,11 +65,45 @@ def test_an_unknown_ending_is_refused(tmp_path):
 
 def test_heads_and_layers(tmp_path):
     titles = texts(draw_heads(example(), 1))
-    assert {"layer 1, head 0", "layer 1, head 1"} <= titles
+    assert {"decoder.1.cross, head 0", "decoder.1.cross, head 1", "like", "gusta"} <= titles
     for kind in ("cross", "encoder", "decoder"):
         save_figure(draw_attention(example(), kind), tmp_path / f"{kind}.png")
     with pytest.raises(UserError, match="no layer 2"):
         draw_heads(example(), 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "down", "across"),
+    [
+        ("cross", "decoder.0.cross", ["me", "gusta", "</s>"], ["I", "like", "</s>"]),
+        ("encoder", "encoder.0.self", ["I", "like", "</s>"], ["I", "like", "</s>"]),
+        ("decoder", "decoder.0.self", ["me", "gusta", "</s>"], ["<s>", "me", "gusta"]),
+    ],
+)
+def test_each_kind_draws_its_own_map_with_its_own_words(kind, name, down, across):
+    inspected = example()
+    expected = word_map(*_fed(inspected, kind), inspected.maps[name][1]).weights
+    for figure in (draw_heads(inspected, 0, kind), draw_attention(inspected, kind)):
+        axes = next(axes for axes in figure.axes if axes.get_title() == f"{name}, head 1")
+        assert [label.get_text() for label in axes.get_yticklabels()] == down
+        assert [label.get_text() for label in axes.get_xticklabels()] == across
+        torch.testing.assert_close(torch.tensor(axes.images[0].get_array().tolist()), expected)
+
+
+def _fed(inspected, kind):
+    """Pieces across and down."""
+    if kind == "decoder":
+        return ["<s>", *inspected.target[:-1]], inspected.target
+    return inspected.source, inspected.source if kind == "encoder" else inspected.target
+
+
+def test_attention_that_is_not_there_is_refused():
+    whole = example()
+    recurrent = Inspected(whole.source, whole.target, {"decoder.0.cross": whole.maps["decoder.0.cross"]}, [-0.1] * 3)
+    for kind in ("encoder", "decoder"):
+        for draw in (lambda k: draw_attention(recurrent, k), lambda k: draw_heads(recurrent, 0, k)):
+            with pytest.raises(UserError, match=r"no self-attention in its .*It has decoder\.0\.cross"):
+                draw(kind)
 
 
 def test_long_sentences_and_other_scripts(tmp_path):
@@ -80,6 +120,17 @@ def test_masks_positions_and_curves(tmp_path):
     draw_mask(padding, ["x", "y"], list("abc"))
     with pytest.raises(ValueError, match="2 rows"):
         draw_mask(causal_mask(3), ["a", "b"], list("abc"))
+    ids = torch.tensor([[5, 6, 0], [5, 6, 7]])
+    figure = draw_padding(padding_mask(ids, {0, 9}), [["a", "b", "-"], ["a", "b", "c"]])
+    assert {"text 1", "text 2", "-", "c"} <= texts(figure)
+    assert figure.axes[0].images[0].get_array().tolist() == [[1, 1, 0], [1, 1, 1]]
+    figure = draw_masks(target_mask(ids, 0), [["a", "b", "-"], ["a", "b", "c"]])
+    shown = [axes.images[0].get_array().tolist() for axes in figure.axes]
+    assert shown == [[[1, 0, 0], [1, 1, 0], [1, 1, 0]], [[1, 0, 0], [1, 1, 0], [1, 1, 1]]]
+    with pytest.raises(ValueError, match="1 texts"):
+        draw_masks(target_mask(ids, 0), [["a", "b", "c"]])
+    with pytest.raises(ValueError, match="2 texts"):
+        draw_padding(padding_mask(ids, 0), [["a", "b"], ["a", "b", "c"]])
     assert len(draw_positions(sinusoidal_positions(50, 7)).axes) == 4
     rows = [
         {"kind": "training", "seconds": 6.0, "loss": 3.0, "learning_rate": 0.1},
@@ -100,8 +151,13 @@ def test_the_beam_tree(tmp_path):
     assert [node.fate for node in trace.nodes] == ["kept", "kept", "kept", "dropped", "ended", "dropped"]
     assert trace.path(4) == [1, 4]
     assert trace.nodes[5].parent == 2
-    figure = draw_beam(trace, lambda token: f"t{token}", 4)
-    assert {"t5\n90%", "t3\n90%", "t7\n5%"} <= texts(figure)
+    trace.names, trace.best = {token: f"<t{token}>" for token in range(8)}, 4
+    figure = draw_beam(trace)
+    assert {"<t5>\n90%", "<t3>\n90%", "<t7>\n5%"} <= texts(figure)
+    shown = trace._repr_html_()
+    assert shown.count("<li>") == shown.count("</li>") == 5
+    assert shown.count("<ul>") == shown.count("</ul>")
+    assert "<b>&lt;t5&gt; 90%</b>" in shown and "&lt;t7&gt; 5% (dropped)" in shown and "<t5>" not in shown
     save_figure(figure, tmp_path / "b.svg")
 
 
@@ -114,6 +170,9 @@ def test_the_page_needs_no_network_and_text_stays_text(tmp_path):
     records = json.loads(re.search(r"const record of (\[.*\])\) \{", text)[1])
     assert records[0]["source"] == ["</script><b>", "&", "</s>"]
     assert "<i>" not in notebook_table(nasty.words())
+    assert "<i>" not in nasty._repr_html_() and "&lt;i&gt;" in nasty._repr_html_()
+    blind = Inspected(["▁<b>", "</s>"], ["▁<i>", "</s>"], {}, [-0.1, -0.1])
+    assert blind._repr_html_() == "<p>&lt;i&gt;</p>"
 
 
 def test_what_the_page_shows(tmp_path):
@@ -132,3 +191,40 @@ def test_several_pieces_are_several_pictures(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a-2.png", "a.png"]
     save([example()], tmp_path / "a.json", "x", "y")
     assert Inspected.load(tmp_path / "a.json").target == ["▁me", "▁gusta", "</s>"]
+
+
+def test_the_maps_of_many_pairs_are_one_file_for_numpy(tmp_path):
+    pieces = [example(), example(["▁足", "</s>"], ["▁a", "</s>"])]
+    assert save_maps(iter(pieces), tmp_path / "maps.npz") == 2
+    loaded = np.load(tmp_path / "maps.npz", allow_pickle=False)
+    assert len(loaded.files) == 2 * 7
+    for i, one in enumerate(pieces):
+        assert loaded[f"{i}/source"].tolist() == one.source
+        assert loaded[f"{i}/target"].tolist() == one.target
+        np.testing.assert_allclose(loaded[f"{i}/log_probs"], one.log_probs, rtol=1e-6)
+        for name, weights in one.maps.items():
+            np.testing.assert_allclose(loaded[f"{i}/{name}"], weights.numpy(), atol=1e-3)
+
+    def broken():
+        yield example()
+        raise UserError("too long")
+
+    with pytest.raises(UserError, match="too long"):
+        save_maps(broken(), tmp_path / "half.npz")
+    assert [file.name for file in tmp_path.iterdir()] == ["maps.npz"]
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"),
+    [
+        (0, "0%"),
+        (1, "100%"),
+        (0.5, "50%"),
+        (0.0498, "5%"),
+        (0.0004, "0.04%"),
+        (0.9996, "99.96%"),
+        (1e-30, "<0.000001%"),
+    ],
+)
+def test_no_probability_is_rounded_to_none_or_all(probability, said):
+    assert percent(probability) == said

@@ -22,7 +22,7 @@ import torch
 from translucid.batch.job import Done, Job, Way, Worker
 from translucid.batch.windows import Reader, Window
 from translucid.devices import tune_cpu
-from translucid.errors import UserError
+from translucid.errors import UserError, missing_package
 
 if TYPE_CHECKING:
     import pyarrow
@@ -178,7 +178,6 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        fix = "Install it with pip install 'translucid[cluster]'."
-        raise UserError(f"Ray Data is not installed ({error.name or error} is missing)", fix=fix) from error
+        raise missing_package("--ray", error.name or str(error), "cluster") from error
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     return ray

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
 
 from translucid.cli.files import refuse_to_replace
 
 if TYPE_CHECKING:
-    from translucid.inspection.inspected import Inspected
+    from matplotlib.figure import Figure
 
 app = typer.Typer(no_args_is_help=True, help="Draw pictures: heads, masks, positions, beam search, training curves.")
 
@@ -25,8 +26,10 @@ def heads(
     run: Run,
     text: Text,
     out: Out,
-    layer: Annotated[int | None, typer.Option(help="Of the decoder; all layers, smaller, if not given.")] = None,
-    kind: Annotated[str, typer.Option(help="cross, encoder or decoder; for all layers.")] = "cross",
+    layer: Annotated[int | None, typer.Option(help="From 0; all layers, smaller, if not given.")] = None,
+    kind: Annotated[
+        Literal["cross", "encoder", "decoder"], typer.Option(help="Cross-attention, or the self-attention of a side.")
+    ] = "cross",
     overwrite: Overwrite = False,
 ) -> None:
     """Draw the heads of a layer, or all heads of all layers.
@@ -37,32 +40,51 @@ def heads(
 
         translucid draw heads runs/demo "I like soccer" --kind encoder --out encoder.png
     """
-    from translucid.errors import UserError, nearest
-    from translucid.inspection.plots import draw_attention, draw_heads, save_figure
+    _refuse(out, overwrite, text)
+    from translucid.inspection.maps import chosen_maps
+    from translucid.inspection.plots import draw_attention, draw_heads
+    from translucid.translator import Translator
 
-    refuse_to_replace(out, overwrite)
-    kinds = ("cross", "encoder", "decoder")
-    if kind not in kinds:
-        raise UserError(f"there is no attention {kind!r}", fix=nearest(kind, kinds))
-    piece = _first_piece(run, text)
-    save_figure(draw_attention(piece, kind) if layer is None else draw_heads(piece, layer), out)
+    translator = Translator.load(run)
+    chosen_maps(translator.heads, kind, layer)
+    for number, piece in enumerate(translator.translate(text).inspected, 1):
+        figure = draw_attention(piece, kind) if layer is None else draw_heads(piece, layer, kind)
+        _save(figure, out if number == 1 else out.with_stem(f"{out.stem}-{number}"))
 
 
 @app.command()
-def mask(run: Run, text: Text, out: Out, overwrite: Overwrite = False) -> None:
-    """Draw the target mask of a translation: who may look at whom in the decoder.
+def mask(
+    run: Run,
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="What to translate; several are one batch.")],
+    out: Out,
+    kind: Annotated[
+        Literal["target", "causal", "padding"],
+        typer.Option(help="Of the decoder: the past and no padding, or the past; of the encoder: no padding."),
+    ] = "target",
+    overwrite: Overwrite = False,
+) -> None:
+    """Draw a mask of a batch of translations: who may look at whom.
 
     **Examples**
 
         translucid draw mask runs/demo "I like soccer" --out mask.png
-    """
-    from translucid.attention.masks import causal_mask
-    from translucid.inspection.plots import draw_mask, save_figure
 
-    refuse_to_replace(out, overwrite)
-    piece = _first_piece(run, text)
-    fed = ["<s>", *piece.target[:-1]]
-    save_figure(draw_mask(causal_mask(len(fed)), fed, fed, "target mask: the past and the present"), out)
+        translucid draw mask runs/demo "I like soccer" "They are going to the beach" --kind padding --out padding.png
+    """
+    _refuse(out, overwrite, *texts)
+    from translucid.errors import UserError
+    from translucid.inspection.masks import draw_batch_mask
+    from translucid.translator import Translator
+
+    translator = Translator.load(run)
+    if kind != "padding" and translator.configuration.model.kind == "recurrent":
+        what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
+        raise UserError(what, file=run, fix="Draw --kind padding.")
+    parts = [found.parts for found in translator.translate(texts, split=False)]
+    if any(len(one) != 1 for one in parts):
+        raise UserError("a mask is drawn of whole texts", fix="Give texts that fit in one piece.")
+    sources, targets = [one[0][0].ids for one in parts], [one[0][1].tokens for one in parts]
+    _save(draw_batch_mask(kind, translator.tokenizer, sources, targets), out)
 
 
 @app.command()
@@ -78,11 +100,11 @@ def positions(
 
         translucid draw positions --length 100 --width 128 --out positions.svg
     """
-    from translucid.inspection.plots import draw_positions, save_figure
+    _refuse(out, overwrite)
+    from translucid.inspection.plots import draw_positions
     from translucid.layers.positions import sinusoidal_positions
 
-    refuse_to_replace(out, overwrite)
-    save_figure(draw_positions(sinusoidal_positions(length, width)), out)
+    _save(draw_positions(sinusoidal_positions(length, width)), out)
 
 
 @app.command()
@@ -99,13 +121,11 @@ def beam(
 
         translucid draw beam runs/demo "I like soccer" --beam 4 --out beam.svg
     """
-    from translucid.inspection.plots import draw_beam, save_figure
+    _refuse(out, overwrite, text)
+    from translucid.inspection.plots import draw_beam
     from translucid.translator import Translator
 
-    refuse_to_replace(out, overwrite)
-    translator = Translator.load(run, engine="torch")
-    trace, best = translator.trace(text, width)
-    save_figure(draw_beam(trace, lambda token: translator.tokenizer.target_pieces([token])[0], best), out)
+    _save(draw_beam(Translator.load(run, engine="torch").trace(text, width)), out)
 
 
 @app.command()
@@ -122,21 +142,27 @@ def curves(
 
         translucid draw curves runs/small runs/rnn --out curves.svg
     """
-    from translucid.inspection.plots import draw_curves, save_figure
+    _refuse(out, overwrite)
+    from translucid.inspection.plots import draw_curves
     from translucid.training.run_folder import RunFolder
 
-    refuse_to_replace(out, overwrite)
     for run in runs:
         RunFolder(run).configuration()  # raises if it is none
-    save_figure(draw_curves({run.name: RunFolder(run).metrics() for run in runs}), out)
+    _save(draw_curves({run.name: RunFolder(run).metrics() for run in runs}), out)
 
 
-def _first_piece(run: Path, text: str) -> Inspected:
-    """Translate a text and return what is seen of it, or of its first part."""
+def _refuse(out: Path, overwrite: bool, *texts: str) -> None:
+    """Check, before any work, that a picture may be written, and that there is something to draw."""
     from translucid.errors import UserError
-    from translucid.translator import Translator
+    from translucid.inspection import PICTURES
 
-    pieces = Translator.load(run).translate(text).inspected
-    if not pieces:
+    refuse_to_replace(out, overwrite, PICTURES)
+    if not all(text.strip() for text in texts):
         raise UserError("there is nothing to translate", fix="Give a text with words in it.")
-    return pieces[0]
+
+
+def _save(figure: Figure, out: Path) -> None:
+    from translucid.inspection.plots import save_figure
+
+    save_figure(figure, out)
+    Console(highlight=False).print(f"saved: {out}", markup=False, soft_wrap=True)

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from translucid.cli.files import refuse_to_replace
+from translucid.cli.files import pair_up, refuse_to_replace
+
+if TYPE_CHECKING:
+    from translucid.inspection.inspected import Inspected
+    from translucid.translator import Translator
+
+PAIRS = 256
+"""Sentence pairs that are looked at together."""
 
 
 def look(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to translate.")],
+    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="What to translate.")] = None,
     target: Annotated[
         str | None, typer.Option(help="Watch the model write this instead of its own translation.")
     ] = None,
     layer: Annotated[int | None, typer.Option(help="One decoder layer instead of the average of all.")] = None,
     head: Annotated[int | None, typer.Option(help="One head instead of the average of all.")] = None,
     flow: Annotated[bool, typer.Option("--flow", help="What flowed through all layers (attention rollout).")] = False,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf or .json.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf, .json or .npz.")
+    ] = None,
+    tsv: Annotated[
+        list[str] | None,
+        typer.Option("--tsv", metavar="FILES", help="Sentence pairs: save the attention over all of them as .npz."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --save if it is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
@@ -37,23 +51,41 @@ def look(
         translucid look runs/demo "I like soccer" --layer 1 --head 0
 
         translucid look runs/demo "I like soccer and also going to the beach" --save maps.html
+
+        translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
     """
+    from translucid.errors import UserError
+    from translucid.inspection import ENDINGS
+
+    refuse_to_replace(save, overwrite, ENDINGS)
+    from translucid.inspection.maps import chosen_maps
     from translucid.inspection.saving import save as save_attention
     from translucid.inspection.terminal import heatmap, looked_at
     from translucid.translator import Translator
 
-    refuse_to_replace(save, overwrite)
+    if tsv:
+        if text is not None or target is not None or save is None or save.suffix.lower() != ".npz":
+            raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
+        _save_all(Translator.load(run, device, "torch"), tsv, save)
+        return
+    if not (text or "").strip() or (target is not None and not target.strip()):
+        raise UserError("there is nothing to look at", fix="Give a text with words in it.")
+    assert text is not None
     console = Console(highlight=False)
     translator = Translator.load(run, device)
+    if not translator.can_look():
+        if save or layer is not None or head is not None or flow:
+            raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
+        console.print(Text(translator.translate(text).text if target is None else target, "bold"))
+        console.print("\nThe model has no attention: all that it knew of the source was one vector.")
+        return
+    chosen_maps(translator.heads, "cross", layer, head)
     if target is None:
         found = translator.translate(text)
         written, pieces = found.text, found.inspected
     else:
         written, pieces = target, translator.inspect([(text, target)])
     console.print(Text(written, "bold"))
-    if not translator.can_look():
-        console.print("\nThe model has no attention: all that it knew of the source was one vector.")
-        return
     for one in pieces:
         words = one.words(one.rollout() if flow else one.cross(layer, head))
         console.print()
@@ -63,3 +95,23 @@ def look(
     if save:
         save_attention(pieces, save, text, written, layer, head)
         console.print(f"\nsaved: {save}", soft_wrap=True)
+
+
+def _save_all(translator: Translator, files: list[str], save: Path) -> None:
+    """Write the attention of a model that is made to write the targets of sentence pairs."""
+    from translucid.data.corpus import read_pairs
+    from translucid.inspection.archive import save_maps
+    from translucid.progress import counting
+
+    pairs = list(read_pairs(*pair_up(files)))
+    log = Console(stderr=True, highlight=False)
+
+    def seen() -> Iterator[Inspected]:
+        for first in range(0, len(pairs), PAIRS):
+            part = pairs[first : first + PAIRS]
+            yield from translator.inspect(part, first=first + 1)
+            advance(len(part))
+
+    with counting(log, "looking", len(pairs)) as advance:
+        count = save_maps(seen(), save)
+    log.print(f"saved: {save}, {count:,} pairs", markup=False, soft_wrap=True)

@@ -30,7 +30,7 @@ from translucid.cli import (
 )
 from translucid.errors import UserError
 
-SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set")
+SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv")
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)

@@ -27,7 +27,7 @@ def serve(
 ) -> None:
     """Serve models: a web page, and an API that LibreTranslate's clients can use (POST /translate).
 
-    Needs the extra `serve`: pip install 'translucid[serve]'.
+    Needs the packages of the extra `serve`.
 
     **Examples**
 
@@ -37,7 +37,7 @@ def serve(
 
         translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60
     """
-    from translucid.errors import UserError
+    from translucid.errors import UserError, missing_package
 
     try:
         import uvicorn
@@ -45,9 +45,7 @@ def serve(
         from translucid.serving.app import create_app
         from translucid.serving.catalogue import load
     except ModuleNotFoundError as error:
-        raise UserError(
-            f"the server needs the package {error.name}", fix="Install it with pip install 'translucid[serve]'."
-        ) from error
+        raise missing_package("the server", error.name, "serve") from error
     from translucid.data.corpus import read_lines
     from translucid.serving.options import ServerOptions
 

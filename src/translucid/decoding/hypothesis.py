@@ -19,6 +19,19 @@ class Hypothesis:
     """The log-probability of each token given those before it, the end token's last; of our own search only."""
 
 
+def percent(probability: float) -> str:
+    """Write a probability with as many digits as it needs: what is not 0 is not written as 0, nor what is not 1 as 1.
+
+    >>> percent(0.5), percent(0.0004), percent(0.9996), percent(1.0)
+    ('50%', '0.04%', '99.96%', '100%')
+    """
+    for digits in range(7):
+        text = f"{100 * probability:.{digits}f}"
+        if 0 < float(text) < 100 or probability in (0, 1):
+            return f"{text}%"
+    return "<0.000001%" if probability < 0.5 else ">99.999999%"
+
+
 def empty_hypothesis() -> Hypothesis:
     """Return the output of an empty source: nothing but the end token, which is certain."""
     return Hypothesis([], 0.0, 0.0, [0.0])

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
+from math import exp
 from typing import Literal, NamedTuple
 
 from torch import Tensor
+
+from translucid.decoding.hypothesis import percent
 
 Fate = Literal["kept", "ended", "dropped"]
 
@@ -28,6 +32,10 @@ class BeamTrace:
 
     nodes: list[Node] = field(default_factory=list)
     """The root, which holds the start token, is the first."""
+    names: dict[int, str] = field(default_factory=dict)
+    """What is shown of each token, if known."""
+    best: int | None = None
+    """The node that ended the output that was chosen, if known."""
     _rows: list[int] = field(default_factory=list)
     """The node of each live row."""
 
@@ -56,6 +64,34 @@ class BeamTrace:
                 rows.append(len(self.nodes))
             self.nodes.append(Node(self._rows[row], next_token, log_prob, fate))
         self._rows = rows
+
+    def name(self, token: int) -> str:
+        """Return what is shown of a token."""
+        return self.names.get(token, f"{token}")
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook: a nested list, each token with its probability, the chosen path in bold."""
+        chosen = set(self.path(self.best)) if self.best is not None else set()
+        children: dict[int, list[int]] = {}
+        for i, node in enumerate(self.nodes[1:], 1):
+            children.setdefault(node.parent, []).append(i)
+        lines: list[str] = []
+        # Not by recursion: an output may have more tokens than Python allows calls within calls.
+        left: list[int | str] = [*reversed(children.get(0, []))]
+        while left:
+            if isinstance(item := left.pop(), str):
+                lines.append(item)
+                continue
+            node = self.nodes[item]
+            text = f"{escape(self.name(node.token))} {percent(exp(node.log_prob - self.nodes[node.parent].log_prob))}"
+            text = f"<b>{text}</b>" if item in chosen else text
+            lines.append(f"<li>{text}{'' if node.fate == 'kept' else f' ({node.fate})'}")
+            if below := children.get(item):
+                lines.append("<ul>")
+                left += ["</ul></li>", *reversed(below)]
+            else:
+                lines.append("</li>")
+        return f"<ul>{''.join(lines)}</ul>"
 
     def path(self, node: int) -> list[int]:
         """Return the nodes from the first token to this one."""

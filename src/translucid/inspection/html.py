@@ -9,6 +9,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from translucid.decoding.hypothesis import percent
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap
 
@@ -66,15 +67,20 @@ for (const record of {records}) {{
 """
 
 
-def notebook_table(words: WordMap) -> str:
-    """Return a table of weights with its styles in it, as notebooks need: target words down, source words across."""
+def notebook_table(words: WordMap, log_probs: Sequence[float] = ()) -> str:
+    """Return a table of weights with its styles in it, as notebooks need: target words down, source words across.
+
+    `log_probs`: of the target words, if they are to stand beside them as probabilities.
+    """
     head = "".join(f"<th style='text-align:center;padding:0 .4em'>{escape(word)}</th>" for word in words.source)
     rows = []
-    for word, weights in zip(words.target, words.weights.tolist(), strict=True):
+    for i, (word, weights) in enumerate(zip(words.target, words.weights.tolist(), strict=True)):
         cells = "".join(
-            f"<td style='background:rgba(37,99,235,{weight:.2f});text-align:center' title='{weight:.0%}'>&nbsp;</td>"
+            f"<td style='background:rgba(37,99,235,{weight:.2f})' title='{percent(weight)}'>&nbsp;</td>"
             for weight in weights
         )
+        if log_probs:
+            cells += f"<td style='padding:0 .4em'>{percent(math.exp(log_probs[i]))}</td>"
         rows.append(f"<tr><th style='text-align:right;padding:0 .4em'>{escape(word)}</th>{cells}</tr>")
     return f"<table style='border-collapse:collapse'><tr><td></td>{head}</tr>{''.join(rows)}</table>"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from translucid.atomic import write_atomically
 from translucid.errors import UserError
-from translucid.inspection.maps import rollout
+from translucid.inspection.maps import chosen_maps, rollout
 from translucid.inspection.words import WordMap, word_map, word_spans
 from translucid.models.protocol import Maps
 
@@ -29,6 +30,19 @@ class Inspected:
     """Attention weights by name, [H, T, S] each."""
     log_probs: list[float]
     """Of each target piece, given those before, in nats."""
+
+    @property
+    def heads(self) -> dict[str, int]:
+        """How many heads each map has."""
+        return {name: len(weights) for name, weights in self.maps.items()}
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook: where the model looked for each word, or the words if it has no attention."""
+        from translucid.inspection.html import notebook_table
+
+        if self.layers:
+            return notebook_table(self.words(), self.word_log_probs())
+        return f"<p>{escape(' '.join(word for word, _, _ in word_spans(self.target)[:-1]))}</p>"
 
     @cached_property
     def layers(self) -> list[int]:
@@ -47,16 +61,8 @@ class Inspected:
         Raises:
             UserError: the model has no attention, no such layer or no such head.
         """
-        if not self.layers:
-            raise UserError(
-                "this model has no attention to look at", fix="Train one that has, such as --model rnn-luong-general."
-            )
-        if layer is not None and layer not in self.layers:
-            raise UserError(f"there is no layer {layer}", fix=f"Choose one of 0 to {self.layers[-1]}.")
-        chosen = self.layers if layer is None else [layer]
-        maps = torch.stack([self.maps[f"decoder.{i}.cross"].float() for i in chosen])  # [layers, H, T, S]
-        if head is not None and not 0 <= head < maps.size(1):
-            raise UserError(f"there is no head {head}", fix=f"Choose one of 0 to {maps.size(1) - 1}.")
+        chosen = chosen_maps(self.heads, "cross", layer, head)
+        maps = torch.stack([self.maps[name].float() for name in chosen])  # [layers, H, T, S]
         weights = (maps if head is None else maps[:, head : head + 1]).mean((0, 1))
         return torch.cat([weights[1:], weights[-1:]]) if shift else weights
 

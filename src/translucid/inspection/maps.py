@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from translucid.errors import UserError
 from translucid.models.protocol import Maps, SequenceModel
 
 
@@ -61,6 +63,37 @@ def cross_attention(model: SequenceModel, source: Tensor, target: Tensor) -> Ten
 def _fed(model: SequenceModel, target: Tensor) -> Tensor:
     """Return what the decoder is fed to write a target [B, T]: the start token and all of it but the last."""
     return torch.cat([torch.full_like(target[:, :1], model.bos), target[:, :-1]], dim=1)
+
+
+def chosen_maps(
+    heads: Mapping[str, int], kind: str = "cross", layer: int | None = None, head: int | None = None
+) -> list[str]:
+    """Return the names of the maps of a kind, of one layer or of all.
+
+    Args:
+        heads: of each map that there is, by name.
+        kind: `cross`, `encoder` or `decoder` (the two self-attentions).
+        layer: from 0.
+        head: from 0, if one is wanted.
+
+    Raises:
+        UserError: the model has none of that kind, no such layer or no such head.
+    """
+    side, what = ("decoder", "cross") if kind == "cross" else (kind, "self")
+    found = [name for name in heads if name.startswith(f"{side}.") and name.endswith(f".{what}")]
+    if not found and kind == "cross":
+        fix = "Train one that has, such as --model rnn-luong-general."
+        raise UserError("this model has no attention to look at", fix=fix)
+    if not found:
+        fix = f"It has {', '.join(heads)}." if heads else "It has no attention at all."
+        raise UserError(f"this model has no self-attention in its {side}", fix=fix)
+    if layer is not None and not 0 <= layer < len(found):
+        raise UserError(f"there is no layer {layer}", fix=f"Choose one of 0 to {len(found) - 1}.")
+    names = found if layer is None else [f"{side}.{layer}.{what}"]
+    most = min(heads[name] for name in names)
+    if head is not None and not 0 <= head < most:
+        raise UserError(f"there is no head {head}", fix=f"Choose one of 0 to {most - 1}.")
+    return names
 
 
 def rollout(maps: Maps) -> Tensor:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from translucid.atomic import write_atomically
 from translucid.errors import UserError
+from translucid.inspection import ENDINGS
+from translucid.inspection.archive import save_maps
 from translucid.inspection.html import page
 from translucid.inspection.inspected import Inspected
-
-ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
 
 
 def save(
@@ -25,8 +25,8 @@ def save(
 
     Args:
         pieces: what was seen of each piece of the text.
-        file: `.html` holds all pieces with all layers and heads; a picture or `.json` holds one piece, and of a longer
-            text the first, the others beside it as `name-2.png` and so on.
+        file: `.html` and `.npz` hold all pieces with all layers and heads; a picture or `.json` holds one piece, and of
+            a longer text the first, the others beside it as `name-2.png` and so on.
         source: the text.
         translation: of it.
         layer: for pictures, the decoder layer; the average of all if not given.
@@ -40,6 +40,9 @@ def save(
         raise UserError("is nothing that attention is saved as", file=file, fix=f"End it in {', '.join(ENDINGS)}.")
     if kind == ".html":
         write_atomically(file, page(pieces, source, translation).encode())
+        return
+    if kind == ".npz":
+        save_maps(pieces, file)
         return
     for number, one in enumerate(pieces, 1):
         place = file if number == 1 else file.with_stem(f"{file.stem}-{number}")

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
+from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment import AlignmentOptions, AlignmentScore
 from translucid.inspection.words import WordMap
 
@@ -48,9 +49,9 @@ def looked_at(words: WordMap, most: int = 2) -> RenderableType:
     for word, row in list(zip(words.target, words.weights.tolist(), strict=True))[:-1]:
         best = sorted(range(len(row)), key=lambda i: -row[i])[:most]
         first = best[0]
-        others = ", ".join(f"{words.source[i]} {row[i]:.0%}" for i in best[1:] if row[i] >= 0.1)
+        others = ", ".join(f"{words.source[i]} {percent(row[i])}" for i in best[1:] if row[i] >= 0.1)
         bar = "▇" * max(1, round(row[first] * BAR))
-        looked = Text(f"{words.source[first]} {row[first]:.0%}")
+        looked = Text(f"{words.source[first]} {percent(row[first])}")
         table.add_row(Text(word), "←", looked, Text(bar, "cyan"), Text(others, "dim"))
     return table
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-END = "</s>"
-"""How the end token, the last of each side, is shown."""
+START, END = "<s>", "</s>"
+"""How the token that a decoder is fed first is shown, and the end token, the last of each side."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ def word_spans(pieces: Sequence[str]) -> list[tuple[str, int, int]]:
         text = piece.replace("▁", "")
         # A lone ▁ may be followed by a piece without one: together they begin the word.
         opened = bool(spans) and spans[-1][0] == "" and piece != END
-        if piece == END or not spans or (piece.startswith("▁") and not opened):
+        begins = piece.startswith("▁") or (bool(spans) and spans[-1][0] == START)
+        if piece == END or not spans or (begins and not opened):
             spans.append((text, i, i + 1))
         else:
             word, first, _ = spans[-1]

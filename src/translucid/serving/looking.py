@@ -165,6 +165,4 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
 
 def _tree(served: Served, sentence: str) -> str:
     translator = served.translator
-    trace, best = translator.trace(sentence, BRANCHES)
-    figure = draw_beam(trace, lambda token: translator.tokenizer.target_pieces([token])[0], best)
-    return rendered(figure, "svg").decode()
+    return rendered(draw_beam(translator.trace(sentence, BRANCHES)), "svg").decode()

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
+from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
 from translucid.inspection.plots.saving import new_figure
 
 _COLOURS = {"kept": "#1f5fa8", "ended": "#1a7f37", "dropped": "#a0a0a0"}
 
 
-def draw_beam(trace: BeamTrace, name: Callable[[int], str], best: int | None = None) -> Figure:
+def draw_beam(trace: BeamTrace) -> Figure:
     """Draw what a beam search kept and dropped at each step; the figure at a node is the probability of its token.
+
+    The path of the output that was chosen is drawn thick.
 
     Args:
         trace: of one sentence.
-        name: from a token id to what is shown of it.
-        best: the node that ended the output that was chosen; its path is drawn thick.
     """
     nodes = trace.nodes
     step = [0] * len(nodes)
@@ -30,7 +30,7 @@ def draw_beam(trace: BeamTrace, name: Callable[[int], str], best: int | None = N
     for i in range(1, len(nodes)):  # in the order of their probability at each step
         place[i] = rows.get(step[i], 0)
         rows[step[i]] = int(place[i]) + 1
-    chosen = set(trace.path(best)) if best is not None else set()
+    chosen = set(trace.path(trace.best)) if trace.best is not None else set()
     depth, height = max(step), max(rows.values(), default=1)
     place[0] = (height - 1) / 2 if not chosen else 0.0
     figure = new_figure(max(4.0, 1.25 * (depth + 1)), max(2.0, 0.55 * height + 0.8))
@@ -47,7 +47,7 @@ def draw_beam(trace: BeamTrace, name: Callable[[int], str], best: int | None = N
         )
     for i, node in enumerate(nodes):
         probability = math.exp(node.log_prob - nodes[node.parent].log_prob) if i else 1.0
-        label = f"{name(node.token)}\n{probability:.0%}" if i else name(node.token)
+        label = f"{trace.name(node.token)}\n{percent(probability)}" if i else trace.name(node.token)
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": _COLOURS[node.fate]}
         box["linewidth"] = 2 if i in chosen else 0.8  # type: ignore[assignment]
         axes.text(step[i], place[i], label, ha="center", va="center", fontsize=7, bbox=box, zorder=2)

@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from translucid.inspection.inspected import Inspected
+from translucid.inspection.maps import chosen_maps
 from translucid.inspection.plots.saving import new_figure
-from translucid.inspection.words import WordMap, word_map
+from translucid.inspection.words import START, WordMap, word_map
 
 COLOURS = "Blues"
 
@@ -25,24 +26,24 @@ def draw_words(words: WordMap, title: str = "") -> Figure:
     return figure
 
 
-def draw_heads(inspected: Inspected, layer: int) -> Figure:
-    """The cross-attention of a layer: all its heads as small multiples.
+def draw_heads(inspected: Inspected, layer: int, kind: str = "cross") -> Figure:
+    """The heads of a layer as small multiples; `kind` as for `draw_attention`.
 
     Raises:
-        UserError: there is no such layer.
+        UserError: there is no such attention, or no such layer.
     """
-    heads = _heads(inspected, layer)
-    maps = [inspected.words(inspected.cross(layer, head)) for head in range(heads)]
-    columns = min(heads, 4 if len(maps[0].source) < 15 else 2)
-    rows = -(-heads // columns)
+    (name,) = chosen_maps(inspected.heads, kind, layer)
+    maps = _word_maps(inspected, name)
+    columns = min(len(maps), 4 if len(maps[0].source) < 15 else 2)
+    rows = -(-len(maps) // columns)
     width, height = _size(maps[0], 0.22, 1.2)
     figure = new_figure(width * columns, height * rows)
     for head, axes in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
-        if head >= heads:
+        if head >= len(maps):
             axes.set_axis_off()
             continue
         _squares(axes, maps[head], 6)
-        axes.set_title(f"layer {layer}, head {head}", fontsize=8)
+        axes.set_title(f"{name}, head {head}", fontsize=8)
     return figure
 
 
@@ -50,31 +51,33 @@ def draw_attention(inspected: Inspected, kind: str = "cross") -> Figure:
     """All layers down and all heads across; `kind` is `cross`, `encoder` or `decoder` (the two self-attentions).
 
     Raises:
-        UserError: the model has no attention.
+        UserError: the model has no such attention.
     """
-    side, name = ("decoder", "cross") if kind == "cross" else (kind, "self")
-    if kind == "cross":
-        inspected.cross()  # raises if there is none
-    found = {key: weights for key, weights in inspected.maps.items() if key.startswith(side) and key.endswith(name)}
-    down = inspected.source if kind == "encoder" else inspected.target
-    across = inspected.target if kind == "decoder" else inspected.source
-    layers, heads = len(found), max((len(weights) for weights in found.values()), default=1)
-    size = 1.1 + 0.09 * max(len(down), len(across))
-    figure = new_figure(size * heads, size * max(layers, 1) + 0.4)
-    grid = figure.subplots(max(layers, 1), heads, squeeze=False)
-    for row, (key, weights) in zip(grid, found.items(), strict=False):
+    found = {name: _word_maps(inspected, name) for name in chosen_maps(inspected.heads, kind)}
+    layers, heads = len(found), max(map(len, found.values()))
+    first = next(iter(found.values()))[0]
+    width, height = _size(first, 0.13, 0.5)
+    figure = new_figure(width * heads, height * layers + 0.4)
+    grid = figure.subplots(layers, heads, squeeze=False)
+    for row, (name, maps) in zip(grid, found.items(), strict=True):
         for head, axes in enumerate(row):
-            words = word_map(across, down, weights[head].float())
-            axes.imshow(words.weights, cmap=COLOURS, vmin=0, vmax=1, aspect="auto")
-            axes.set(xticks=[], yticks=[])
-            axes.set_title(f"{key.removesuffix('.' + name)}, {head}", fontsize=7)
+            if head >= len(maps):
+                axes.set_axis_off()
+                continue
+            _squares(axes, maps[head], 5)
+            axes.set_title(f"{name}, head {head}", fontsize=6)
     figure.suptitle(f"{kind} attention: layers down, heads across", fontsize=9)
     return figure
 
 
-def _heads(inspected: Inspected, layer: int) -> int:
-    inspected.cross(layer)  # raises if there is none
-    return len(inspected.maps[f"decoder.{layer}.cross"])
+def _word_maps(inspected: Inspected, name: str) -> list[WordMap]:
+    """Return the map of each head between words: who looks down, what is looked at across."""
+    side, _, what = name.split(".")
+    down = inspected.source if side == "encoder" else inspected.target
+    across = inspected.source
+    if side == "decoder" and what == "self":  # it looks at what it has been fed
+        across = [START, *inspected.target[:-1]]
+    return [word_map(across, down, weights.float()) for weights in inspected.maps[name]]
 
 
 def _size(words: WordMap, inches: float, margin: float) -> tuple[float, float]:

@@ -4,10 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from translucid.inspection.plots.saving import new_figure
+
+
+def draw_padding(mask: Tensor, texts: Sequence[Sequence[str]]) -> Figure:
+    """Draw the padding mask [B, 1, 1, S] of a batch: a row for each text, its pieces in the squares.
+
+    Raises:
+        ValueError: the texts are not as many as the mask is large, or not as long.
+    """
+    batch, length = mask.size(0), mask.size(-1)
+    if len(texts) != batch or any(len(text) != length for text in texts):
+        raise ValueError(f"a mask {tuple(mask.shape)} for {len(texts)} texts of {sorted(map(len, texts))} pieces")
+    longest = max(len(piece) for text in texts for piece in text)
+    figure = new_figure(1.2 + max(0.36, 0.11 * longest) * length, 1.2 + 0.36 * batch)
+    axes = figure.subplots()
+    flat = mask.reshape(batch, length)
+    _squares(axes, flat, [f"text {i}" for i in range(1, batch + 1)], list(map(str, range(1, length + 1))))
+    axes.set(xlabel="padding mask: green positions may be looked at")
+    for row, text in enumerate(texts):
+        for column, piece in enumerate(text):
+            axes.text(column, row, piece, ha="center", va="center", fontsize=7)
+    return figure
 
 
 def draw_mask(mask: Tensor, rows: Sequence[str], columns: Sequence[str], title: str = "") -> Figure:
@@ -19,20 +41,43 @@ def draw_mask(mask: Tensor, rows: Sequence[str], columns: Sequence[str], title: 
     while mask.dim() > 2:
         mask = mask[0]
     mask = mask.expand(len(rows), -1) if mask.size(0) == 1 else mask
+    figure = new_figure(1.5 + 0.36 * len(columns), 1.2 + 0.36 * len(rows))
+    _draw(figure.subplots(), mask, rows, columns)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def draw_masks(mask: Tensor, labels: Sequence[Sequence[str]], title: str = "") -> Figure:
+    """Draw the masks [B, 1, T, T] of a batch side by side, with the tokens of each of its texts [B][T].
+
+    Raises:
+        ValueError: the labels are not as many as the mask is large.
+    """
+    length = mask.size(-1)
+    if len(labels) != len(mask):
+        raise ValueError(f"masks {tuple(mask.shape)} for {len(labels)} texts")
+    figure = new_figure((1.5 + 0.36 * length) * len(labels), 1.4 + 0.36 * length)
+    for axes, one, tokens in zip(figure.subplots(1, len(labels), squeeze=False)[0], mask, labels, strict=True):
+        _draw(axes, one[0], tokens, tokens)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _draw(axes: Axes, mask: Tensor, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Draw a mask [rows, columns]."""
     if tuple(mask.shape) != (len(rows), len(columns)):
         raise ValueError(f"a mask {tuple(mask.shape)} for {len(rows)} rows and {len(columns)} columns")
-    figure = new_figure(1.5 + 0.36 * len(columns), 1.2 + 0.36 * len(rows))
-    axes = figure.subplots()
-    axes.imshow(mask.float(), cmap="Greens", vmin=0, vmax=1.4)
+    _squares(axes, mask, rows, columns)
+    axes.set(xlabel="may be looked at", ylabel="looks")
+    axes.xaxis.set_label_position("bottom")
+    for row in range(len(rows)):
+        for column in range(len(columns)):
+            axes.text(column, row, "✓" if mask[row, column] else "·", ha="center", va="center", fontsize=7)
+
+
+def _squares(axes: Axes, mask: Tensor, rows: Sequence[str], columns: Sequence[str]) -> None:
+    axes.imshow(mask.float(), cmap="Greens", vmin=0, vmax=1.4, aspect="auto")
     axes.set_xticks(range(len(columns)), columns, rotation=90, fontsize=8)
     axes.set_yticks(range(len(rows)), rows, fontsize=8)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
-    axes.set(xlabel="may be looked at", ylabel="looks")
-    axes.xaxis.set_label_position("bottom")
-    if title:
-        axes.set_title(title, fontsize=10)
-    for row in range(len(rows)):
-        for column in range(len(columns)):
-            axes.text(column, row, "✓" if mask[row, column] else "·", ha="center", va="center", fontsize=7)
-    return figure

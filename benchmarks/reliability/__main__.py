@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.reliability import batch, large, scaling, serving, training
+from benchmarks.reliability import batch, large, refusals, scaling, serving, training
 from benchmarks.reliability.common import Finding, said_by, translucid
 from benchmarks.reliability.hostile.runner import run_all
 from benchmarks.reliability.page import machine, page
@@ -34,6 +34,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         yield training.full_disk(work / "disk")
         yield training.read_only(work / "read-only")
         yield training.two_at_once(work / "two")
+        yield refusals.nothing_changes(work / "refusals", 8 if quick else None)
         yield training.damages(work / "damages", 33 if quick else 550)
     elif part == "batch":
         yield killed_jobs(work / "batch", model(work), 4 if quick else 40)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.reliability import training
+from benchmarks.reliability import refusals, training
 
 
 def check(finding):
@@ -30,6 +30,10 @@ def test_a_second_training_in_one_folder_is_refused_and_ctrl_c_ends_the_first(tm
 
 def test_a_process_that_is_killed_is_started_again_by_torchrun(tmp_path):
     assert check(training.lost_workers(tmp_path, 1))["processes killed"] == 1
+
+
+def test_a_refused_command_changes_nothing(tmp_path):
+    assert check(refusals.nothing_changes(tmp_path, 2))["refused commands"] == 4
 
 
 def test_damaged_files_are_found_or_made_good(tmp_path):

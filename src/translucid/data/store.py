@@ -108,7 +108,7 @@ class CorpusStore:
         """
         header, done, totals = self._index()
         if header != {"identity": identity} or totals is not None or not self._cut(done):
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.remove()
             self._made()
             done = []
         write_atomically(self.folder / INDEX, "".join(map(_line, [{"identity": identity}, *done])).encode())
@@ -140,6 +140,15 @@ class CorpusStore:
                 f"no training pairs are left ({left})", fix="See `translucid data stats`, or raise data.max_tokens."
             )
         self._write_index({"sizes": sizes, "kept": skipped.kept, "reasons": dict(skipped.reasons)})
+
+    def replace(self, other: CorpusStore) -> None:
+        """Take the place of another store."""
+        other.remove()
+        self.folder.rename(other.folder)
+
+    def remove(self) -> None:
+        """Throw the folder away, if it is there."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _index(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]], dict[str, Any] | None]:
         """Return the header, the chunks and, if the corpus is whole, the totals."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Skipped, keep
 from translucid.data.order import by_temperature
+from translucid.data.parallel import chunks
 from translucid.data.store import CorpusStore, StoredCorpus
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
@@ -32,6 +33,9 @@ from translucid.training.run_folder import RunFolder
 from translucid.training.trainer import Place, Trainer
 from translucid.training.validation import Validator
 from translucid.training.workers import Workers
+
+TEXT = "the training text"
+"""What its fingerprint is called in a checkpoint."""
 
 
 class Outcome(NamedTuple):
@@ -83,9 +87,6 @@ def run_experiment(
             if begins:
                 assert corpora is not None
                 run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None, overwrite=overwrite)
-            elif workers.leads:
-                run.tidy()
-                run.save_configuration(configuration)
             workers.wait()
             corpora = corpora or read_corpora(configuration.data, configuration.training.seed, run.held_out())
             return _train(configuration, run, corpora, resuming, place, console, workers)
@@ -105,7 +106,15 @@ def _learn(configuration: Configuration, corpora: Corpora | None, console: Conso
             where = data.train[0] if data.train else None
             fix = "See `translucid data stats`."
             raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
-        return corpora, Tokenizer.learn(chain(first, _counted(pairs, advance)), data.tokenizer, seed=seed)
+        tokenizer = Tokenizer.learn(chain(first, _counted(pairs, advance)), data.tokenizer, seed=seed)
+    longest = min(data.max_tokens, configuration.model.longest or data.max_tokens)
+    kept = (EncodedCorpus.encode(part, tokenizer, max_tokens=longest) for part in chunks(corpora.kept(data.filter)))
+    if not any(map(len, kept)):
+        skipped.reasons["too long"] += skipped.kept
+        skipped.kept = 0
+        fix = "See `translucid data stats`, or raise data.max_tokens."
+        raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
+    return corpora, tokenizer
 
 
 def _counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:
@@ -131,9 +140,21 @@ def _train(
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
     longest = min(data.max_tokens, model.max_length or data.max_tokens)
+    # Whatever can be refused is refused before anything in the folder of a run that is there is changed.
+    state = run.load_state(lambda damage: console.print(damage, soft_wrap=True)) if resuming else None
+    origin = {
+        "the tokenizer": tokenizer.fingerprint,
+        "a setting that can not change (model, data, seed)": _sha256(fixed_settings(configuration)),
+    }
+    before = state[1].get("origin") if state else None
+    if state:
+        if not isinstance(before, dict):
+            fix = "Begin a new run with another --out."
+            raise UserError("is not a checkpoint of this run", file=run.state_file, fix=fix)
+        run.refuse_changes(before, origin)
     if not workers.leads:
         workers.wait()  # until the first has encoded the corpus
-    stored = _encoded(run, corpora, configuration, tokenizer, longest, console)
+    stored = _encoded(run, corpora, configuration, tokenizer, longest, console, before)
     if workers.leads:
         workers.wait()
     console.print(f"training on {stored.skipped.summary()}")
@@ -145,11 +166,7 @@ def _train(
         batch_tokens=options.batch_tokens,
         sentences=options.validate_sentences,
     )
-    origin = {
-        "the training text": stored.fingerprint,
-        "the tokenizer": tokenizer.fingerprint,
-        "a setting that can not change (model, data, seed)": _sha256(fixed_settings(configuration)),
-    }
+    origin[TEXT] = stored.fingerprint
     trainer = Trainer(model, epochs, validator, run, options, device, workers, origin)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     console.print(
@@ -157,8 +174,14 @@ def _train(
         f"{epochs.size(0):,} batches an epoch, on {device}{' in bfloat16' if trainer.bfloat16 else ''}{workers}"
     )
     if resuming:
-        found = trainer.resume(lambda damage: console.print(damage, soft_wrap=True))
-        console.print(f"resumed at step {trainer.place.step:,}" if found else "no checkpoint yet: begun anew")
+        if state:
+            trainer.resume(state, lambda damage: console.print(damage, soft_wrap=True))
+        console.print(f"resumed at step {trainer.place.step:,}" if state else "no checkpoint yet: begun anew")
+        workers.wait()  # until all have read the checkpoint
+        if workers.leads:
+            run.tidy()
+            run.forget_metrics_after(trainer.place.step)
+            run.save_configuration(configuration)
     end = trainer.fit(Display(console))
     if not trainer.over:
         console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
@@ -176,20 +199,46 @@ def _encoded(
     tokenizer: Tokenizer,
     longest: int,
     console: Console,
+    before: Mapping[str, str] | None,
 ) -> StoredCorpus:
-    """Return the run's encoded corpus; it is made if it is not there, not all there, damaged, or of another text."""
+    """Return the run's encoded corpus; it is made if it is not there, not all there, damaged, or of other files.
+
+    Args:
+        run: the folder.
+        corpora: the text.
+        configuration: of the run.
+        tokenizer: of the run.
+        longest: tokens of a sentence, at most.
+        console: where progress is shown.
+        before: fingerprints of what a checkpoint was made with, if there is one. Then a corpus that does not match its
+            own is encoded beside the one that is there, and takes its place only if it is the same text.
+
+    Raises:
+        UserError: it is another text.
+    """
     wanted = configuration.data.filter
     parts = corpora.digest, tokenizer.fingerprint, wanted.model_dump(), longest
     identity = _sha256(json.dumps(parts))
     store = CorpusStore(run.corpus_folder)
+    beside = CorpusStore(run.next_corpus_folder)
     try:
         stored = store.open(identity)
     except UserError as error:
         console.print(f"{error}", soft_wrap=True)
         stored = None
     if stored is None:
-        with counting(console, "encoding the corpus", None) as advance:
-            store.build(corpora.train, tokenizer, wanted, identity=identity, max_tokens=longest, on_pairs=advance)
+        place = store if before is None else beside
+        try:
+            with counting(console, "encoding the corpus", None) as advance:
+                place.build(corpora.train, tokenizer, wanted, identity=identity, max_tokens=longest, on_pairs=advance)
+            if before is not None:
+                built = beside.open(identity)
+                assert built is not None
+                run.refuse_changes(before, {TEXT: built.fingerprint})
+                beside.replace(store)
+        except UserError:
+            beside.remove()
+            raise
         stored = store.open(identity)
     assert stored is not None
     return stored

@@ -53,6 +53,7 @@ class RunFolder:
         self.previous_state_file = path / "state" / "previous.safetensors"
         self.held_out_file = path / "state" / "held-out.jsonl"
         self.corpus_folder = path / "state" / "corpus"
+        self.next_corpus_folder = path / "state" / "corpus.next"
 
     @property
     def exists(self) -> bool:
@@ -109,7 +110,8 @@ class RunFolder:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:
-        """Remove the halves of files that a killed process was writing, and finish what it had all but done."""
+        """Remove what a killed process was writing, and finish what it had all but done."""
+        shutil.rmtree(self.next_corpus_folder, ignore_errors=True)
         for half in (*self.path.glob(".*.tmp"), *self.path.glob("state/.*.tmp")):
             half.unlink(missing_ok=True)
         self._advance()
@@ -258,7 +260,7 @@ class RunFolder:
     def load_state(
         self, on_damage: Callable[[str], None] | None = None
     ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """Read the checkpoint, or the one before if it is missing or damaged; None if there is neither.
+        """Read the last checkpoint, or the one before if it is missing or damaged; None if there is none.
 
         Args:
             on_damage: told what is wrong with the last checkpoint when the one before is read instead.
@@ -266,15 +268,37 @@ class RunFolder:
         Raises:
             UserError: the only checkpoint, or both, are damaged.
         """
-        if not self.previous_state_file.exists():
-            return load_tensors(self.state_file) if self.state_file.exists() else None
-        try:
-            return load_tensors(self.state_file)
-        except UserError as error:
-            state = load_tensors(self.previous_state_file)
-            if on_damage:
-                on_damage(f"{error} The checkpoint before it is used.")
+        older = self.previous_state_file.exists()
+        there = {
+            self.next_state_file: self.next_state_file.exists(),  # whole, but not yet in its place
+            self.state_file: self.state_file.exists() or older,
+            self.previous_state_file: older,
+        }
+        files = [file for file, wanted in there.items() if wanted]
+        said = []
+        for file in files:
+            try:
+                state = load_tensors(file)
+            except UserError as error:
+                if file == files[-1]:
+                    raise
+                said.append(f"{error} The checkpoint before it is used.")
+                continue
+            for line in said if on_damage else ():
+                on_damage(line)  # type: ignore[misc]
             return state
+        return None
+
+    def refuse_changes(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+        """Compare what a run is to be gone on with to what it was begun with: fingerprints by name.
+
+        Raises:
+            UserError: something that must stay the same has changed.
+        """
+        for what, fingerprint in now.items():
+            if before.get(what) != fingerprint:
+                fix = "Put back what was there, or begin a new run with another --out."
+                raise UserError(f"{what} has changed since this run was begun", file=self.path, fix=fix)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -27,6 +27,8 @@ from translucid.training.validation import Validator
 from translucid.training.weights import Weights, under
 from translucid.training.workers import Workers
 
+Checkpoint = tuple[dict[str, Tensor], dict[str, Any]]
+"""Tensors and facts, as a run folder saves them."""
 PATIENCE_WITH_NAN = 5
 """Updates in a row without a finite loss, after which the training stops."""
 
@@ -230,36 +232,25 @@ class Trainer:
         facts = {"place": asdict(self.place), "recent": [*self.recent.window], "origin": self.origin}
         self.run.save_state(tensors, facts)
 
-    def resume(self, on_damage: Callable[[str], None]) -> bool:
-        """Go back to the last checkpoint, if there is one.
+    def resume(self, state: Checkpoint, on_damage: Callable[[str], None]) -> None:
+        """Go back to a checkpoint. Nothing is written.
 
         Args:
-            on_damage: told what is damaged, and what is done about it: of two checkpoints the one before is used, and
-                the best model so far, which can't be had back, gives way to the next one.
+            state: what the run folder has given.
+            on_damage: told if the best model so far is damaged, which can't be had back and gives way to the next one.
 
         Raises:
-            UserError: both are damaged, or it was made with other text, another tokenizer or other settings.
+            UserError: it was made with other text, another tokenizer or other settings, or is none of this run.
         """
-        state = self.run.load_state(on_damage)
-        if state is None:
-            if self.workers.leads:
-                self.run.forget_metrics_after(0)
-            return False
         try:
             self._restore(*state)
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=self.run.state_file, fix=fix) from error
-        if self.workers.leads:
-            self.run.forget_metrics_after(self.place.step)
         self._check_best(on_damage)
-        return True
 
     def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        for what, fingerprint in self.origin.items():
-            if facts["origin"].get(what) != fingerprint:
-                fix = "Put back what was there, or begin a new run with another --out."
-                raise UserError(f"{what} has changed since this run was begun", file=self.run.path, fix=fix)
+        self.run.refuse_changes(facts["origin"], self.origin)
         self.weights.load(tensors, self.run.state_file)
         moments: dict[int, dict[str, Tensor]] = {}
         for name, tensor in under("optimizer.", tensors).items():

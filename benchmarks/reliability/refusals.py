@@ -1,0 +1,84 @@
+"""Commands that are refused: afterwards every file of the run folder is what it was, byte for byte."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.reliability.common import Finding, said_by, train, translucid, write_corpus
+
+LOCK = ".lock"
+"""Made by whoever opens a run folder to write to it, and always empty."""
+
+
+def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return the mode and the bytes of every file below a folder, by path."""
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != LOCK)
+    return {str(file.relative_to(folder)): (file.stat().st_mode, file.read_bytes()) for file in files}
+
+
+def refused_commands(run: Path, work: Path, corpus: list[str]) -> Iterator[list[str]]:
+    """Yield commands that have to be refused, for a run that was trained on a corpus; they change a copy of it only."""
+    other, bad, long, broken = (work / f"{name}.tsv" for name in ("other", "bad", "long", "broken"))
+    pairs = Path(corpus[1]).read_text(encoding="utf-8")
+    other.write_text(pairs.split("\n", 1)[1], encoding="utf-8")
+    bad.write_text(pairs + "one column\n", encoding="utf-8")
+    long.write_text(f"{'very ' * 300}long\t{'muy ' * 300}largo\n" * 100, encoding="utf-8")
+    broken.write_bytes(pairs.encode() + b"\xff\t\xff\n")
+    out, valid = ["--out", str(run)], corpus[2:]
+    resume = ["train", "--resume", *out]
+    anew = ["train", "--overwrite", *out, *valid]
+    for text in (other, bad, broken):
+        yield [*resume, "--train", str(text), *valid]
+        yield [*resume, "--train", str(text), *valid, "--set", "training.learning_rate=0.5"]
+    yield [*resume, "--set", "training.seed=7"]
+    yield [*resume, "--set", "training.learning_rate=0.5", "model.width=64"]
+    yield [*resume, "--set", "training.learnin_rate=0.5"]
+    yield [*resume, "--train", "nowhere.tsv"]
+    yield [*resume, "--model", "base", *corpus]
+    yield [*resume, "--device", "abacus"]
+    yield ["train", *out, *corpus]
+    for text in (bad, broken, Path("nowhere.tsv")):
+        yield [*anew, "--train", str(text)]
+    yield [*anew, "--train", str(long), "--set", "data.tokenizer.vocabulary=40", "data.max_tokens=50"]
+    yield [*anew, "--train", str(other), "--set", "data.tokenizer.vocabulary=1000000"]
+    yield [*anew, "--train", str(other), "--set", "model.width=7"]
+    yield ["tune", str(run), "--train", "nowhere.tsv"]
+    yield ["tune", str(run), "--valid", str(bad)]
+    yield ["evaluate", str(run), "--test", str(bad)]
+    yield ["evaluate", str(run), "--test", str(other), "--keep-best"]
+    yield ["export", str(run), str(work)]
+    yield ["translate", str(run), "I sing", "--output", str(run / "config.yaml")]
+
+
+def nothing_changes(work: Path, most: int | None = None) -> Finding:
+    """Give each of these commands to a run, also to one whose corpus has gone; `most`: only so many of them."""
+    finding = Finding("commands that are refused: every file of the run folder stays as it was, byte for byte")
+    corpus, whole, run = write_corpus(work / "corpus"), work / "whole", work / "run"
+    said = said_by(train(whole, corpus, 30))
+    if not (whole / "model.safetensors").exists():
+        finding.fail(said[-300:])
+        return finding
+    tried = 0
+    commands = list(refused_commands(run, work, corpus))
+    for number, command in enumerate(commands[:most]):
+        for encoded in (True, False):
+            if not encoded and command[0] != "train":
+                continue
+            shutil.rmtree(run, ignore_errors=True)
+            shutil.copytree(whole, run)
+            if not encoded:
+                shutil.rmtree(run / "state" / "corpus")
+            before = contents(run)
+            process = translucid(*command)
+            said = said_by(process)
+            tried += 1
+            shown = f"{number}: {' '.join(command[:6])}"
+            if process.returncode != 2 or "Traceback" in said:
+                finding.fail(f"{shown}: exit code {process.returncode}: {said[-200:]}")
+            after = contents(run)
+            if after != before:
+                changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+                finding.fail(f"{shown}: changed {sorted(changed)}")
+            finding.told(said.replace(str(work), "WORK"), run)
+    finding.figures["refused commands"] = tried
+    return finding

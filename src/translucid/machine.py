@@ -22,6 +22,13 @@ def physical_memory() -> int:
         return 0
 
 
+def processor() -> str:
+    """Return what the processor calls itself, as far as can be told."""
+    lines = (line.partition(":") for line in _cpuinfo().splitlines())
+    named = (value.strip() for key, _, value in lines if key.strip() == "model name")
+    return next(named, "") or platform.processor() or "unknown"
+
+
 def amd() -> bool:
     """Whether the processor is one of AMD's."""
     return "AuthenticAMD" in (_cpuinfo() or platform.processor())

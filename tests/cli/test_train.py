@@ -1,18 +1,26 @@
 """`translucid train`: from files to a run folder, and every way to get it wrong."""
 
 import gzip
+import hashlib
+import json
+import platform
+import shutil
 from itertools import product
+from pathlib import Path
 
 import pytest
 import torch
 import yaml
 
+from translucid import __version__
 from translucid.errors import UserError
 from translucid.training.experiment import Outcome
+from translucid.training.recipes import recipes
 from translucid.training.trainer import Place
 
 from ..conftest import SHAPE
 
+RECIPES = sorted((Path(__file__).resolve().parents[2] / "recipes").glob("*.yaml"))
 LIMITS = ["training.max_steps=4", "training.validate_every=2"]
 
 
@@ -192,3 +200,68 @@ def test_a_resumed_run_keeps_its_shape(call, small_run):
     done = call("train", "--resume", "--out", small_run, "--set", "model.width=32")
     assert done.code == 2
     assert "resumed" in done.err
+
+
+def test_bad_lines_stop_a_training_unless_they_are_to_be_skipped(call, corpus, tmp_path):
+    text, run = tmp_path / "train.tsv", tmp_path / "run"
+    good = (corpus / "train.tsv").read_bytes()
+    text.write_bytes(b"one column\n" + good + b"ca\xf1a\tx\n")
+    command = [
+        "train",
+        "--train",
+        text,
+        "--valid",
+        corpus / "test.tsv",
+        "--out",
+        run,
+        "--no-tune",
+        "--set",
+        *SHAPE,
+        "training.max_steps=2",
+    ]
+    done = call(*command)
+    assert done.code == 2
+    assert f"{text}:1: there is one column only" in done.err
+    assert not run.exists()
+    done = call(*command, "--skip-bad")
+    assert done.code == 0, done.err
+    assert "skipped 2: 2 no pairs" in " ".join(done.err.split())
+    bad = [json.loads(line) for line in (run / "bad-lines.jsonl").read_text().splitlines()]
+    assert [(row["line"], row["text"]) for row in bad] == [(1, "one column"), (302, "ca\\xf1a\tx")]
+    shutil.rmtree(run / "state" / "corpus")
+    done = call("train", "--resume", "--out", run, "--no-tune", "--set", "training.max_steps=3")
+    assert done.code == 0, done.err
+    assert len((run / "bad-lines.jsonl").read_text().splitlines()) == 2
+    counted = call("data", "stats", "--train", text, "--skip-bad")
+    assert counted.code == 0 and "2 no pairs" in counted.out
+    assert call("data", "stats", "--train", text).code == 2
+
+
+def test_a_run_says_where_its_weights_come_from(call, corpus, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    monkeypatch.setattr("sys.argv", ["translucid", "train", "--a-word"])
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    assert call("train", *files, "--out", run, "--no-tune", "--set", *SHAPE, "training.max_steps=2").code == 0
+    assert call("train", "--resume", "--out", run, "--no-tune", "--set", "training.max_steps=4").code == 0
+    rows = [json.loads(line) for line in (run / "provenance.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == [0, 2]
+    assert rows[0]["command"] == ["translucid", "train", "--a-word"]
+    assert rows[0]["translucid"] == __version__
+    content = (corpus / "train.tsv").read_bytes()
+    assert rows[0]["data"] == [
+        {"file": str(corpus / "train.tsv"), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    ]
+    assert rows[0]["machine"]["cores"] >= 1 and rows[0]["machine"]["processor"]
+    assert platform.node() not in (run / "provenance.jsonl").read_text() or len(platform.node()) < 4
+    (run / "provenance.jsonl").unlink()
+    assert call("translate", run, "I sing").code == 0
+
+
+def test_a_recipe_is_found_by_its_name(call, tmp_path):
+    done = call("train", "tatoeba-eng-spa", "--train", "nowhere.tsv", "--out", tmp_path / "run")
+    assert done.code == 2 and "nowhere.tsv" in done.err
+    done = call("train", "tatoeba-eng-sap", "--train", "nowhere.tsv", "--out", tmp_path / "run")
+    assert done.code == 2 and "Did you mean 'tatoeba-eng-spa'?" in done.err
+    listed = call("models").out
+    assert {file.stem for file in RECIPES} == set(recipes())
+    assert all(name in listed for name in recipes())

@@ -120,3 +120,38 @@ def test_lines_end_at_a_line_feed_only(tmp_path):
 def test_real_corpora_are_read_whole(real_data):
     assert sum(1 for _ in read_pairs(real_data / "tatoeba-eng-spa" / "dev.tsv")) == 1720
     assert sum(1 for _ in read_pairs(real_data / "multi30k-en-de" / "val.lc.norm.tok.{en,de}.gz")) == 1014
+
+
+BAD = {
+    "c.tsv": (b"a\tb\none column\n\xff\tx\nc\0\td\n\ne\tf\n", [2, 3, 4]),
+    "c.jsonl": (
+        b'{"source": "a", "target": "b"}\n{}\n[1]\n{"source": 1, "target": "b"}\nnot\n\xff\n'
+        b'{"source": "", "target": ""}\n{"source": "e", "target": "f"}\n',
+        [2, 3, 4, 5, 6],
+    ),
+    "c.tsv.gz": (gzip.compress(b"a\tb\n" + b"x" * 10_000_001 + b"\nx\n\t\ne\tf\n"), [2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_lines_are_skipped_and_told_if_that_is_wanted(tmp_path, name):
+    content, numbers = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    bad = []
+    pairs = list(read_pairs(tmp_path / name, on_bad=bad.append))
+    assert pairs == [Pair("a", "b"), Pair("", ""), Pair("e", "f")]
+    assert [one.line for one in bad] == numbers
+    assert all(one.file == str(tmp_path / name) and one.what and len(one.text) <= 500 for one in bad)
+    with pytest.raises(UserError, match=f":{numbers[0]}: "):
+        list(read_pairs(tmp_path / name))
+
+
+def test_a_bad_line_on_one_side_takes_the_other_with_it(tmp_path):
+    (tmp_path / "c.en").write_bytes(b"a\nb\xff\nc\nd\n")
+    (tmp_path / "c.es").write_bytes(b"1\n2\n3\0\n4\n")
+    bad = []
+    assert list(read_pairs(tmp_path / "c.{en,es}", on_bad=bad.append)) == [Pair("a", "1"), Pair("d", "4")]
+    assert [(one.file[-2:], one.line, one.text) for one in bad] == [("en", 2, "b\\xff"), ("es", 3, "3\0")]
+    (tmp_path / "c.es").write_bytes(b"1\n2\n")
+    with pytest.raises(UserError, match="has 4 lines but"):
+        list(read_pairs(tmp_path / "c.{en,es}", on_bad=bad.append))

@@ -25,7 +25,11 @@ Files = Annotated[list[str] | None, typer.Option(metavar="FILES", help="Sentence
 
 @app.command()
 def stats(
-    train: Files = None, valid: Files = None, test: Files = None, as_json: bool = typer.Option(False, "--json")
+    train: Files = None,
+    valid: Files = None,
+    test: Files = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count lines that are no sentence pairs.")] = False,
+    as_json: bool = typer.Option(False, "--json"),
 ) -> None:
     """Show sizes, lengths, duplicates, leaks from training into test files, and characters of other scripts.
 
@@ -35,6 +39,7 @@ def stats(
 
         translucid data stats --train 'train.{en,de}.gz' --json
     """
+    from translucid.data.bad_lines import BadLines
     from translucid.data.corpus import read_pairs
     from translucid.data.filtering import Filter
     from translucid.data.statistics import Overlap, SplitStatistics
@@ -48,10 +53,16 @@ def stats(
     splits = {name: SplitStatistics(name) for name in files}
     with counting(log, "reading", None) as advance:
         for name, split in splits.items():
-            for count in split.read(read_pairs(*files[name]), Filter()):
+            bad = BadLines() if skip_bad else None
+            for count in split.read(read_pairs(*files[name], on_bad=bad), Filter()):
                 advance(count)
-    overlaps = [Overlap.find(name, read_pairs(*files[name]), splits["train"]) for name in files if name != "train"]
-    overlaps = overlaps if "train" in files else []
+            if bad and bad.count:
+                split.faults["no pairs"] += bad.count
+    ignored = BadLines() if skip_bad else None
+    others = {name: read_pairs(*files[name], on_bad=ignored) for name in files if name != "train"}
+    overlaps = (
+        [Overlap.find(name, pairs, splits["train"]) for name, pairs in others.items()] if "train" in files else []
+    )
     if as_json:
         found: dict[str, Any] = {name: split.summary() for name, split in splits.items()}
         print(json.dumps({**found, "overlap": [o.to_json() for o in overlaps]}, ensure_ascii=False, indent=2))

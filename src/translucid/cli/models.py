@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def models(
     keys: Annotated[bool, typer.Option("--keys", help="List every key that can be set, with its default.")] = False,
 ) -> None:
-    """List the presets that `translucid train --model NAME` takes.
+    """List the presets that `translucid train --model NAME` takes, and the recipes that `translucid train NAME` does.
 
     **Examples**
 
@@ -29,6 +29,7 @@ def models(
         return
     from translucid.training.configuration import resolve
     from translucid.training.presets import PRESETS
+    from translucid.training.recipes import recipes
 
     table = Table(box=None, pad_edge=False)
     table.add_column("name", no_wrap=True)
@@ -39,6 +40,13 @@ def models(
         limit = f"{c.training.max_minutes:g} minutes" if c.training.max_minutes else f"{c.training.max_steps:,} steps"
         shape = f"{_shape(c.model)}; vocabulary {c.data.tokenizer.vocabulary:,}; {limit}"
         table.add_row(f"[bold]{name}[/]", preset.suits, shape)
+    console.print(table)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("recipe", no_wrap=True)
+    table.add_column("what it is")
+    for name, file in recipes().items():
+        table.add_row(f"[bold]{name}[/]", file.read_text(encoding="utf-8").split("\n")[0].strip("# "))
+    console.print()
     console.print(table)
 
 

@@ -26,17 +26,18 @@ A Moses pair, a preset for little data, ten minutes of training:
 
 A recipe, with files of your own; then go on after an interruption, for longer:
 
-    translucid train recipes/tatoeba-eng-spa.yaml --train train.tsv --valid dev.tsv --out runs/es
+    translucid train tatoeba-eng-spa --train train.tsv --valid dev.tsv --out runs/es
 
     translucid train --resume --out runs/es --set training.max_minutes=120
 
-`translucid models` lists presets, `translucid models --keys` every key that can be set.
+`translucid models` lists presets and recipes, `translucid models --keys` every key that can be set.
 """
 
 
 def train(
     config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG.yaml]", help="Settings; every key can also be set with --set.")
+        Path | None,
+        typer.Argument(metavar="[CONFIG.yaml]", help="Settings, or the name of a recipe; --set can set every key too."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make or continue.")] = None,
     train_files: Annotated[
@@ -45,6 +46,10 @@ def train(
     valid_files: Annotated[list[str] | None, typer.Option("--valid", metavar="FILES", help="Validation pairs.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="A preset; see `translucid models`.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting.")] = None,
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="Skip lines that are no sentence pairs; they are counted and kept in a file."),
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of --out.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
@@ -58,8 +63,11 @@ def train(
     from translucid.interop.tuned import FILE
     from translucid.training.configuration import resolve, resumed, unchanged
     from translucid.training.experiment import run_experiment
+    from translucid.training.recipes import recipe
     from translucid.training.run_folder import RunFolder
 
+    if config:
+        config = recipe(config)
     if out is None:
         raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
     overrides: dict[str, object] = {}
@@ -67,6 +75,8 @@ def train(
         overrides["data.train"] = pair_up(train_files)
     if valid_files:
         overrides["data.valid"] = pair_up(valid_files)
+    if skip_bad:
+        overrides["data.skip_bad"] = True
     run = RunFolder(out)
     if resume and run.exists:
         before = run.configuration()

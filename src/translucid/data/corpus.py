@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -18,6 +18,8 @@ from translucid.errors import UserError
 _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}(?P<tail>[^{}/]*)$")
 LONGEST_LINE = 10_000_000
 """Bytes of a line, at most: a small .gz may unpack to a line that fills the memory."""
+SHOWN = 500
+"""Bytes of a bad line that are kept."""
 _KINDS = "Use .tsv (source TAB target), .jsonl (source, target) or a Moses pair name.{en,de}, each also as .gz."
 
 
@@ -35,19 +37,35 @@ def sides(file: str | Path) -> list[Path]:
     return [Path(file)]
 
 
-def read_pairs(*files: str | Path) -> Iterator[Pair]:
+class BadLine(NamedTuple):
+    """A line that is no sentence pair."""
+
+    file: str
+    line: int
+    """Counted from 1."""
+    what: str
+    """What is wrong with it."""
+    text: str
+    """Its beginning; bytes that are not UTF-8 as \\xff."""
+
+
+OnBad = Callable[[BadLine], None] | None
+"""Is told of each bad line, which is then skipped; without it, the first one is an error."""
+
+
+def read_pairs(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:
     """Yield the sentence pairs of files, one after the other; pairs with an empty side too.
 
     Raises:
-        UserError: a file is missing, empty, unreadable, of an unknown kind, not UTF-8, or a line is not a pair.
+        UserError: a file is missing, empty, unreadable or of an unknown kind, or a line is not UTF-8 or not a pair.
     """
     for file in map(str, files):
         if len(both := sides(file)) == 2:
-            yield from _moses(*both)
+            yield from _moses(both[0], both[1], on_bad)
         elif file.removesuffix(".gz").endswith(".tsv"):
-            yield from _tsv(Path(file))
+            yield from _tsv(Path(file), on_bad)
         elif file.removesuffix(".gz").endswith(".jsonl"):
-            yield from _jsonl(Path(file))
+            yield from _jsonl(Path(file), on_bad)
         else:
             refuse_as_pairs(file)
             raise UserError("is of no kind that can be read as sentence pairs", file=file, fix=_KINDS)
@@ -61,22 +79,36 @@ def read_lines(file: str | Path) -> Iterator[str]:
     Raises:
         UserError: the file is missing, empty, unreadable, binary, not UTF-8, or has a line of ten million bytes.
     """
-    path = Path(file)
+    return (line for line in _lines(Path(file), None) if line is not None)
+
+
+def _lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
+    """Yield the lines of a file, None in the place of a bad one."""
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
                 if len(raw) > LONGEST_LINE:
                     fix = "Each sentence stands on a line of its own."
-                    raise UserError(f"is longer than {LONGEST_LINE:,} bytes", file=path, line=number, fix=fix)
+                    _bad(path, number, f"is longer than {LONGEST_LINE:,} bytes", fix, raw, on_bad)
+                    while raw and not raw.endswith(b"\n"):
+                        raw = stream.readline(LONGEST_LINE)
+                    yield None
+                    continue
                 if number == 1:
                     raw = raw.removeprefix(b"\xef\xbb\xbf")
                 if b"\0" in raw:
-                    raise UserError("holds NUL bytes", file=path, line=number, fix="Give a UTF-8 text file.")
-                yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        fix = "Convert the file, as with iconv -f latin1 -t utf-8."
-        raise UserError(f"not UTF-8 ({error.reason})", file=path, line=number, fix=fix) from error
+                    _bad(path, number, "holds NUL bytes", "Give a UTF-8 text file.", raw, on_bad)
+                    yield None
+                    continue
+                try:
+                    line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+                except UnicodeDecodeError as error:
+                    fix = "Convert the file, as with iconv -f latin1 -t utf-8."
+                    _bad(path, number, f"not UTF-8 ({error.reason})", fix, raw, on_bad)
+                    yield None
+                else:
+                    yield line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"is damaged or not gzip ({error})", file=path, fix="Fetch it again.") from error
     except OSError as error:
@@ -87,46 +119,61 @@ def read_lines(file: str | Path) -> Iterator[str]:
         raise UserError("is empty", file=path, fix=_KINDS)
 
 
-def _tsv(path: Path) -> Iterator[Pair]:
-    for number, line in enumerate(read_lines(path), 1):
+def _bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:
+    """Tell of a bad line, or refuse it."""
+    if on_bad is None:
+        raise UserError(what, file=path, line=number, fix=fix)
+    text = raw if isinstance(raw, str) else raw[:SHOWN].decode("utf-8", "backslashreplace")
+    on_bad(BadLine(str(path), number, what, text[:SHOWN].rstrip("\r\n")))
+
+
+def _tsv(path: Path, on_bad: OnBad) -> Iterator[Pair]:
+    for number, line in enumerate(_lines(path, on_bad), 1):
+        if line is None:
+            continue
         columns = line.split("\t")
-        if len(columns) < 2:
-            if not line.strip():
-                yield Pair("", "")
-                continue
-            fix = "Each line is source TAB target."
-            raise UserError("there is one column only", file=path, line=number, fix=fix)
-        yield Pair(columns[0], columns[1])
+        if len(columns) > 1:
+            yield Pair(columns[0], columns[1])
+        elif not line.strip():
+            yield Pair("", "")
+        else:
+            _bad(path, number, "there is one column only", "Each line is source TAB target.", line, on_bad)
 
 
-def _moses(source: Path, target: Path) -> Iterator[Pair]:
+def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[Pair]:
     ended = object()
-    for number, (one, other) in enumerate(zip_longest(read_lines(source), read_lines(target), fillvalue=ended), 1):
+    both = zip_longest(_lines(source, on_bad), _lines(target, on_bad), fillvalue=ended)
+    for number, (one, other) in enumerate(both, 1):
         if one is ended or other is ended:
             longer, shorter = (target, source) if one is ended else (source, target)
-            rest = sum(1 for _ in read_lines(longer))
+            rest = sum(1 for _ in _lines(longer, on_bad and (lambda bad: None)))
             raise UserError(
                 f"has {rest:,} lines but {shorter} has {number - 1:,}",
                 file=longer,
                 line=number,
                 fix="Line n of one must translate line n of the other.",
             )
-        yield Pair(str(one), str(other))
+        if one is not None and other is not None:
+            yield Pair(str(one), str(other))
 
 
-def _jsonl(path: Path) -> Iterator[Pair]:
+def _jsonl(path: Path, on_bad: OnBad) -> Iterator[Pair]:
     fix = 'Each line is {"source": "...", "target": "..."}.'
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(_lines(path, on_bad), 1):
+        if line is None:
+            continue
         try:
             record = json.loads(line)
             pair = Pair(record["source"], record["target"])
-        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError too
-            raise UserError("not JSON", file=path, line=number, fix=fix) from error
-        except (KeyError, TypeError) as error:
-            raise UserError("has no source or no target", file=path, line=number, fix=fix) from error
-        if not all(isinstance(text, str) for text in pair):
-            raise UserError("source and target must be strings", file=path, line=number, fix=fix)
-        yield Pair(*map(_one_line, pair))
+        except (ValueError, RecursionError):  # a number of 5,000 digits is a ValueError too
+            _bad(path, number, "not JSON", fix, line, on_bad)
+        except (KeyError, TypeError):
+            _bad(path, number, "has no source or no target", fix, line, on_bad)
+        else:
+            if all(isinstance(text, str) for text in pair):
+                yield Pair(*map(_one_line, pair))
+            else:
+                _bad(path, number, "source and target must be strings", fix, line, on_bad)
 
 
 def _one_line(text: str) -> str:

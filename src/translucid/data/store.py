@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.atomic import write_atomically
+from translucid.data.bad_lines import BadLines
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Filter, Skipped, keep
@@ -91,6 +92,7 @@ class CorpusStore:
         max_tokens: int,
         processes: int | None = None,
         on_pairs: Callable[[int], None] | None = None,
+        bad: BadLines | None = None,
     ) -> None:
         """Encode corpora, one after the other; go on where an earlier attempt was cut off.
 
@@ -102,6 +104,7 @@ class CorpusStore:
             max_tokens: a pair with more tokens on either side, end token included, is left out.
             processes: see `encode_chunks`.
             on_pairs: called with the number of pairs done since.
+            bad: counts the lines that are skipped while the corpora are read, if any are.
 
         Raises:
             UserError: the text can't be read, or the disk is full.
@@ -134,6 +137,8 @@ class CorpusStore:
             sizes.append(size)
             for _ in range(read - size):
                 skipped.add("too long")
+        if bad and bad.count:
+            skipped.reasons["no pairs"] += bad.count
         if not sum(sizes):
             left = skipped.summary()
             raise UserError(

@@ -53,6 +53,8 @@ class DataOptions(OptionGroup):
     """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not."""
     valid: list[str] = Field(default_factory=list)
     """Validation files; without any, up to 1,000 training pairs are held out."""
+    skip_bad: bool = False
+    """Skip lines that are no sentence pairs, and write them to bad-lines.jsonl in the run folder."""
     weights: list[Annotated[float, Field(gt=0)]] | None = None
     """What part of an epoch each training corpus is, in any unit: [3, 1]; if not given, each as large as it is."""
     temperature: float = Field(1.0, ge=1)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
 
+from translucid.data.bad_lines import BadLines
 from translucid.data.corpus import Pair, read_pairs, sides
 from translucid.data.drawing import draw
 from translucid.data.filtering import Filter, Skipped, keep
@@ -32,6 +33,10 @@ class Corpora:
     """Another training text gives another one."""
     held_out: bool = False
     """Whether `valid` was taken from the training corpora."""
+    bad: BadLines | None = None
+    """Told of lines that are no pairs, if those are to be skipped."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of each training file."""
 
     @classmethod
     def of(cls, train: Sequence[Pair], valid: Sequence[Pair]) -> Corpora:
@@ -49,11 +54,11 @@ class Corpora:
 class _Files:
     """The pairs of one corpus, without those whose source is held out."""
 
-    def __init__(self, name: str, held: Collection[str]) -> None:
-        self.name, self.held = name, held
+    def __init__(self, name: str, held: Collection[str], bad: BadLines | None) -> None:
+        self.name, self.held, self.bad = name, held, bad
 
     def __iter__(self) -> Iterator[Pair]:
-        pairs = read_pairs(self.name)
+        pairs = read_pairs(self.name, on_bad=self.bad)
         return (pair for pair in pairs if pair.source not in self.held) if self.held else pairs
 
 
@@ -73,25 +78,27 @@ def read_corpora(options: DataOptions, seed: int, held_out: Sequence[Pair] | Non
     if options.weights and len(options.weights) != len(options.train):
         weights, corpora = len(options.weights), len(options.train)
         raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
+    bad = BadLines() if options.skip_bad else None
     if options.valid:
-        valid: Sequence[Pair] = list(keep(read_pairs(*options.valid), options.filter, Skipped()))
+        valid: Sequence[Pair] = list(keep(read_pairs(*options.valid, on_bad=bad), options.filter, Skipped()))
         if not valid:
             raise UserError("no sentence pairs are left", file=options.valid[0], fix="See `translucid data stats`.")
     else:
-        valid = _hold_out(options, seed) if held_out is None else held_out
+        valid = _hold_out(options, seed, bad) if held_out is None else held_out
     held = set() if options.valid else {pair.source for pair in valid}
-    train = [_Files(name, held) for name in options.train]
+    train = [_Files(name, held, bad) for name in options.train]
     text = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
+    hashes = {str(file): digest(file) for name in options.train for file in sides(name)}
     for name in options.train:
         for file in sides(name):
-            text.update(bytes.fromhex(digest(file)))
-    return Corpora(train, valid, text.hexdigest(), not options.valid)
+            text.update(bytes.fromhex(hashes[str(file)]))
+    return Corpora(train, valid, text.hexdigest(), not options.valid, bad, hashes)
 
 
-def _hold_out(options: DataOptions, seed: int) -> list[Pair]:
+def _hold_out(options: DataOptions, seed: int, bad: BadLines | None) -> list[Pair]:
     """Draw some pairs to validate with; none of their sources is then left in training."""
     skipped = Skipped()
-    drawn = draw(keep(read_pairs(*options.train), options.filter, skipped), HELD_OUT, seed)
+    drawn = draw(keep(read_pairs(*options.train, on_bad=bad), options.filter, skipped), HELD_OUT, seed)
     Random(seed).shuffle(drawn)
     count = min(HELD_OUT, skipped.kept // 50)
     if not count:

@@ -29,6 +29,7 @@ from translucid.training.configuration import Configuration, fixed_settings
 from translucid.training.corpora import Corpora, read_corpora
 from translucid.training.display import Display, clock
 from translucid.training.epochs import Epochs
+from translucid.training.provenance import provenance
 from translucid.training.run_folder import RunFolder
 from translucid.training.trainer import Place, Trainer
 from translucid.training.validation import Validator
@@ -158,6 +159,8 @@ def _train(
     if workers.leads:
         workers.wait()
     console.print(f"training on {stored.skipped.summary()}")
+    if run.bad_lines_file.exists():
+        console.print(f"the lines that are no pairs are in {run.bad_lines_file}", markup=False, soft_wrap=True)
     epochs = _epochs(stored, corpora, configuration, tokenizer, longest, workers)
     validator = Validator(
         corpora.valid,
@@ -182,6 +185,8 @@ def _train(
             run.tidy()
             run.forget_metrics_after(trainer.place.step)
             run.save_configuration(configuration)
+    if workers.leads:
+        run.add_provenance(provenance(corpora.files, str(device), trainer.place.step, workers.count))
     end = trainer.fit(Display(console))
     if not trainer.over:
         console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
@@ -229,13 +234,22 @@ def _encoded(
     if stored is None:
         place = store if before is None else beside
         try:
-            with counting(console, "encoding the corpus", None) as advance:
-                place.build(corpora.train, tokenizer, wanted, identity=identity, max_tokens=longest, on_pairs=advance)
-            if before is not None:
-                built = beside.open(identity)
-                assert built is not None
-                run.refuse_changes(before, {TEXT: built.fingerprint})
-                beside.replace(store)
+            with corpora.bad.written_to(run.bad_lines_file) if corpora.bad else nullcontext():
+                with counting(console, "encoding the corpus", None) as advance:
+                    place.build(
+                        corpora.train,
+                        tokenizer,
+                        wanted,
+                        identity=identity,
+                        max_tokens=longest,
+                        on_pairs=advance,
+                        bad=corpora.bad,
+                    )
+                if before is not None:
+                    built = beside.open(identity)
+                    assert built is not None
+                    run.refuse_changes(before, {TEXT: built.fingerprint})
+                    beside.replace(store)
         except UserError:
             beside.remove()
             raise

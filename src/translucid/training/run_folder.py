@@ -31,6 +31,7 @@ FOUND = "tuned.json", "shortlist.tsv"
 """What has been found to be the fastest way to translate with the model, and the target pieces considered."""
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
+    *("bad-lines.jsonl", "provenance.jsonl"),
     *FOUND,
 )
 _LARGEST = {"config.yaml": LONGEST, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
@@ -52,6 +53,8 @@ class RunFolder:
         self.next_state_file = path / "state" / "next.safetensors"
         self.previous_state_file = path / "state" / "previous.safetensors"
         self.held_out_file = path / "state" / "held-out.jsonl"
+        self.bad_lines_file = path / "bad-lines.jsonl"
+        self.provenance_file = path / "provenance.jsonl"
         self.corpus_folder = path / "state" / "corpus"
         self.next_corpus_folder = path / "state" / "corpus.next"
 
@@ -326,6 +329,11 @@ class RunFolder:
     def add_metrics(self, row: dict[str, Any]) -> None:
         """Append one row to `metrics.jsonl`."""
         with self.metrics_file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def add_provenance(self, row: dict[str, Any]) -> None:
+        """Append one row to `provenance.jsonl`: where the weights come from."""
+        with self.provenance_file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:

@@ -1,0 +1,50 @@
+"""Lines of a corpus that are no sentence pairs: skipped if that is wanted, counted, and written down."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from translucid.data.corpus import BadLine
+from translucid.errors import UserError
+
+
+class BadLines:
+    """Told of each bad line."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Of the lines told of since the last `written_to`."""
+        self._stream: IO[str] | None = None
+
+    def __call__(self, bad: BadLine) -> None:
+        """Count a line, and write it down within `written_to`."""
+        self.count += 1
+        if self._stream:
+            self._stream.write(json.dumps(bad._asdict(), ensure_ascii=False) + "\n")
+
+    @contextmanager
+    def written_to(self, file: Path) -> Iterator[None]:
+        """Within it, count anew and write each line as JSON; the file appears in the end, if there is any.
+
+        Raises:
+            UserError: the file can't be written.
+        """
+        half = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        self.count = 0
+        try:
+            with half.open("x", encoding="utf-8", errors="backslashreplace") as self._stream:
+                yield
+            if self.count:
+                half.replace(file)
+            else:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(f"can't be written ({error.strerror})", file=file, fix="Make room.") from error
+        finally:
+            self._stream = None
+            half.unlink(missing_ok=True)

@@ -1,0 +1,63 @@
+"""Where the weights of a run come from: the command, our version, the machine, the data."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from translucid import __version__
+from translucid.machine import cores, physical_memory, processor
+
+
+def provenance(files: Mapping[str, str], device: str, step: int, processes: int) -> dict[str, Any]:
+    """Return what is known when a training begins or goes on; nothing of the user, the host or the environment.
+
+    Args:
+        files: the SHA-256 of each training file.
+        device: where it is trained.
+        step: updates made before.
+        processes: that train together.
+    """
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "step": step,
+        "command": ["translucid", *sys.argv[1:]],
+        "translucid": __version__,
+        "commit": _commit(),
+        "versions": {"python": platform.python_version()}
+        | {name: metadata.version(name) for name in ("torch", "numpy", "sentencepiece", "ctranslate2")},
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": processor(),
+            "cores": cores(),
+            "memory_gib": round(physical_memory() / 2**30, 1),
+            "device": device,
+            "processes": processes,
+        },
+        "data": [
+            {"file": file, "bytes": Path(file).stat().st_size, "sha256": sha256} for file, sha256 in files.items()
+        ],
+    }
+
+
+def _commit() -> str | None:
+    """Return the commit of our code, `+changes` behind it if it was changed since; None if this is no checkout."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return None
+    try:
+        commit, changes = (
+            subprocess.run(
+                ["git", "-C", str(root), *what], capture_output=True, text=True, check=True, timeout=10
+            ).stdout
+            for what in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return commit.strip() + ("+changes" if changes.strip() else "")

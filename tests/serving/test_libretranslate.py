@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from translucid.serving.options import Quota
 from translucid.translator import Translator
 
 
@@ -27,7 +28,10 @@ def test_alternatives_only_when_asked_for_and_never_more_than_allowed(client):
     many = say(client, q=["I like soccer", "You sing"], alternatives=2).json()
     assert len(many["alternatives"]) == 2
     assert all(isinstance(others, list) for others in many["alternatives"])
-    assert len(say(client, q="I like soccer", alternatives=10_000).json()["alternatives"]) <= 5
+    for wanted in (6, 10_000):
+        refused = say(client, q="I like soccer", alternatives=wanted)
+        assert refused.status_code == 400
+        assert "alternatives is more than 5" in refused.json()["error"]
     assert "alternatives" not in say(client, q="I like soccer", alternatives=0).json()
 
 
@@ -155,7 +159,7 @@ def test_files(client, run):
 
 
 def test_keys(serve):
-    client = serve(api_keys=frozenset({"secret"}))
+    client = serve(api_keys={"secret": None})
     assert say(client, q="a").status_code == 400
     assert say(client, q="a", api_key="wrong").status_code == 403
     assert say(client, q="a", api_key=["secret"]).status_code == 403
@@ -164,7 +168,7 @@ def test_keys(serve):
 
 
 def test_slowdown(serve):
-    client = serve(per_minute=3)
+    client = serve(quota=Quota(per_minute=3))
     answers = [say(client, q="a") for _ in range(4)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
     assert "Slowdown" in answers[-1].json()["error"]

@@ -112,3 +112,20 @@ def test_it_fits_on_a_phone_and_into_the_dark(page):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert dark != "rgb(255, 255, 255)"
+
+
+def test_the_documentation_needs_no_other_host(browser, address):  # noqa: F811
+    page = browser.new_page()
+    requests = []
+    page.route(
+        "**/*",
+        lambda route: (
+            requests.append(route.request.url)
+            or (route.continue_() if route.request.url.startswith((address, "data:")) else route.abort())
+        ),
+    )
+    page.goto(f"{address}/docs")
+    expect(page.locator(".opblock-summary-path").first).to_be_visible()
+    assert "/translate" in page.inner_text("#docs")
+    assert [url for url in requests if not url.startswith((address, "data:"))] == []
+    page.close()

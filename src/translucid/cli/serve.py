@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from translucid.cli.options import EngineOption
+from translucid.errors import UserError
+
+
+def _option(help_text: str, name: str, **more: Any) -> Any:
+    """An option that may also be given in the environment."""
+    flag = f"--{name.lower().replace('_', '-')}"
+    return typer.Option(flag, help=help_text, envvar=f"TRANSLUCID_{name}", **more)
 
 
 def serve(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Run folders; en-es=FOLDER where the run does not say it.")
+        list[str],
+        typer.Argument(
+            metavar="RUN...", help="Run folders; en-es=FOLDER where the run does not say it.", envvar="TRANSLUCID_RUNS"
+        ),
     ],
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 is the whole network.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port.", min=1, max=65535)] = 5000,
-    characters: Annotated[int, typer.Option(help="Characters in one request, at most.", min=1)] = 5000,
-    queue: Annotated[int, typer.Option(help="Sentences that may wait; then 503.", min=1)] = 512,
-    seconds: Annotated[float, typer.Option(help="Time that a request may take.", min=0.1)] = 60.0,
-    per_minute: Annotated[int, typer.Option(help="Requests a minute from one address; 0 is no limit.", min=0)] = 0,
-    api_keys: Annotated[Path | None, typer.Option(help="A file with one API key a line; then a key is needed.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    host: Annotated[str, _option("The address to listen on; 0.0.0.0 is the whole network.", "HOST")] = "127.0.0.1",
+    port: Annotated[int, _option("The port.", "PORT", min=1, max=65535)] = 5000,
+    url_prefix: Annotated[str, _option("What stands before every path, such as /translate-app.", "URL_PREFIX")] = "",
+    characters: Annotated[int, _option("Characters in one request, at most.", "CHARACTERS", min=1)] = 5000,
+    queue: Annotated[int, _option("Sentences that may wait; then 503.", "QUEUE", min=1)] = 512,
+    seconds: Annotated[float, _option("Time that a request may take.", "SECONDS", min=0.1)] = 60.0,
+    per_minute: Annotated[
+        int, _option("Requests a minute from one address or key; 0 is no limit.", "PER_MINUTE", min=0)
+    ] = 0,
+    per_day: Annotated[int, _option("Requests a day from one address or key; 0 is no limit.", "PER_DAY", min=0)] = 0,
+    api_keys: Annotated[
+        Path | None,
+        _option(
+            "A file with one API key a line, its limits behind it if it has some; a key is needed then.", "API_KEYS"
+        ),
+    ] = None,
+    metrics: Annotated[
+        Literal["key", "open", "off"], _option("/metrics for who has a key (if there are keys), all, none.", "METRICS")
+    ] = "key",
+    log_format: Annotated[
+        Literal["text", "json", "off"], _option("The log of requests; no text is ever in it.", "LOG_FORMAT")
+    ] = "text",
+    device: Annotated[str, _option("auto, cpu, cuda, cuda:1, mps.", "DEVICE")] = "auto",
     engine: EngineOption = "auto",
 ) -> None:
     """Serve models: a web page, and an API that LibreTranslate's clients can use (POST /translate).
 
-    Needs the packages of the extra `serve`.
+    Needs the packages of the extra `serve`. Every option can stand in the environment, as TRANSLUCID_PORT=8080.
 
     **Examples**
 
@@ -35,27 +61,72 @@ def serve(
 
         translucid serve runs/small runs/rnn --port 8080
 
-        translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60
+        translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60 --per-day 5000
     """
-    from translucid.errors import UserError, missing_package
+    from translucid.errors import missing_package
 
     try:
         import uvicorn
 
         from translucid.serving.app import create_app
         from translucid.serving.catalogue import load
+        from translucid.serving.options import Quota, ServerOptions, read_keys
     except ModuleNotFoundError as error:
         raise missing_package("the server", error.name, "serve") from error
-    from translucid.data.corpus import read_lines
-    from translucid.serving.options import ServerOptions
+    if url_prefix and (not url_prefix.startswith("/") or url_prefix.endswith("/")):
+        raise UserError(f"--url-prefix {url_prefix!r} is no beginning of a path", fix="Write it as /translate-app.")
+    options = ServerOptions(
+        characters=characters,
+        queue=queue,
+        seconds=seconds,
+        quota=Quota(per_minute, per_day),
+        api_keys=read_keys(api_keys) if api_keys else {},
+        metrics=metrics,
+        log=log_format,
+        url_prefix=url_prefix,
+    )
+    with _bound(host, port) as listening:
+        catalogue = load(runs, device, options, engine)
+        app = create_app(catalogue, options)
+        _log_requests()
+        console = Console(stderr=True, highlight=False)
+        for served in catalogue:
+            console.print(f"{served.source} → {served.target}: {served.name}", markup=False, soft_wrap=True)
+        listening.listen(2048)
+        address = f"[{host}]" if ":" in host else host
+        where = f"http://{address}:{port}{url_prefix}/"
+        console.print(
+            f"page and API on {where} (documentation on {where}docs); Ctrl-C ends it", markup=False, soft_wrap=True
+        )
+        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=30)
+        uvicorn.Server(config).run(sockets=[listening])
 
-    keys = frozenset(line.strip() for line in read_lines(api_keys) if line.strip()) if api_keys else frozenset()
-    if api_keys and not keys:
-        raise UserError("holds no API key", file=api_keys, fix="Write one a line.")
-    options = ServerOptions(characters=characters, queue=queue, seconds=seconds, per_minute=per_minute, api_keys=keys)
-    catalogue = load(runs, device, options, engine)
-    console = Console(stderr=True, highlight=False)
-    for served in catalogue:
-        console.print(f"{served.source} → {served.target}: {served.name}")
-    console.print(f"page and API on http://{host}:{port}/ (documentation on /docs); Ctrl-C ends it")
-    uvicorn.run(create_app(catalogue, options), host=host, port=port, log_level="warning", timeout_graceful_shutdown=30)
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket that has the address, before any model is loaded.
+
+    Raises:
+        UserError: it is taken, or none of this machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(family, kind, protocol)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+    except OSError as error:
+        fix = "Choose another --port or --host."
+        raise UserError(f"can't listen on {host} port {port} ({error.strerror})", fix=fix) from error
+    return found
+
+
+def _log_requests() -> None:
+    import logging
+    import sys
+
+    from translucid.serving.measuring import requests
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    requests.addHandler(handler)
+    requests.setLevel(logging.INFO)
+    requests.propagate = False

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import FileResponse, JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
 from translucid.errors import UserError
@@ -23,6 +22,7 @@ from translucid.serving.failures import ApiError
 from translucid.serving.guard import Guard
 from translucid.serving.libretranslate import LibreTranslate
 from translucid.serving.looking import Looking
+from translucid.serving.measuring import measure
 from translucid.serving.options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
@@ -32,6 +32,10 @@ PAGE = {
     "/page.js": ("translucid.serving", "page/page.js"),
     "/attention.css": ("translucid.inspection", "web/attention.css"),
     "/attention.js": ("translucid.inspection", "web/attention.js"),
+    "/docs": ("translucid.serving", "page/docs.html"),
+    "/docs.js": ("translucid.serving", "page/docs.js"),
+    "/swagger-ui.css": ("fastapi_offline", "static/swagger-ui.css"),
+    "/swagger-ui-bundle.js": ("fastapi_offline", "static/swagger-ui-bundle.js"),
 }
 """Every file that is served, by its path; nothing else is."""
 _HEADERS = {
@@ -56,15 +60,43 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
         version=__version__,
         description="Translation you can see through. The translation routes are those of LibreTranslate 1.9.",
         lifespan=lifespan,
+        servers=[{"url": options.url_prefix}] if options.url_prefix else None,
+        root_path_in_servers=False,
+        docs_url=None,  # its page is fetched from other hosts; ours is below
+        redoc_url=None,
     )
     app.include_router(LibreTranslate(catalogue, options, guard).routes())
     app.include_router(Looking(catalogue, options, guard, asyncio.Semaphore(1)).routes())
     _answer_errors(app)
-    _measure(app, catalogue)
+    measure(app, catalogue, options, guard)
     app.add_middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
     for path, (package, name) in PAGE.items():
-        app.get(path, include_in_schema=False)(_file(Path(str(files(package) / name))))
+        app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(_file(Path(str(files(package) / name))))
+
+    @app.api_route("/spec", methods=["GET", "HEAD"], include_in_schema=False)
+    async def spec() -> JSONResponse:
+        return JSONResponse(app.openapi())
+
+    if options.url_prefix:
+
+        @app.get("", include_in_schema=False)
+        async def whole() -> RedirectResponse:  # so that the page finds its files beside it
+            return RedirectResponse(options.url_prefix + "/")
+
+        app.add_middleware(_Below, prefix=options.url_prefix)
     return app
+
+
+class _Below:
+    """Takes every path to begin with a prefix, whether or not a proxy has cut it off."""
+
+    def __init__(self, app: ASGIApp, prefix: str) -> None:
+        self.app, self.prefix = app, prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "root_path": self.prefix}
+        await self.app(scope, receive, send)
 
 
 def _file(file: Path) -> Callable[[], Awaitable[FileResponse]]:
@@ -98,35 +130,3 @@ def _answer_errors(app: FastAPI) -> None:
     async def ours(_: Request, error: Exception) -> JSONResponse:
         log.error("a request failed", exc_info=error)
         return JSONResponse({"error": "Internal error; it is in the server's log"}, 500)
-
-
-def _measure(app: FastAPI, catalogue: Catalogue) -> None:
-    """Count requests and their seconds, for Prometheus at /metrics."""
-    registry = CollectorRegistry()
-    seconds = Histogram(
-        "translucid_http_request_duration_seconds", "Time to answer", ["path", "status"], registry=registry
-    )
-    flying = Gauge("translucid_http_requests_in_flight", "Requests being answered", registry=registry)
-    characters = Counter("translucid_http_bytes_total", "Bytes of request bodies as announced", registry=registry)
-    waiting = Gauge("translucid_sentences_waiting", "Sentences in the queues", registry=registry)
-    waiting.set_function(lambda: sum(served.batcher.sentences for served in catalogue))
-
-    @app.middleware("http")
-    async def measure(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        started = time.perf_counter()
-        announced = request.headers.get("content-length", "")
-        characters.inc(int(announced) if announced.isdecimal() and len(announced) < 12 else 0)
-        status = 500
-        with flying.track_inprogress():
-            try:
-                response = await call(request)
-                status = response.status_code
-                return response
-            finally:
-                route = request.scope.get("route")
-                path = getattr(route, "path", "other")  # the template, so that clients can't make up labels
-                seconds.labels(path, status).observe(time.perf_counter() - started)
-
-    @app.get("/metrics", include_in_schema=False)
-    async def metrics() -> Response:
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from babel import Locale
 
 from translucid.errors import UserError
 from translucid.interop.engines import EngineName
@@ -71,14 +75,14 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
     """Load run folders; `en-es=FOLDER` says the languages of one that was trained without naming them.
 
     Raises:
-        UserError: one is no run folder, or its languages are not known.
+        UserError: one is no run folder, a label is not two languages, or the languages of one are not known.
     """
     models: list[Served] = []
-    for given in runs:
-        pair, _, folder = given.rpartition("=")
+    labelled = [_labelled(given) for given in runs]
+    for (source, target), folder in labelled:
         translator = Translator.load(folder, device, engine)
         data = translator.configuration.data
-        source, target = pair.split("-", 1) if "-" in pair else (data.source_language, data.target_language)
+        source, target = source or data.source_language, target or data.target_language
         if not source or not target:
             raise UserError(
                 "does not say which languages it translates", file=folder, fix=f"Write en-es={folder} (with its codes)."
@@ -88,3 +92,27 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
         unique = next(n for n in (name, *(f"{name} {i}" for i in range(2, len(runs) + 2))) if n not in taken)
         models.append(Served(unique, source, target, translator, Batcher(translator, options.queue, options.batch)))
     return Catalogue(models)
+
+
+def _labelled(given: str) -> tuple[tuple[str | None, str | None], str]:
+    """Return the languages that `en-es=FOLDER` names, and the folder.
+
+    Raises:
+        UserError: what stands before the folder is not two languages.
+    """
+    label, equals, folder = given.partition("=")
+    if not equals or Path(given).exists():
+        return (None, None), given
+    parts = label.split("-")
+    ways = (("-".join(parts[:i]), "-".join(parts[i:])) for i in range(1, len(parts)))
+    pair = next((way for way in ways if all(map(is_language, way))), None)
+    if pair is None:
+        fix = f"Write en-es={folder}, with the codes of the source and the target language."
+        raise UserError(f"{label!r} does not name two languages", file=given, fix=fix)
+    return pair, folder
+
+
+def is_language(code: str) -> bool:
+    """Whether a code is one of a language, written as usual: `en`, `pt-BR`, `zh-Hans`."""
+    form = re.fullmatch(r"([a-z]{2,3})(-[A-Z][a-z]{3})?(-[A-Z]{2}|-[0-9]{3})?", code)
+    return form is not None and form[1] in Locale("en").languages

@@ -1,10 +1,15 @@
-"""Which language a text is in; py3langid knows, from a model that comes with it."""
+"""Which language a text is in, among those that are served."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
+
+from translucid.data.languages import language_probabilities
+
+SHORT, SURE = 12, 90.0
+"""A text of fewer letters is in a language only if that has so many percent."""
+ELSEWHERE = 0.5
+"""Probability of a language that is not served, from which on a text is in none of those that are."""
 
 
 def detect(text: str, languages: Sequence[str]) -> list[tuple[str, float]]:
@@ -14,17 +19,38 @@ def detect(text: str, languages: Sequence[str]) -> list[tuple[str, float]]:
         text: any.
         languages: codes that come into question; those that the identifier does not know have probability 0.
     """
-    if not any(character.isalpha() for character in text):
-        return [(code, 0.0) for code in languages]
-    known = {code: code.split("-")[0].lower() for code in languages}
-    probability = dict(_identifier().rank(text[:2000]))
-    total = sum(probability.get(short, 0.0) for short in set(known.values())) or 1.0
-    found = [(code, 100 * float(probability.get(short, 0.0)) / total) for code, short in known.items()]
+    return _among(_probabilities(text), languages)
+
+
+def detect_sources(texts: Sequence[str], languages: Sequence[str]) -> list[tuple[str, float]]:
+    """Return the language to translate each text from, and how sure that is in percent.
+
+    Where a text is too short to tell, or in a language that is not served, it is the first one, with 0 percent.
+
+    Args:
+        texts: any.
+        languages: codes that come into question, at least one; the first is that of the model that is asked then.
+    """
+    found = []
+    for text in texts:
+        every = _probabilities(text)
+        code, percent = _among(every, languages)[0]
+        best = max(every, key=lambda one: every[one], default="")
+        elsewhere = every.get(best, 0.0) >= ELSEWHERE and best not in map(_short, languages)
+        unsure = sum(map(str.isalpha, text)) < SHORT and percent < SURE
+        found.append((languages[0], 0.0) if elsewhere or unsure else (code, percent))
+    return found
+
+
+def _probabilities(text: str) -> dict[str, float]:
+    return language_probabilities(text[:2000]) if any(map(str.isalpha, text)) else {}
+
+
+def _among(every: dict[str, float], languages: Sequence[str]) -> list[tuple[str, float]]:
+    total = sum(every.get(short, 0.0) for short in set(map(_short, languages))) or 1.0
+    found = [(code, 100 * every.get(_short(code), 0.0) / total) for code in languages]
     return sorted(found, key=lambda item: -item[1])
 
 
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import _load_identifier
-
-    return _load_identifier(norm_probs=True)
+def _short(code: str) -> str:
+    return code.split("-")[0].lower()

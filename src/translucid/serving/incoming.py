@@ -7,9 +7,13 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import Request
+from starlette.datastructures import UploadFile
 
 from translucid.serving.failures import ApiError
 from translucid.serving.options import ServerOptions
+
+MOST_FIELDS = 1000
+"""Of a multipart form."""
 
 
 async def read_body(request: Request, most: int) -> bytes:
@@ -43,14 +47,53 @@ async def read_fields(request: Request, options: ServerOptions) -> dict[str, Any
             else:
                 fields = {key: v[0] if len(v) == 1 else v for key, v in parse_qs(text, keep_blank_values=True).items()}
         elif kind == "multipart/form-data":
-            raise ApiError(400, "Invalid request: send JSON or a form, not multipart")
+            fields, _ = await _form(request, body)
         else:
             fields = json.loads(body)
+        fields = _characters(fields)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, "Invalid request: the body is neither JSON nor a form") from error
     if not isinstance(fields, dict):
         raise ApiError(400, "Invalid request: the body is not a JSON object")
     return {**request.query_params, **fields}
+
+
+async def read_upload(request: Request, options: ServerOptions) -> tuple[dict[str, Any], UploadFile | None]:
+    """Return the fields of a multipart form, and the file in it, if there is one called `file`.
+
+    Raises:
+        ApiError: 400, it is no such form; 413, it is too large.
+    """
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != "multipart/form-data":
+        raise ApiError(400, "Invalid request: send a form with a file")
+    return await _form(request, await read_body(request, options.file_bytes + 20_000))
+
+
+async def _form(request: Request, body: bytes) -> tuple[dict[str, Any], UploadFile | None]:
+    """Parse a multipart form that was read before; a field that comes several times is a list."""
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    try:
+        form = await Request(request.scope, receive).form(max_files=1, max_fields=MOST_FIELDS)
+    except Exception as error:
+        raise ApiError(400, "Invalid request: the form can't be read") from error
+    texts = {key: [value for value in form.getlist(key) if isinstance(value, str)] for key in form}
+    fields = {key: values[0] if len(values) == 1 else values for key, values in texts.items() if values}
+    file = form.get("file")
+    return _characters(fields), file if isinstance(file, UploadFile) else None
+
+
+def _characters(value: Any) -> Any:
+    """Return JSON with a ? for every half surrogate: they are no characters, and can't be sent back."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_characters(item) for item in value]
+    if isinstance(value, dict):
+        return {_characters(key): _characters(item) for key, item in value.items()}
+    return value
 
 
 def text_field(fields: dict[str, Any], name: str, default: str | None = None) -> str:
@@ -70,17 +113,19 @@ def text_field(fields: dict[str, Any], name: str, default: str | None = None) ->
 
 
 def number_field(fields: dict[str, Any], name: str, default: int, most: int) -> int:
-    """Return a field that is a whole number from 0 on; more than `most` is taken as `most`.
+    """Return a field that is a whole number from 0 to `most`.
 
     Raises:
-        ApiError: 400, it is something else.
+        ApiError: 400, it is something else, or more.
     """
     value = fields.get(name, default)
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ApiError(400, f"Invalid request: {name} is not a whole number")
-    return min(value, most)
+    if value > most:
+        raise ApiError(400, f"Invalid request: {name} is more than {most}")
+    return value
 
 
 def texts_field(fields: dict[str, Any], options: ServerOptions) -> tuple[list[str], bool]:
@@ -100,5 +145,4 @@ def texts_field(fields: dict[str, Any], options: ServerOptions) -> tuple[list[st
     characters = sum(map(len, texts))
     if characters > options.characters:
         raise ApiError(400, f"Invalid request: {characters} characters exceed the limit of {options.characters}")
-    # Half surrogates can come in through JSON's escapes; they are no characters and can't be sent back.
-    return [text.encode("utf-8", "replace").decode() for text in texts], isinstance(value, list)
+    return texts, isinstance(value, list)

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
+from urllib.parse import quote
 
 from babel import Locale, UnknownLocaleError
 from fastapi import APIRouter, Request
@@ -15,10 +16,10 @@ from starlette.concurrency import run_in_threadpool
 
 from translucid.serving import schemas
 from translucid.serving.catalogue import Catalogue, Served
-from translucid.serving.detection import detect
+from translucid.serving.detection import detect, detect_sources
 from translucid.serving.failures import ApiError
 from translucid.serving.guard import Guard
-from translucid.serving.incoming import number_field, read_body, read_fields, text_field, texts_field
+from translucid.serving.incoming import number_field, read_fields, read_upload, text_field, texts_field
 from translucid.serving.markup import translate_html
 from translucid.serving.options import ServerOptions
 from translucid.serving.shelf import Shelf
@@ -43,7 +44,9 @@ class LibreTranslate:
         routes.get("/download_file/{key}", name="download_file")(self.download_file)
         routes.get("/languages")(self.languages)
         routes.get("/health")(self.health)
+        routes.head("/health", include_in_schema=False)(self.health)
         routes.get("/frontend/settings")(self.settings)
+        routes.post("/suggest", openapi_extra=schemas.SUGGEST)(self.suggest)
         return routes
 
     async def translate(self, request: Request) -> JSONResponse:
@@ -59,7 +62,7 @@ class LibreTranslate:
         answer: dict[str, Any] = {}
         codes = [source] * len(texts)
         if source == "auto":
-            found = [detect(text, self._sources(target))[0] for text in texts]
+            found = await run_in_threadpool(detect_sources, texts, self._sources(target))
             codes = [code for code, _ in found]
             details = [{"confidence": round(confidence), "language": code} for code, confidence in found]
             answer["detectedLanguage"] = details if many else details[0] if details else None
@@ -122,39 +125,38 @@ class LibreTranslate:
 
     async def translate_file(self, request: Request) -> JSONResponse:
         """Translate a plain text file (multipart: file, source, target)."""
-        if request.headers.get("content-type", "").split(";")[0].strip().lower() != "multipart/form-data":
-            raise ApiError(400, "Invalid request: send a form with a file")
-        body = await read_body(request, self.options.file_bytes + 20_000)
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        try:
-            form = await Request(request.scope, receive).form(max_files=1, max_fields=10)
-        except Exception as error:
-            raise ApiError(400, "Invalid request: the form can't be read") from error
-        file, fields = form.get("file"), {key: value for key, value in form.items() if isinstance(value, str)}
+        fields, file = await read_upload(request, self.options)
         self.guard.check(request, fields)
-        if file is None or isinstance(file, str):
+        if file is None:
             raise ApiError(400, "Invalid request: missing file parameter")
         source, target = text_field(fields, "source"), text_field(fields, "target")
-        if not (file.filename or "").lower().endswith(".txt"):
+        name = (file.filename or "").replace("\\", "/").rsplit("/", 1)[-1]
+        if not name.lower().endswith(".txt"):
             raise ApiError(400, "Invalid request: only .txt files are translated")
         try:
             text = (await file.read()).decode("utf-8")
         except UnicodeDecodeError as error:
             raise ApiError(400, "Invalid request: the file is not UTF-8 text") from error
-        served = self.catalogue.find(source, target)
-        ((translation, *_),) = await translate_texts(request, served, [text], 0, self.options)
-        key = self.files.keep(translation)
+        if source == "auto":
+            ((source, _),) = await run_in_threadpool(detect_sources, [text], self._sources(target))
+        ((translation, *_),) = await self._versions(request, [text], source, target, "text", 0)
+        key = self.files.keep(translation, f"{name[:-4]}_{target}{name[-4:]}")
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", key=key))})
 
     async def download_file(self, key: str) -> PlainTextResponse:
         """Return a translated file, for some minutes after its translation."""
-        text = self.files.get(key)
-        if text is None:
+        file = self.files.get(key)
+        if file is None:
             raise ApiError(404, "There is no such file, or not any more")
-        return PlainTextResponse(text, headers={"Content-Disposition": "attachment; filename=translation.txt"})
+        # Percent-encoded, so that no name can end the header (RFC 6266).
+        name = quote(file.name.encode("utf-8", "replace"), safe="")
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+        return PlainTextResponse(file.text, headers=headers)
+
+    async def suggest(self, request: Request) -> JSONResponse:
+        """Say that suggestions are not taken."""
+        self.guard.check(request, await read_fields(request, self.options))
+        raise ApiError(403, "Suggestions are disabled on this server.")
 
     async def languages(self) -> JSONResponse:
         """List languages, and what each can be translated to."""

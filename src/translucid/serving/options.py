@@ -1,8 +1,22 @@
-"""What bounds the server."""
+"""What bounds the server, and who may ask it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from translucid.data.corpus import read_lines
+from translucid.errors import UserError
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Requests that may come from one address, or with one key; 0 is no limit."""
+
+    per_minute: int = 0
+    per_day: int = 0
 
 
 @dataclass(frozen=True)
@@ -16,14 +30,42 @@ class ServerOptions:
     file_bytes: int = 1_000_000
     """Of an uploaded file, whose text may be longer than `characters`."""
     alternatives: int = 5
-    """Of each text; who asks for more gets so many."""
+    """Of each text."""
     queue: int = 512
     """Sentences that wait; who comes when it is full is sent away with 503."""
     batch: int = 64
     """Sentences that are translated together."""
     seconds: float = 60.0
     """That a request may take, waiting included."""
-    per_minute: int = 0
-    """Requests from one address; 0 is no limit."""
-    api_keys: frozenset[str] = frozenset()
-    """If there are any, a request must carry one."""
+    quota: Quota = Quota()
+    """For each address, and for each key that has none of its own."""
+    api_keys: Mapping[str, Quota | None] = field(default_factory=dict)
+    """If there are any, a request must carry one; with its own quota, if it has one."""
+    metrics: Literal["key", "open", "off"] = "key"
+    """Who may read /metrics: who has a key, if there are keys; everybody; nobody."""
+    log: Literal["text", "json", "off"] = "off"
+    """How requests are logged."""
+    url_prefix: str = ""
+    """What stands before every path, such as `/translate-app`."""
+
+
+def read_keys(file: Path) -> dict[str, Quota | None]:
+    """Read API keys: one a line, `KEY` or `KEY per-minute=60 per-day=1000`; lines that begin with # are comments.
+
+    Raises:
+        UserError: there are none, or a line is something else.
+    """
+    keys: dict[str, Quota | None] = {}
+    for number, line in enumerate(read_lines(file), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        limits = dict(word.partition("=")[::2] for word in words[1:])
+        if not set(limits) <= {"per-minute", "per-day"} or not all(map(str.isdecimal, limits.values())):
+            fix = "Write KEY, or KEY per-minute=60 per-day=1000."
+            raise UserError("is no API key with its limits", file=file, line=number, fix=fix)
+        quota = Quota(int(limits.get("per-minute", 0)), int(limits.get("per-day", 0)))
+        keys[words[0]] = quota if limits else None
+    if not keys:
+        raise UserError("holds no API key", file=file, fix="Write one a line.")
+    return keys

@@ -18,7 +18,7 @@ MANY: dict[str, Any] = {"oneOf": [TEXT, {"type": "array", "items": TEXT}]}
 def body(required: list[str], **properties: Any) -> dict[str, Any]:
     """Describe a body that may be JSON or a form."""
     schema = {"type": "object", "properties": {**properties, "api_key": TEXT}, "required": required}
-    kinds = ("application/json", "application/x-www-form-urlencoded")
+    kinds = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
 
@@ -30,6 +30,7 @@ TRANSLATE = body(
     format={"type": "string", "enum": ["text", "html"]},
     alternatives={"type": "integer", "minimum": 0},
 )
+SUGGEST = body(["q", "s", "source", "target"], q=TEXT, s=TEXT, source=TEXT, target=TEXT)
 DETECT = body(["q"], q=TEXT)
 LOOK = body(
     ["q", "source", "target"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 from pathlib import Path
+from typing import Any
 
 from matplotlib import font_manager, rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -41,10 +42,12 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
     # Matplotlib says on the log what glyphs no font has; it draws a box for them, which says it as well.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     buffer = io.BytesIO()
-    with rc_context({"font.family": _fonts(), "svg.fonttype": "path"}):
+    # Without dates and random names, so that the same figure gives the same bytes.
+    dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with rc_context({"font.family": _fonts(), "svg.fonttype": "path", "svg.hashsalt": "translucid"}):
         for text in figure.findobj(lambda artist: hasattr(artist, "set_fontfamily")):
             text.set_fontfamily(_fonts())  # type: ignore[attr-defined]
-        figure.savefig(buffer, format=kind, dpi=dpi)
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
     return buffer.getvalue()
 
 

@@ -1,0 +1,78 @@
+"""What the server counts and logs of each request: never a text, a key or an address within a path."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from fastapi import FastAPI, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from translucid.serving.catalogue import Catalogue
+from translucid.serving.guard import Guard
+from translucid.serving.options import ServerOptions
+
+requests = logging.getLogger("translucid.serving.requests")
+"""Where a line for each request goes."""
+
+
+def measure(app: FastAPI, catalogue: Catalogue, options: ServerOptions, guard: Guard) -> None:
+    """Count and log the requests of an application, and serve the figures for Prometheus at /metrics."""
+    registry = CollectorRegistry()
+    seconds = Histogram(
+        "translucid_http_request_duration_seconds", "Time to answer", ["path", "status"], registry=registry
+    )
+    flying = Gauge("translucid_http_requests_in_flight", "Requests being answered", registry=registry)
+    characters = Counter("translucid_http_bytes_total", "Bytes of request bodies as announced", registry=registry)
+    waiting = Gauge("translucid_sentences_waiting", "Sentences in the queues", registry=registry)
+    waiting.set_function(lambda: sum(served.batcher.sentences for served in catalogue))
+
+    @app.middleware("http")
+    async def measured(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+        started = time.perf_counter()
+        announced = request.headers.get("content-length", "")
+        size = int(announced) if announced.isdecimal() and len(announced) < 12 else 0
+        characters.inc(size)
+        status = 500
+        with flying.track_inprogress():
+            try:
+                response = await call(request)
+                status = response.status_code
+                return response
+            finally:
+                spent = time.perf_counter() - started
+                route = request.scope.get("route")
+                path = getattr(route, "path", "other")  # the template, so that clients can't make up labels
+                seconds.labels(path, status).observe(spent)
+                if options.log != "off":
+                    requests.info(_line(request, path, status, spent, size, as_json=options.log == "json"))
+
+    if options.metrics == "off":
+        return
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics(request: Request) -> Response:
+        if options.metrics == "key":
+            guard.key(request, {})
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _line(request: Request, path: str, status: int, spent: float, size: int, *, as_json: bool) -> str:
+    """Return what is logged of a request; `path` is the route's, as a path itself may hold the key of a file."""
+    time_of_day = datetime.now(UTC).isoformat(timespec="milliseconds")
+    client = request.client.host if request.client else "-"
+    if as_json:
+        record = {
+            "time": time_of_day,
+            "client": client,
+            "method": request.method,
+            "path": path,
+            "status": status,
+            "seconds": round(spent, 4),
+            "bytes": size,
+        }
+        return json.dumps(record)
+    return f"{time_of_day} {client} {request.method} {path} {status} {spent:.3f} s {size} bytes"

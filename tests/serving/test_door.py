@@ -1,0 +1,229 @@
+"""Who may come in, how often, by which path, and what is written down of it."""
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from urllib.parse import unquote
+
+import pytest
+
+from translucid.errors import UserError
+from translucid.serving.catalogue import is_language
+from translucid.serving.options import Quota, ServerOptions, read_keys
+
+SECRET = "a text that nobody else may read"
+
+
+def say(client, **fields):
+    return client.post("/translate", json={"q": "I sing", "source": "en", "target": "es", **fields})
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/docs", "/page.js", "/spec"])
+def test_heads_are_answered(client, path):
+    answer = client.head(path)
+    assert answer.status_code == 200
+    assert answer.content == b""
+    assert client.get(path).status_code == 200
+
+
+def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path):
+    file = tmp_path / "keys.txt"
+    file.write_text("# who: somebody\n\nfirst\nsecond per-minute=1\n  third per-day=2 per-minute=9  \n")
+    keys = read_keys(file)
+    assert keys == {"first": None, "second": Quota(per_minute=1), "third": Quota(9, 2)}
+    client = serve(api_keys=keys, quota=Quota(per_minute=3))
+
+    def statuses(key, count):
+        return [say(client, api_key=key).status_code for _ in range(count)]
+
+    assert statuses("first", 4) == [200, 200, 200, 429]
+    assert statuses("second", 2) == [200, 429]
+    assert statuses("third", 3) == [200, 200, 429]
+    assert int(say(client, api_key="third").headers["retry-after"]) > 80_000
+    assert statuses("# who: somebody", 1) == [403]
+    for wrong in ("key per-hour=3\n", "key per-day=many\n", "two keys\n", "# nothing\n"):
+        file.write_text(wrong)
+        with pytest.raises(UserError, match=r"keys\.txt"):
+            read_keys(file)
+
+
+@pytest.mark.parametrize(("metrics", "without", "with_key"), [("key", 400, 200), ("open", 200, 200), ("off", 404, 404)])
+def test_metrics_are_for_who_may_see_them(serve, metrics, without, with_key):
+    client = serve(api_keys={"secret": None}, metrics=metrics)
+    assert client.get("/metrics").status_code == without
+    assert client.get("/metrics", headers={"Authorization": "Bearer secret"}).status_code == with_key
+    assert serve(metrics=metrics).get("/metrics").status_code == (404 if metrics == "off" else 200)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_log_has_no_texts_and_no_keys(serve, caplog, form):
+    client = serve(log=form, api_keys={"secret-key": None})
+    with caplog.at_level(logging.INFO, "translucid.serving.requests"):
+        assert say(client, q=SECRET, api_key="secret-key").status_code == 200
+        client.get(f"/made/up?q={SECRET}")
+        client.get("/download_file/some-key")
+    lines = [record.message for record in caplog.records if record.name == "translucid.serving.requests"]
+    assert len(lines) == 3
+    if form == "json":
+        first = json.loads(lines[0])
+        assert (first["method"], first["path"], first["status"]) == ("POST", "/translate", 200)
+        assert first["bytes"] > 20 and 0 < first["seconds"] < 60
+    assert "POST" in lines[0] and "404" in lines[1]
+    for secret in (SECRET, "secret-key", "some-key", "made"):
+        assert secret not in "".join(lines)
+
+
+def test_forms_of_all_kinds_are_read_everywhere(client):
+    fields = {"q": "I sing.", "source": "en", "target": "es"}
+    for path in ("/translate", "/detect", "/look", "/beam"):
+        expected = client.post(path, json=fields)
+        assert expected.status_code == 200
+        multipart = {name: (None, value) for name, value in fields.items()}
+        assert client.post(path, files=multipart).json() == expected.json(), path
+    two = client.post(
+        "/translate", files=[("q", (None, "I sing.")), ("q", (None, "You sing.")), *list(multipart.items())[1:]]
+    )
+    assert len(two.json()["translatedText"]) == 2
+    assert client.post("/translate", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 400
+
+
+FIELDS = ["q", "source", "target", "format", "alternatives", "api_key", "model", "explain", "prefix", "s"]
+
+
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/look", "/continue", "/beam", "/suggest"])
+def test_half_a_surrogate_in_any_field_is_no_internal_error(serve, path):
+    for client in (serve(), serve(api_keys={"secret": None})):
+        for field in [*FIELDS, "any\\ud800thing"]:
+            for value in ('"\\ud800"', '["\\udfff"]', '{"\\ud800": "\\ud800"}', '"auto\\ud800"'):
+                body = {"q": '"I sing"', "source": '"en"', "target": '"es"', "prefix": "[]", field: value}
+                text = "{" + ", ".join(f'"{name}": {value}' for name, value in body.items()) + "}"
+                answer = client.post(path, content=text.encode(), headers={"content-type": "application/json"})
+                assert answer.status_code < 500, (path, field, value, answer.text)
+
+
+def test_suggestions_are_refused_as_libretranslate_does(client):
+    answer = client.post("/suggest", json={"q": "a", "s": "b", "source": "en", "target": "es"})
+    assert answer.status_code == 403
+    assert "disabled" in answer.json()["error"]
+
+
+def test_the_description_of_the_api_is_there(client):
+    assert client.get("/spec").json() == client.get("/openapi.json").json()
+    assert client.get("/redoc").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "text", ["Hi", "...", "Ich esse gerne Brot und trinke dazu ein Glas Wasser aus der Leitung", "足球"]
+)
+def test_what_can_not_be_told_is_taken_for_the_language_that_is_served(client, text):
+    answer = say(client, q=text, source="auto")
+    assert answer.status_code == 200
+    assert answer.json()["detectedLanguage"] == {"confidence": 0, "language": "en"}
+    many = say(client, q=[text, "The children are reading a book in the garden"], source="auto").json()
+    assert [one["language"] for one in many["detectedLanguage"]] == ["en", "en"]
+    assert many["detectedLanguage"][1]["confidence"] > 50
+
+
+def test_files_keep_their_name_and_may_be_in_any_language(client):
+    def translated(name, content=b"The children are reading a book in the garden.\n", source="auto"):
+        form = {"source": source, "target": "es"}
+        answer = client.post("/translate_file", data=form, files={"file": (name, content)})
+        assert answer.status_code == 200, answer.text
+        return client.get(answer.json()["translatedFileUrl"])
+
+    for name, kept in (
+        ("notes.txt", "notes_es.txt"),
+        ("C:\\mine\\Über uns.TXT", "Über uns_es.TXT"),
+        ("../../etc/a.txt", "a_es.txt"),
+        ('a"; x=\r\nSet-Cookie: b.txt', None),
+    ):
+        headers = translated(name).headers
+        assert "set-cookie" not in headers
+        if kept:
+            assert unquote(headers["content-disposition"]) == f"attachment; filename*=UTF-8''{kept}"
+    assert translated("n.txt", "Los niños leen un libro en el jardín.\n".encode()).text.startswith("Los niños leen")
+
+
+def test_everything_works_below_a_prefix(serve):
+    client = serve(url_prefix="/translate-app")
+    page = client.get("/translate-app/")
+    assert page.status_code == 200
+    assert client.get("/translate-app").url.path == "/translate-app/"
+    for path in ("page.js", "attention.css", "docs", "swagger-ui.css", "spec", "languages", "health", "models"):
+        assert client.get(f"/translate-app/{path}").status_code == 200, path
+    answer = client.post("/translate-app/translate", json={"q": "I sing", "source": "en", "target": "es"})
+    assert answer.status_code == 200
+    form = {"source": "en", "target": "es"}
+    url = client.post("/translate-app/translate_file", data=form, files={"file": ("a.txt", b"I sing")}).json()
+    assert "/translate-app/download_file/" in url["translatedFileUrl"]
+    assert client.get(url["translatedFileUrl"]).status_code == 200
+
+
+def test_languages_are_known_by_their_codes():
+    assert all(map(is_language, ["en", "es", "pt-BR", "zh-Hans", "ast"]))
+    assert not any(map(is_language, ["", "demo", "xx", "en-es", "english", "EN"]))
+
+
+# The command itself.
+
+
+def begin(run, *options, **environment):
+    command = [sys.executable, "-m", "translucid", "serve", *map(str, [run, *options])]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run):
+    port = free_port()
+    server = begin(f"en-de={run}", TRANSLUCID_PORT=str(port), TRANSLUCID_LOG_FORMAT="json", TRANSLUCID_URL_PREFIX="/x")
+    try:
+        lines = [server.stderr.readline(), server.stderr.readline()]
+        assert "en → de" in lines[0]
+        assert f"http://127.0.0.1:{port}/x/" in lines[1]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/x/health", timeout=30) as answer:
+            assert json.load(answer) == {"status": "ok"}
+        assert json.loads(server.stderr.readline())["path"] == "/health"
+        started = time.monotonic()
+        other = begin(run, "--port", port)
+        _, said = other.communicate(timeout=60)
+        assert other.returncode == 2
+        assert f"port {port}" in said and "http://" not in said
+        assert time.monotonic() - started < 30
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["runs_demo=RUN"], "'runs_demo' does not name two languages"),
+        (["en-xx=RUN"], "'en-xx' does not name two languages"),
+        (["RUN", "--host", "203.0.113.7"], "203.0.113.7"),
+        (["RUN", "--url-prefix", "app"], "--url-prefix"),
+        (["RUN", "--api-keys", "nowhere.txt"], "nowhere.txt"),
+    ],
+)
+def test_what_is_wrong_is_one_line(run, arguments, said):
+    server = begin(*(argument.replace("RUN", str(run)) for argument in arguments), "--port", free_port())
+    _, err = server.communicate(timeout=60)
+    assert server.returncode == 2
+    assert said in err
+    assert err.count("\n") == 1
+    assert "http://" not in err
+
+
+def test_every_option_has_its_default_in_one_place():
+    assert ServerOptions().quota == Quota()

@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import deep_translator
 import libretranslatepy
@@ -18,11 +19,11 @@ from translucid.serving.options import ServerOptions
 from translucid.translator import Translator
 
 
-@pytest.fixture(scope="module")
-def address(run):
-    """A server on a free port of this machine."""
+@contextmanager
+def serving(*runs):
+    """Give the address of a server on a free port of this machine."""
     options = ServerOptions()
-    app = create_app(load([str(run)], "cpu", options), options)
+    app = create_app(load(list(runs), "cpu", options), options)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -33,6 +34,13 @@ def address(run):
     server.should_exit = True
     thread.join(30)
     assert not thread.is_alive(), "the server does not go down"
+
+
+@pytest.fixture(scope="module")
+def address(run):
+    """Of a server with one model."""
+    with serving(str(run)) as place:
+        yield place
 
 
 def test_libretranslatepy(address, run):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from translucid.inspection.explain import explanation
+
 
 def look(client, **fields):
     return client.post("/look", json={"source": "en", "target": "es", **fields})
@@ -83,3 +85,40 @@ def test_the_page_and_nothing_else_is_served(client):
         assert client.get(path).status_code == 200
     for path in ("/page/index.html", "/config.yaml", "/..%2fapp.py"):
         assert client.get(path).status_code == 404
+
+
+def test_given_translations_are_looked_into_and_explained(client):
+    asked = {"q": "I sing.  You sing.", "translations": ["Yo canto.", "Cantas."], "explain": "erasure"}
+    answer = look(client, **asked).json()
+    assert answer["translation"] == "Yo canto.  Cantas."
+    for sentence, target in zip(answer["sentences"], asked["translations"], strict=True):
+        assert sentence["text"] == target
+        assert sentence["pieces"][0]["target"] == [*target.split(), "</s>"]
+        assert sentence["explanation"]["target"] == target.split()
+    for wrong in ("x", ["x"], ["x", 3], ["x", " "], ["x", "y" * 3000]):
+        answer = look(client, q="I sing. You sing.", translations=wrong)
+        assert answer.status_code == 400, wrong
+
+
+def test_only_explanations_that_are_there_are_offered(client, monkeypatch):
+    assert client.get("/frontend/settings").json()["explanations"] == ["erasure", "lime", "gradients"]
+    known = explanation.find_spec
+    monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "captum" else known(name))
+    assert client.get("/frontend/settings").json()["explanations"] == ["erasure", "lime"]
+    refused = look(client, q="I sing", explain="gradients")
+    assert refused.status_code == 400
+    assert "pip" not in refused.json()["error"]
+
+
+def test_what_looks_wrong_comes_with_each_sentence(client):
+    first, second = look(client, q="I sing. 足球").json()["sentences"]
+    assert "unknown characters: 足 球" in second["warnings"]
+    assert not any(warning.startswith("unknown") for warning in first["warnings"])
+
+
+def test_trees_are_drawn_for_dark_pages_too(client):
+    asked = {"q": "I sing.", "source": "en", "target": "es"}
+    light, dark = (
+        client.post("/beam", json={**asked, "theme": theme}).json()["trees"][0] for theme in ("light", "dark")
+    )
+    assert "#14181f" in dark and "#14181f" not in light

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 
+from translucid.inspection.explain import methods_here
 from translucid.serving import schemas
 from translucid.serving.catalogue import Catalogue, Served
 from translucid.serving.detection import detect, detect_sources
@@ -177,6 +178,7 @@ class LibreTranslate:
                 "charLimit": self.options.characters,
                 "filesTranslation": True,
                 "frontendTimeout": 500,
+                "explanations": [name for name in methods_here() if name not in ("attention", "random")],
                 "keyRequired": bool(self.options.api_keys),
                 "language": {
                     "source": {"code": first.source, "name": name_of(first.source)},

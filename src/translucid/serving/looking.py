@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from translucid.decoding.continuations import continuations
-from translucid.inspection.explain import explain, faithfulness
+from translucid.inspection.explain import explain, faithfulness, methods_here
 from translucid.inspection.explain.case import Case
 from translucid.inspection.html import viewer_record
+from translucid.inspection.inspected import Inspected
 from translucid.inspection.plots import draw_beam
 from translucid.inspection.plots.saving import rendered
 from translucid.inspection.words import word_spans
@@ -64,18 +66,24 @@ class Looking:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""
         fields, served, text = await self._read(request)
         method = text_field(fields, "explain", "")
+        if method and method not in methods_here():
+            raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
         layout = Layout.of(text, served.source)
         if not layout.sentences:
             return JSONResponse({"translation": text, "sentences": []})
-        found = await awaited(request, served.batcher.submit(layout.sentences), self.options.seconds)
+        given = _given(fields, len(layout.sentences))
+        if given is None:
+            found = await awaited(request, served.batcher.submit(layout.sentences), self.options.seconds)
 
         def rows() -> list[dict[str, Any]]:
-            return [_sentence(served, one, method) for one in found]
+            if given is None:
+                return [_sentence(served, one, method) for one in found]
+            return [_forced(served, *pair, method) for pair in zip(layout.sentences, given, strict=True)]
 
         async with self.one_at_a_time:
             sentences = await asyncio.wait_for(asyncio.to_thread(rows), self.options.seconds)
-        answer = {"model": served.name, "translation": layout.fill([one.text for one in found]), "sentences": sentences}
-        return JSONResponse(answer)
+        translation = layout.fill([sentence["text"] for sentence in sentences])
+        return JSONResponse({"model": served.name, "translation": translation, "sentences": sentences})
 
     async def go_on(self, request: Request) -> JSONResponse:
         """Return the likeliest ways to go on after a prefix of the translation, given as token ids."""
@@ -95,11 +103,12 @@ class Looking:
 
     async def beam(self, request: Request) -> JSONResponse:
         """Return the tree of the beam search of each sentence, as pictures in SVG."""
-        _, served, text = await self._read(request)
+        fields, served, text = await self._read(request)
+        dark = text_field(fields, "theme", "light") == "dark"
         sentences = Layout.of(text, served.source).sentences[:TREES]
 
         def trees() -> list[str]:
-            return [_tree(served, sentence) for sentence in sentences]
+            return [_tree(served, sentence, dark=dark) for sentence in sentences]
 
         async with self.one_at_a_time:
             pictures = await asyncio.wait_for(asyncio.to_thread(trees), self.options.seconds)
@@ -116,27 +125,62 @@ class Looking:
         return fields, served, text
 
 
+def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
+    """Return the translations to look at, one for each sentence, if any are given.
+
+    Raises:
+        ApiError: 400, they are something else.
+    """
+    given = fields.get("translations")
+    if given is None:
+        return None
+    if not isinstance(given, list) or not all(isinstance(text, str) and text.strip() for text in given):
+        raise ApiError(400, "Invalid request: translations is not a list of texts")
+    if len(given) != sentences or sum(map(len, given)) > 4 * LOOKED:
+        raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {4 * LOOKED} characters")
+    return given
+
+
 def _sentence(served: Served, found: Translation, method: str) -> dict[str, Any]:
-    """Return one sentence's words, maps, tokens by word, and explanation."""
-    row: dict[str, Any] = {"source_text": found.source, "text": found.text, "pieces": []}
-    for one, (_, hypothesis) in zip(found.inspected, found.parts, strict=True):
-        spans = word_spans(one.target)
-        record = viewer_record(one) if one.layers else {}
-        record["tokens"] = [[*hypothesis.tokens, served.translator.model.eos][a:b] for _, a, b in spans]
-        row["pieces"].append(record)
-    if method and found.text.strip():
-        case = Case(served.translator.model, served.translator.tokenizer, found.source, found.text)
-        why = explain(case, method, samples=200)
-        row["explanation"] = {
-            "method": method,
-            "source": why.source,
-            "target": why.target,
-            "importance": [[round(x, 4) for x in line] for line in why.importance.tolist()],
-            "fit": [round(x, 3) for x in why.fit],
-            "faithfulness": faithfulness(case, why)._asdict(),
-            "random": faithfulness(case, explain(case, "random"))._asdict(),
-        }
-    return row
+    """Return one sentence's words, maps, tokens by word, warnings, and explanation."""
+    parts = zip(found.inspected, found.parts, strict=True)
+    pieces = [_piece(served, one, hypothesis.tokens) for one, (_, hypothesis) in parts]
+    row = {"source_text": found.source, "text": found.text, "pieces": pieces, "warnings": found.warnings}
+    return row | _why(served, found.source, found.text if found.parts else "", method)
+
+
+def _forced(served: Served, source: str, target: str, method: str) -> dict[str, Any]:
+    """Return the same for a translation that was given."""
+    translator = served.translator
+    (one,) = translator.inspect([(source, target)])
+    ((_, ids),) = translator.pair_ids([(source, target)])
+    row = {"source_text": source, "text": target, "pieces": [_piece(served, one, ids[:-1])], "warnings": []}
+    return row | _why(served, source, target, method)
+
+
+def _piece(served: Served, one: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
+    record = viewer_record(one) if one.layers else {}
+    spans = word_spans(one.target)
+    record["tokens"] = [[*tokens, served.translator.model.eos][first:after] for _, first, after in spans]
+    return record
+
+
+def _why(served: Served, source: str, target: str, method: str) -> dict[str, Any]:
+    """Return the explanation of a sentence, if one is wanted."""
+    if not method or not target.strip():
+        return {}
+    case = Case(served.translator.model, served.translator.tokenizer, source, target)
+    why = explain(case, method, samples=200)
+    explanation = {
+        "method": method,
+        "source": why.source,
+        "target": why.target,
+        "importance": [[round(x, 4) for x in line] for line in why.importance.tolist()],
+        "fit": [round(x, 3) for x in why.fit],
+        "faithfulness": faithfulness(case, why)._asdict(),
+        "random": faithfulness(case, explain(case, "random"))._asdict(),
+    }
+    return {"explanation": explanation}
 
 
 def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
@@ -163,6 +207,6 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
     return rows
 
 
-def _tree(served: Served, sentence: str) -> str:
+def _tree(served: Served, sentence: str, *, dark: bool) -> str:
     translator = served.translator
-    return rendered(draw_beam(translator.trace(sentence, BRANCHES)), "svg").decode()
+    return rendered(draw_beam(translator.trace(sentence, BRANCHES), dark=dark), "svg").decode()

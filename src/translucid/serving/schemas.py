@@ -12,6 +12,7 @@ ERROR = {
     },
 }
 ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 403, 413, 429, 503), ERROR)
+LIST: dict[str, Any] = {"type": "array", "items": TEXT}
 MANY: dict[str, Any] = {"oneOf": [TEXT, {"type": "array", "items": TEXT}]}
 
 
@@ -39,6 +40,7 @@ LOOK = body(
     target=TEXT,
     model={**TEXT, "description": "a name from /models"},
     explain={"type": "string", "enum": ["lime", "erasure", "gradients"]},
+    translations={**LIST, "description": "look at these instead, one for each sentence of q"},
 )
 CONTINUE = body(
     ["q", "source", "target", "prefix"],
@@ -48,7 +50,14 @@ CONTINUE = body(
     model=TEXT,
     prefix={"type": "array", "items": {"type": "integer"}},
 )
-BEAM = body(["q", "source", "target"], q=TEXT, source=TEXT, target=TEXT, model=TEXT)
+BEAM = body(
+    ["q", "source", "target"],
+    q=TEXT,
+    source=TEXT,
+    target=TEXT,
+    model=TEXT,
+    theme={"type": "string", "enum": ["light", "dark"]},
+)
 FILE = {
     "requestBody": {
         "required": True,

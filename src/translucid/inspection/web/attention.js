@@ -1,7 +1,7 @@
 // Show where a translator looked: words that light up each other, a choice of layer and head, the table of weights.
 //
 // record: { source: [words], target: [words], maps: [{ name, weights: [target][source] }], probabilities: [target],
-//   verbs: [what a target word did, what was done to a source word] }
+//   verbs: [what a target word did, what was done to a source word], languages: [codes of source and target] }
 
 export function showAttention(root, record) {
   const [did, was] = record.verbs ?? ["looked at", "was looked at by"];
@@ -14,8 +14,9 @@ export function showAttention(root, record) {
   label.append(choice);
   const controls = element("div", { className: "controls" });
   controls.append(label);
-  const source = words(record.source, "source");
-  const target = words(record.target, "translation");
+  const [from, into] = record.languages ?? ["", ""];
+  const source = words(record.source, "source", from);
+  const target = words(record.target, "translation", into);
   const said = element("p", { className: "said", ariaLive: "polite" });
   const table = element("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "table of attention weights" });
   const details = element("details", {});
@@ -50,7 +51,8 @@ export function showAttention(root, record) {
       for (const word of side.words) { word.classList.remove("chosen"); word.style.removeProperty("--weight"); }
     }
     table.querySelectorAll(".lit").forEach((cell) => cell.classList.remove("lit"));
-    said.textContent = `Point at a word, or go there with Tab: what it ${did} lights up.`;
+    const how = matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or go there with Tab";
+    said.textContent = `${how}: what it ${did} lights up.`;
   }
 
   function draw() {
@@ -75,8 +77,8 @@ export function showAttention(root, record) {
   }
 }
 
-function words(texts, side) {
-  const line = element("p", { className: "words" });
+function words(texts, side, lang) {
+  const line = element("p", { className: "words", dir: "auto", lang });
   line.append(element("span", { className: "side", textContent: side }));
   const buttons = texts.map((text) => element("button", { type: "button", className: "word", textContent: text, dir: "auto" }));
   for (const button of buttons) line.append(button, " ");

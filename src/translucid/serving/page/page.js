@@ -1,8 +1,11 @@
 // The page: type, see the translation, where the model looked, what else it could have said, and why it said so.
 
-import { showAttention } from "/attention.js";
+import { showAttention } from "./attention.js";
 
 const $ = (id) => document.getElementById(id);
+const RETRY = 3000; // milliseconds after which a server that is gone is asked again
+const LOOKED = 500; // characters that are looked into
+const PANELS = ["attention", "compared-attention", "words", "ways", "explanation", "warnings", "trees"];
 let models = [];
 let shown = null; // the last answer of /look, of the first model
 let turn = 0; // answers that come too late are thrown away
@@ -11,120 +14,174 @@ let timer;
 start();
 
 async function start() {
-  const [list, settings] = await Promise.all([fetch("/models"), fetch("/frontend/settings")].map(async (r) => (await r).json()));
-  models = list;
+  let settings;
+  try {
+    [models, settings] = await Promise.all(["models", "frontend/settings"].map((path) => answered(fetch(path))));
+  } catch (error) {
+    problem(error);
+    setTimeout(start, RETRY);
+    return;
+  }
+  problem();
   for (const [i, one] of models.entries()) {
     const text = `${one.name} (${one.source} → ${one.target})`;
     $("model").append(option(i, text));
     $("other").append(option(i, text));
   }
+  // Only the ways to explain that the server has.
+  for (const way of $("method").querySelectorAll("option")) if (!settings.explanations.includes(way.value)) way.remove();
   document.querySelector(".key").hidden = !settings.apiKeys;
   if (models.length < 2) $("other").parentElement.hidden = true;
   name();
-  $("source").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(run, 250); count(settings.charLimit); });
+  $("source").addEventListener("input", () => { later(250); count(settings.charLimit); });
   for (const id of ["model", "other", "key"]) $(id).addEventListener("change", () => { name(); run(); });
   $("explain").addEventListener("click", explain);
   $("search").addEventListener("toggle", trees);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", trees);
   count(settings.charLimit);
+  if ($("source").value) run();
+}
+
+function later(milliseconds) {
+  clearTimeout(timer);
+  timer = setTimeout(run, milliseconds);
 }
 
 function option(value, textContent) {
   return Object.assign(document.createElement("option"), { value, textContent });
 }
 
+function first() {
+  return models[Number($("model").value)];
+}
+
+function second() {
+  return $("other").value === "" ? null : models[Number($("other").value)];
+}
+
+// Say the languages and, where two models are compared, whose each panel is.
 function name() {
-  const one = models[Number($("model").value)];
+  const one = first();
   const names = new Intl.DisplayNames(["en"], { type: "language" });
   const say = (code) => { try { return names.of(code); } catch { return code; } };
   $("source-language").textContent = say(one.source);
   $("target-language").textContent = say(one.target);
+  $("source").lang = one.source;
+  $("translation").lang = one.target;
+  const other = second();
+  for (const place of document.querySelectorAll("h2 .of, #attention-of")) place.textContent = other ? one.name : "";
+  $("compared-of").textContent = other ? other.name : "";
+  if (!other) return;
+  $("target-language").textContent += ` (${one.name})`;
+  $("compared-name").textContent = `${say(other.target)} (${other.name})`;
+  $("compared-translation").lang = other.target;
 }
 
 function count(limit) {
   $("count").textContent = `${$("source").value.length.toLocaleString("en")} of ${limit.toLocaleString("en")} characters`;
 }
 
-async function ask(path, model, fields) {
+// Return what the server answers, or throw what is wrong; `gone` says that it may be back later.
+async function answered(response) {
+  let status = 0;
+  try {
+    const got = await response;
+    status = got.status;
+    const answer = await got.json();
+    if (got.ok) return answer;
+    throw Object.assign(new Error(answer.error), { told: true, gone: status >= 500 });
+  } catch (error) {
+    if (error.told) throw error;
+    throw Object.assign(new Error("The server does not answer. The page tries again by itself."), { gone: true });
+  }
+}
+
+function ask(path, model, fields) {
   const body = { source: model.source, target: model.target, model: model.name, ...fields };
   if ($("key").value) body.api_key = $("key").value;
-  const response = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error);
-  return answer;
+  return answered(fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
 }
 
 async function run() {
+  clearTimeout(timer);
   const mine = ++turn;
   const text = $("source").value;
-  const first = models[Number($("model").value)];
-  const second = $("other").value === "" ? null : models[Number($("other").value)];
-  $("compared").hidden = !second;
+  const other = second();
+  $("compared").hidden = !other;
   $("search").open = false;
   document.body.classList.add("busy");
   try {
-    if (text.length > 500) return await stream(mine, first, text);
-    const answers = await Promise.all([first, second].filter(Boolean).map((model) => ask("/look", model, { q: text })));
+    if (text.length > LOOKED) return await stream(mine, text);
+    const answers = await Promise.all([first(), other].filter(Boolean).map((model) => ask("look", model, { q: text })));
     if (mine !== turn) return;
-    shown = answers[0];
-    $("translation").textContent = shown.translation;
-    attention($("attention"), shown);
-    words();
-    if (second) {
-      $("compared-name").textContent = second.name;
+    clear();
+    show(answers[0]);
+    if (other) {
       $("compared-translation").textContent = answers[1].translation;
-      attention($("compared-attention"), answers[1]);
-    } else {
-      $("compared-attention").replaceChildren();
+      attention($("compared-attention"), answers[1], other);
     }
-    problem("");
   } catch (error) {
-    if (mine === turn) problem(error.message);
+    if (mine === turn) failed(error);
   } finally {
     if (mine === turn) document.body.classList.remove("busy");
   }
 }
 
-// A long text is translated paragraph by paragraph, each shown when it is there; it is not looked into.
-async function stream(mine, model, text) {
+// Nothing that belongs to another text stays beside a new one.
+function clear() {
   shown = null;
-  for (const id of ["attention", "compared-attention", "words", "ways", "explanation"]) $(id).replaceChildren();
-  $("translation").textContent = "";
+  for (const id of PANELS) $(id).replaceChildren();
+  for (const id of ["translation", "compared-translation", "status"]) $(id).textContent = "";
+  problem();
+}
+
+function failed(error) {
+  clear();
+  problem(error);
+  if (error.gone) later(RETRY);
+}
+
+function show(answer) {
+  shown = answer;
+  $("translation").textContent = answer.translation;
+  attention($("attention"), answer, first());
+  words();
+  const warnings = answer.sentences.flatMap((sentence) => sentence.warnings ?? []);
+  $("warnings").replaceChildren(...[...new Set(warnings)].map((textContent) => Object.assign(document.createElement("li"), { textContent })));
+}
+
+// A long text is translated paragraph by paragraph, each shown when it is there; it is not looked into.
+async function stream(mine, text) {
+  clear();
+  $("status").textContent = `A text of more than ${LOOKED} characters is translated, but not looked into.`;
   for (const part of text.split(/(\n+)/)) {
-    const answer = part.trim() ? (await ask("/translate", model, { q: part })).translatedText : part;
+    const answer = part.trim() ? (await ask("translate", first(), { q: part })).translatedText : part;
     if (mine !== turn) return;
     $("translation").textContent += answer;
   }
-  problem("A text of more than 500 characters is translated, but not looked into.");
 }
 
-function problem(text) {
-  $("problem").textContent = text;
+function problem(error) {
+  $("problem").textContent = error ? error.message : "";
 }
 
-function pieces(answer) {
-  return answer.sentences.flatMap((sentence) => sentence.pieces);
-}
-
-function attention(place, answer) {
+function attention(place, answer, model) {
   place.replaceChildren();
-  for (const piece of pieces(answer)) {
+  for (const piece of answer.sentences.flatMap((sentence) => sentence.pieces)) {
     if (!piece.maps) { place.textContent = "This model has no attention: one vector is all that it knows of the source."; return; }
     const part = document.createElement("section");
     place.append(part);
-    showAttention(part, piece);
+    showAttention(part, { ...piece, languages: [model.source, model.target] });
   }
 }
 
 // The words of the translation as buttons; each asks for the likeliest ways to go on from there.
 function words() {
-  $("words").replaceChildren();
-  $("ways").replaceChildren();
-  $("explanation").replaceChildren();
-  if (!shown) return;
+  for (const id of ["words", "ways", "explanation"]) $(id).replaceChildren();
   for (const sentence of shown.sentences) {
     if (sentence.pieces.length !== 1 || !sentence.pieces[0].maps) continue;
     const [piece] = sentence.pieces;
-    const line = Object.assign(document.createElement("p"), { className: "words" });
+    const line = Object.assign(document.createElement("p"), { className: "words", dir: "auto", lang: first().target });
     piece.target.forEach((text, w) => {
       const button = Object.assign(document.createElement("button"), { type: "button", className: "word alternative", textContent: text });
       button.setAttribute("aria-label", `ways to go on at ${text}`);
@@ -138,30 +195,41 @@ function words() {
 async function ways(sentence, prefix, button) {
   const mine = turn;
   try {
-    const model = models[Number($("model").value)];
-    const found = await ask("/continue", model, { q: sentence.source_text, prefix });
+    const found = await ask("continue", first(), { q: sentence.source_text, prefix });
     if (mine !== turn) return;
     document.querySelectorAll(".word.chosen").forEach((word) => word.classList.remove("chosen"));
     button.classList.add("chosen");
     $("ways").replaceChildren(...found.map((way) => choice(sentence, way)));
-    problem("");
+    problem();
   } catch (error) {
-    problem(error.message);
+    if (mine === turn) problem(error);
   }
 }
 
 function choice(sentence, way) {
   const button = Object.assign(document.createElement("button"), { type: "button" });
   const cell = (className, textContent) => Object.assign(document.createElement("span"), { className, textContent });
-  button.append(cell("probability", `${(100 * Math.exp(way.probability)).toFixed(1)} %`), cell("next", way.next || "(end)"), cell("rest", way.text));
-  button.addEventListener("click", () => {
-    const before = $("translation").textContent;
-    $("translation").textContent = before.replace(sentence.text, way.text);
-    sentence.text = way.text;
-  });
+  const rest = Object.assign(cell("rest", way.text), { dir: "auto", lang: first().target });
+  button.append(cell("probability", `${(100 * Math.exp(way.probability)).toFixed(1)} %`), cell("next", way.next || "(end)"), rest);
+  button.disabled = !way.text.trim();
+  button.addEventListener("click", () => choose(sentence, way.text));
   const item = document.createElement("li");
   item.append(button);
   return item;
+}
+
+// Another way was chosen: every panel is of the new translation then.
+async function choose(sentence, text) {
+  const mine = ++turn;
+  const translations = shown.sentences.map((one) => (one === sentence ? text : one.text));
+  try {
+    const answer = await ask("look", first(), { q: $("source").value, translations });
+    if (mine !== turn) return;
+    problem();
+    show(answer);
+  } catch (error) {
+    if (mine === turn) problem(error);
+  }
 }
 
 async function trees() {
@@ -171,7 +239,8 @@ async function trees() {
   if (!$("search").open || !text.trim()) return;
   $("trees").textContent = "…";
   try {
-    const answer = await ask("/beam", models[Number($("model").value)], { q: text });
+    const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    const answer = await ask("beam", first(), { q: text, theme });
     if (mine !== turn) return;
     $("trees").replaceChildren(...answer.trees.map((svg) => Object.assign(document.createElement("img"), {
       src: `data:image/svg+xml,${encodeURIComponent(svg)}`,
@@ -179,17 +248,18 @@ async function trees() {
     })));
   } catch (error) {
     $("trees").textContent = "";
-    problem(error.message);
+    if (mine === turn) problem(error);
   }
 }
 
 async function explain() {
   const mine = turn;
-  const text = $("source").value;
-  if (!text.trim()) return;
+  if (!shown || !shown.sentences.length) return;
   $("explanation").textContent = "…";
   try {
-    const answer = await ask("/look", models[Number($("model").value)], { q: text, explain: $("method").value });
+    const translations = shown.sentences.map((one) => one.text);
+    const whole = shown.sentences.every((one) => one.pieces.length === 1) ? { translations } : {};
+    const answer = await ask("look", first(), { q: $("source").value, explain: $("method").value, ...whole });
     if (mine !== turn) return;
     $("explanation").replaceChildren();
     for (const { explanation } of answer.sentences) {
@@ -204,10 +274,13 @@ async function explain() {
         `Left out, the word that matters most takes ${ours.comprehensiveness.toFixed(2)} nats from the translated word's ` +
         `log-probability (a random word: ${random.comprehensiveness.toFixed(2)}); kept alone, it leaves ${ours.sufficiency.toFixed(2)} missing.`;
       $("explanation").append(part, note);
-      showAttention(part, { source: explanation.source, target: explanation.target, maps: [{ name: explanation.method, weights }], verbs: ["depends on", "matters to"] });
+      const { source, target } = first();
+      const record = { source: explanation.source, target: explanation.target, maps: [{ name: explanation.method, weights }] };
+      showAttention(part, { ...record, verbs: ["depends on", "matters to"], languages: [source, target] });
     }
   } catch (error) {
+    if (mine !== turn) return;
     $("explanation").textContent = "";
-    problem(error.message);
+    problem(error);
   }
 }

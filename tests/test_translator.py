@@ -1,5 +1,6 @@
 """The front door: one text, many texts, long texts, none."""
 
+import math
 import time
 from html import escape
 from itertools import product
@@ -199,3 +200,19 @@ def test_looking_changes_nothing(translator):
     before = translator.translate("She likes soccer")
     assert before.attention
     assert translator.translate("She likes soccer").text == before.text
+
+
+def test_perplexity_is_that_of_the_cross_entropy_in_float64(translator):
+    pairs = [(p.source, p.target) for p in generate(30, split="test", max_words=7)] + [("I sing " * 30, "Canto")]
+    forced, too_long = translator.forced_scores(pairs)
+    total, correct, count = 0.0, 0, 0
+    short = [pair for pair in translator.pair_ids(pairs) if max(map(len, pair)) <= translator.longest]
+    for source, target in short:
+        logits = translator.model(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))[0].double()
+        total += torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction="sum").item()
+        correct += int((logits.argmax(-1) == torch.tensor(target)).sum())
+        count += len(target)
+    assert too_long == 31 - len(short) >= 1
+    assert forced.tokens == count > 50
+    assert forced.perplexity == pytest.approx(math.exp(total / count), rel=1e-5)
+    assert forced.accuracy == pytest.approx(correct / count)

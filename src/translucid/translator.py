@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, islice
@@ -15,6 +16,7 @@ from translucid.decoding.options import DecodingOptions
 from translucid.devices import choose_device, tune_cpu
 from translucid.errors import UserError
 from translucid.evaluation.doubts import Doubts
+from translucid.evaluation.report import Forced
 from translucid.interop.engines import EngineName, choose_engine
 from translucid.training.configuration import Configuration, checked
 from translucid.training.run_folder import RunFolder
@@ -280,6 +282,23 @@ class Translator:
                     fix="Split it into sentences.",
                 )
         return watch(self.model, self.tokenizer, ids, self.device)
+
+    def forced_scores(
+        self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
+    ) -> tuple[Forced, int]:
+        """Return how the model finds given targets for given sources, and how many pairs are too long to be asked.
+
+        Args:
+            pairs: of texts.
+            on_done: called with the number of pairs done after each batch.
+        """
+        from translucid.inspection.watching import forced_scores
+
+        ids = self.pair_ids(pairs)
+        kept = [pair for pair in ids if max(map(len, pair)) <= self.longest]
+        entropy, correct, tokens = forced_scores(self.model, kept, self.device, on_batch=on_done)
+        mean = entropy / max(tokens, 1)
+        return Forced(math.exp(min(mean, 700)), correct / max(tokens, 1), tokens), len(ids) - len(kept)
 
     def trace(self, text: str, beam: int) -> BeamTrace:
         """Translate a text in one piece and return the tree of its beam search.

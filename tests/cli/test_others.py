@@ -28,6 +28,16 @@ def test_evaluate_for_people_shows_signatures_and_lengths(call, small_run, corpu
     assert done.out.count("hypothesis") == 2
 
 
+def test_evaluate_says_how_the_model_finds_the_references(call, small_run, corpus):
+    record = json.loads(call("evaluate", small_run, "--test", corpus / "test.tsv", "--beam", "1", "--json").out)
+    assert record["perplexity"] > 1
+    assert 0 <= record["token_accuracy"] <= 1
+    assert record["tokens"] > 20
+    assert f"perplexity {record['perplexity']:.2f}" in call("evaluate", small_run, "--test", corpus / "test.tsv").out
+    quiet = call("evaluate", small_run, "--test", corpus / "test.tsv", "--no-perplexity", "--json").out
+    assert "perplexity" not in json.loads(quiet)
+
+
 @pytest.mark.parametrize(("count", "shown"), [(3, 3), (7, 7), (13, 13), (20, 20), (60, 20), (0, 0)])
 def test_as_many_samples_are_shown_as_were_asked_for(call, small_run, corpus, count, shown):
     done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--beam", "1", "--samples", count)

@@ -102,7 +102,11 @@ def test_an_explanation(page):
 def test_long_texts_and_errors_are_told(page):
     page.get_by_label("English").fill("I sing.\n" * 80)
     expect(page.locator("#status")).to_contain_text("more than 500", timeout=30_000)
-    page.wait_for_function("document.getElementById('translation').textContent.split('\\n').length > 79")
+    for _ in range(300):
+        if page.inner_text("#translation").count("\n") >= 79:
+            break
+        page.wait_for_timeout(100)
+    assert page.inner_text("#translation").count("\n") >= 79
     page.get_by_label("English").fill("x" * 6000)
     expect(page.locator("#problem")).to_contain_text("limit of 5000")
 

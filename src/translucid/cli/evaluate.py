@@ -39,13 +39,17 @@ def evaluate(
         int, typer.Option(help="Show this many translations, spread evenly, beside their references.", min=0)
     ] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --hypotheses if it is there.")] = False,
+    perplexity: Annotated[bool, typer.Option(help="Also perplexity and accuracy of the references.")] = True,
     split_sentences: Annotated[
         bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself, as translate does.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: EngineOption = "auto",
 ) -> None:
-    """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures.
+    """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures; perplexity of the references.
+
+    Each line goes to the model as it is. The perplexity is per token of the model's own vocabulary, end tokens counted:
+    it compares models that share a tokenizer.
 
     **Examples**
 
@@ -92,22 +96,28 @@ def evaluate(
         sources = [pair.source for pair in pairs]
         texts = [found.text for found in translator.stream(sources, options, split=split_sentences, on_done=advance)]
     seconds = time.perf_counter() - started
+    forced, too_long = None, 0
+    if perplexity:
+        with counting(log, "reading the references", len(pairs)) as advance:
+            forced, too_long = translator.forced_scores(pairs, advance)
     found = score(
         sources,
         texts,
         references,
         seconds=seconds,
         engine=str(translator.engine),
+        forced=forced,
+        too_long=too_long,
         lengths=by_length,
         tokenize=tokenize,
         lowercase=lowercase,
     )
     ways = choose(translator.inspect(pairs), gold) if gold else {}
+    if hypotheses:
+        write_atomically(hypotheses, "".join(text + "\n" for text in texts).encode())
     if keep_best:
         best = next(iter(ways))
         RunFolder(run).save_configuration(translator.configuration.model_copy(update={"alignment": best}))
-    if hypotheses:
-        write_atomically(hypotheses, "".join(text + "\n" for text in texts).encode())
     if as_json:
         record = {**found.to_json(), "beam": options.beam}
         if ways:

@@ -29,6 +29,7 @@ from translucid.cli import (
     tune,
 )
 from translucid.errors import UserError
+from translucid.machine import wait_asleep
 
 SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv")
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
@@ -81,6 +82,7 @@ app.add_typer(data.app, name="data")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0 done, 2 the user's input is wrong, 1 our fault, 130 interrupted."""
+    wait_asleep()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
+from translucid.evaluation.doubts import LOOP
 from translucid.evaluation.scores import Score, corpus_scores
 
-_LOOP = re.compile(r"(\S+(?: \S+){0,3})(?: \1){3}(?!\S)")
-"""One to four words, four times in a row."""
+
+class Forced(NamedTuple):
+    """How a model finds the references when it is made to write them; all per token of its own vocabulary."""
+
+    perplexity: float
+    """exp of the mean -log p of a reference token, end tokens counted. Only models with one tokenizer compare."""
+    accuracy: float
+    """Share of the tokens that the model ranks first, given the right ones before."""
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -34,12 +41,19 @@ class Evaluation:
     """Translations that say one to four words four times in a row, where the source does not."""
     engine: str = ""
     """What searched for the translations."""
+    forced: Forced | None = None
+    """Of the first reference, if it was asked for."""
+    too_long: int = 0
+    """Pairs that `forced` leaves out, as the model takes no such long ones."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
         record: dict[str, Any] = {score.name: asdict(score) for score in self.scores}
         record |= {"sentences": self.sentences, "seconds": round(self.seconds, 3)}
         record |= {"empty": self.empty, "looped": self.looped, "engine": self.engine}
+        if self.forced:
+            record |= {"perplexity": self.forced.perplexity, "token_accuracy": self.forced.accuracy}
+            record |= {"tokens": self.forced.tokens, "pairs_too_long_for_perplexity": self.too_long}
         if self.by_length:
             record["by_length"] = [row._asdict() for row in self.by_length]
         return record
@@ -55,6 +69,12 @@ class Evaluation:
         rate = self.sentences / self.seconds if self.seconds else 0
         by = f" by {self.engine}" if self.engine else ""
         yield f"{self.sentences:,} sentences in {self.seconds:.1f} s ({rate:,.0f} a second){by}"
+        if self.forced:
+            left = f"; {self.too_long:,} pairs are too long for the model and left out" if self.too_long else ""
+            yield (
+                f"perplexity {self.forced.perplexity:.2f}, accuracy {self.forced.accuracy:.1%} of "
+                f"{self.forced.tokens:,} reference tokens of its own vocabulary{left}"
+            )
         if self.empty or self.looped:
             yield f"[yellow]{self.empty} empty translations, {self.looped} that repeat themselves[/]"
         if self.by_length:
@@ -75,6 +95,8 @@ def evaluate(
     *,
     seconds: float = 0.0,
     engine: str = "",
+    forced: Forced | None = None,
+    too_long: int = 0,
     lengths: bool = False,
     tokenize: str = "13a",
     lowercase: bool = False,
@@ -84,5 +106,5 @@ def evaluate(
     rows = by_length(sources, hypotheses, references, tokenize=tokenize, lowercase=lowercase) if lengths else []
     texts = list(zip(sources, hypotheses, strict=True))
     empty = sum(bool(source.strip()) and not text.strip() for source, text in texts)
-    looped = sum(bool(_LOOP.search(text)) and not _LOOP.search(source) for source, text in texts)
-    return Evaluation(scores, rows, len(texts), seconds, empty, looped, engine)
+    looped = sum(bool(LOOP.search(text)) and not LOOP.search(source) for source, text in texts)
+    return Evaluation(scores, rows, len(texts), seconds, empty, looped, engine, forced, too_long)

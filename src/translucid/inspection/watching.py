@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from torch import Tensor
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.batched import batches, padded
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.maps import forced_pass
+from translucid.inspection.maps import forced_logits, forced_pass
 from translucid.models.protocol import Maps, SequenceModel
 
 
@@ -45,6 +45,38 @@ def watch(
                 log_probs[row, : len(target_ids)].tolist(),
             )
     return [found[i] for i in range(len(pairs))]
+
+
+@torch.inference_mode()
+def forced_scores(
+    model: SequenceModel,
+    pairs: Sequence[tuple[list[int], list[int]]],
+    device: torch.device | str = "cpu",
+    batch_tokens: int = 4096,
+    on_batch: Callable[[int], None] | None = None,
+) -> tuple[float, int, int]:
+    """Let a model write given targets, and return how it found them.
+
+    Args:
+        model: in evaluation mode.
+        pairs: ids of sources and targets, end tokens included.
+        device: where the model is.
+        batch_tokens: in a batch, padding included; at least one pair is in every batch.
+        on_batch: called after each batch with its number of pairs.
+
+    Returns:
+        The sum of -log p over all target tokens, in nats; how many of them the model ranks first; their number.
+    """
+    entropy, correct, tokens = 0.0, 0, 0
+    for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
+        log_p = forced_logits(model, source, target).float().log_softmax(-1)  # [B, T, V]
+        real = target != model.pad
+        entropy -= float(log_p.gather(-1, target[..., None])[..., 0][real].double().sum())
+        correct += int((log_p.argmax(-1) == target)[real].sum())
+        tokens += int(real.sum())
+        if on_batch:
+            on_batch(len(batch))
+    return entropy, correct, tokens
 
 
 def paired_batches(

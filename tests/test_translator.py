@@ -14,6 +14,7 @@ from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.engine import TorchEngine
 from translucid.decoding.options import DecodingOptions
+from translucid.inspection import watching
 from translucid.models.transformer import Transformer
 from translucid.training.configuration import resolve
 
@@ -216,3 +217,25 @@ def test_perplexity_is_that_of_the_cross_entropy_in_float64(translator):
     assert forced.tokens == count > 50
     assert forced.perplexity == pytest.approx(math.exp(total / count), rel=1e-5)
     assert forced.accuracy == pytest.approx(correct / count)
+
+
+def test_perplexity_needs_the_logits_of_few_tokens_at_a_time_and_no_company(translator, monkeypatch):
+    pairs = [(p.source, p.target) for p in generate(30, split="test", max_words=7)]
+    whole, _ = translator.forced_scores(pairs)
+    held = []
+    hook = translator.model.output.register_forward_hook(lambda module, given, logits: held.append(logits.shape))
+    monkeypatch.setattr(watching, "ROWS", 7)
+    by_seven, _ = translator.forced_scores(pairs)
+    hook.remove()
+    assert max(shape.numel() // shape[-1] for shape in held) == 7
+    alone, _ = zip(*(translator.forced_scores([pair]) for pair in pairs), strict=True)
+    entropy = sum(math.log(one.perplexity) * one.tokens for one in alone)
+    assert sum(one.tokens for one in alone) == by_seven.tokens == whole.tokens
+    for perplexity in by_seven.perplexity, math.exp(entropy / whole.tokens):
+        assert perplexity == pytest.approx(whole.perplexity, rel=1e-5)
+    for accuracy in by_seven.accuracy, sum(one.accuracy * one.tokens for one in alone) / whole.tokens:
+        assert accuracy == pytest.approx(whole.accuracy)
+
+
+def test_there_is_no_perplexity_of_nothing(translator):
+    assert translator.forced_scores([("I sing " * 300, "Canto")]) == (None, 1)

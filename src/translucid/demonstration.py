@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -24,7 +24,9 @@ def phrasebook_files(run: Path) -> dict[str, Path]:
     return {split: run / "phrasebook" / f"{split}.tsv" for split in SIZES}
 
 
-def train_demo(run: Path, *, overwrite: bool, device: str, console: Console) -> None:
+def train_demo(
+    run: Path, *, overwrite: bool, device: str, console: Console, command: Sequence[str] | None = None
+) -> None:
     """Write the phrasebook into the run folder and train on it; a run that was interrupted goes on."""
     folder = RunFolder(run)
     resume = folder.exists and not overwrite
@@ -43,7 +45,14 @@ def train_demo(run: Path, *, overwrite: bool, device: str, console: Console) -> 
     pairs = {split: [Pair(p.source, p.target) for p in phrases] for split, phrases in corpus.items()}
     corpora = Corpora.of(pairs["train"], pairs["valid"])
     run_experiment(
-        configuration, run, corpora=corpora, resume=resume, overwrite=overwrite, device=device, console=console
+        configuration,
+        run,
+        corpora=corpora,
+        resume=resume,
+        overwrite=overwrite,
+        device=device,
+        console=console,
+        command=command,
     )
     for split, file in files.items():
         _write(file, pairs[split])

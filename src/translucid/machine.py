@@ -58,8 +58,8 @@ def wait_asleep() -> None:
     """Let PyTorch's threads sleep while they wait for each other, for processes of our own command.
 
     By default they spin. Where another program takes a core, a thread that spins keeps the one that it waits for from
-    running: a recurrent model, whose operations are tiny, trains at a quarter of the speed then (docs/benchmarks.md). It
-    must be asked for before PyTorch is loaded, and what the environment says goes before.
+    running: a recurrent model, whose operations are tiny, trains at a quarter of the speed then (docs/benchmarks.md).
+    It must be asked for before PyTorch is loaded, and what the environment says goes before.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 

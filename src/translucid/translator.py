@@ -285,8 +285,10 @@ class Translator:
 
     def forced_scores(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
-    ) -> tuple[Forced, int]:
+    ) -> tuple[Forced | None, int]:
         """Return how the model finds given targets for given sources, and how many pairs are too long to be asked.
+
+        The former is None if all are.
 
         Args:
             pairs: of texts.
@@ -297,8 +299,8 @@ class Translator:
         ids = self.pair_ids(pairs)
         kept = [pair for pair in ids if max(map(len, pair)) <= self.longest]
         entropy, correct, tokens = forced_scores(self.model, kept, self.device, on_batch=on_done)
-        mean = entropy / max(tokens, 1)
-        return Forced(math.exp(min(mean, 700)), correct / max(tokens, 1), tokens), len(ids) - len(kept)
+        forced = Forced(math.exp(min(entropy / tokens, 700)), correct / tokens, tokens) if tokens else None
+        return forced, len(ids) - len(kept)
 
     def trace(self, text: str, beam: int) -> BeamTrace:
         """Translate a text in one piece and return the tree of its beam search.

@@ -38,6 +38,14 @@ def test_evaluate_says_how_the_model_finds_the_references(call, small_run, corpu
     assert "perplexity" not in json.loads(quiet)
 
 
+def test_evaluate_claims_no_perplexity_where_all_pairs_are_too_long(call, small_run, tmp_path):
+    (tmp_path / "long.tsv").write_text("I sing " * 300 + "\tCanto\n")
+    options = "evaluate", small_run, "--test", tmp_path / "long.tsv", "--beam", "1"
+    record = json.loads(call(*options, "--json").out)
+    assert (record["perplexity"], record["tokens"], record["pairs_too_long_for_perplexity"]) == (None, 0, 1)
+    assert "no perplexity: all pairs are too long" in call(*options).out
+
+
 @pytest.mark.parametrize(("count", "shown"), [(3, 3), (7, 7), (13, 13), (20, 20), (60, 20), (0, 0)])
 def test_as_many_samples_are_shown_as_were_asked_for(call, small_run, corpus, count, shown):
     done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--beam", "1", "--samples", count)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import platform
 import shutil
+import sys
 from itertools import product
 from pathlib import Path
 
@@ -14,8 +15,10 @@ import yaml
 
 from translucid import __version__
 from translucid.errors import UserError
+from translucid.training.configuration import resolve
 from translucid.training.experiment import Outcome
 from translucid.training.recipes import recipes
+from translucid.training.run_folder import RunFolder
 from translucid.training.trainer import Place
 
 from ..conftest import SHAPE
@@ -237,20 +240,18 @@ def test_bad_lines_stop_a_training_unless_they_are_to_be_skipped(call, corpus, t
     assert call("data", "stats", "--train", text).code == 2
 
 
-def test_a_run_says_where_its_weights_come_from(call, corpus, tmp_path, monkeypatch):
+def test_a_run_says_where_its_weights_come_from(call, corpus, tmp_path):
     run = tmp_path / "run"
-    monkeypatch.setattr("sys.argv", ["translucid", "train", "--a-word"])
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
     assert call("train", *files, "--out", run, "--no-tune", "--set", *SHAPE, "training.max_steps=2").code == 0
     assert call("train", "--resume", "--out", run, "--no-tune", "--set", "training.max_steps=4").code == 0
     rows = [json.loads(line) for line in (run / "provenance.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [0, 2]
-    assert rows[0]["command"] == ["translucid", "train", "--a-word"]
+    assert rows[1]["command"][:3] == ["translucid", "train", "--resume"]
     assert rows[0]["translucid"] == __version__
     content = (corpus / "train.tsv").read_bytes()
-    assert rows[0]["data"] == [
-        {"file": str(corpus / "train.tsv"), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    ]
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert rows[0]["data"][0] == {"file": str(corpus / "train.tsv"), "bytes": len(content), "sha256": sha256}
     assert rows[0]["machine"]["cores"] >= 1 and rows[0]["machine"]["processor"]
     assert platform.node() not in (run / "provenance.jsonl").read_text() or len(platform.node()) < 4
     (run / "provenance.jsonl").unlink()
@@ -265,3 +266,61 @@ def test_a_recipe_is_found_by_its_name(call, tmp_path):
     listed = call("models").out
     assert {file.stem for file in RECIPES} == set(recipes())
     assert all(name in listed for name in recipes())
+
+
+def _short(corpus, out, *more):
+    limits = ["training.max_steps=2", "training.validate_every=2"]
+    return ["train", "--train", corpus / "train.tsv", "--out", out, "--no-tune", *more, "--set", *SHAPE, *limits]
+
+
+def test_bad_lines_of_validation_files_are_counted_and_kept_too(call, corpus, tmp_path):
+    valid = tmp_path / "valid.tsv"
+    valid.write_bytes((corpus / "test.tsv").read_bytes() + b"one column\n")
+    done = call(*_short(corpus, tmp_path / "run", "--valid", valid, "--skip-bad"))
+    assert done.code == 0, done.err
+    assert "of the validation files, 1 line is no pair and skipped" in " ".join(done.err.split())
+    assert "300 pairs; none skipped" in done.err
+    (row,) = map(json.loads, (tmp_path / "run" / "bad-lines.jsonl").read_text().splitlines())
+    assert (row["file"], row["line"], row["text"]) == (str(valid), 21, "one column")
+
+
+def test_a_folder_does_not_hide_the_recipe_of_its_name(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tatoeba-eng-spa").mkdir()
+    done = call("train", "tatoeba-eng-spa", "--train", "none.tsv", "--out", "run")
+    assert done.code == 2 and "none.tsv: can't be read" in done.err
+
+
+def test_provenance_has_a_command_only_if_there_was_one(call, corpus, tmp_path, monkeypatch):
+    from translucid.training.experiment import run_experiment
+
+    monkeypatch.setattr(sys, "argv", ["/home/alice/ipykernel", "-f", "/home/alice/kernel.json"])
+    files = {"data.train": [str(corpus / "train.tsv")], "data.valid": [str(corpus / "test.tsv")]}
+    settings = [*SHAPE, "training.max_steps=2", "training.validate_every=2"]
+    run_experiment(resolve(assignments=settings, overrides=files), tmp_path / "python", device="cpu")
+    (row,) = RunFolder(tmp_path / "python").provenance_file.read_text().splitlines()
+    assert "alice" not in row and json.loads(row)["command"] is None
+    assert [Path(file["file"]).name for file in json.loads(row)["data"]] == ["train.tsv", "test.tsv"]
+    arguments = [str(word) for word in _short(corpus, tmp_path / "run", "--valid", corpus / "test.tsv")]
+    assert call(*arguments).code == 0
+    (row,) = RunFolder(tmp_path / "run").provenance_file.read_text().splitlines()
+    assert json.loads(row)["command"] == ["translucid", *arguments]
+
+
+def test_a_row_of_provenance_that_was_cut_off_does_not_swallow_the_next(tmp_path):
+    run = RunFolder(tmp_path)
+    run.add_provenance({"step": 0})
+    with run.provenance_file.open("a") as file:
+        file.write('{"date": "cut')
+    run.add_provenance({"step": 2})
+    lines = run.provenance_file.read_text().splitlines()
+    assert [lines[0], lines[-1]] == ['{"step": 0}', '{"step": 2}']
+
+
+def test_a_refused_command_leaves_no_lock(call, corpus, small_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(small_run, run)
+    (run / ".lock").unlink()
+    done = call("train", "--resume", "--out", run, "--train", corpus / "test.tsv", "--set", "training.max_steps=30")
+    assert done.code == 2 and "the training text has changed" in done.err
+    assert not (run / ".lock").exists()

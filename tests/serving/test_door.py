@@ -11,9 +11,14 @@ import urllib.request
 from urllib.parse import unquote
 
 import pytest
+from fastapi.testclient import TestClient
+from typer.main import get_command
 
+from translucid.cli import main
 from translucid.errors import UserError
-from translucid.serving.catalogue import is_language
+from translucid.serving import catalogue
+from translucid.serving.app import create_app
+from translucid.serving.catalogue import is_language, load
 from translucid.serving.options import Quota, ServerOptions, read_keys
 
 SECRET = "a text that nobody else may read"
@@ -23,7 +28,9 @@ def say(client, **fields):
     return client.post("/translate", json={"q": "I sing", "source": "en", "target": "es", **fields})
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/docs", "/page.js", "/spec"])
+@pytest.mark.parametrize(
+    "path", ["/", "/health", "/docs", "/page.js", "/spec", "/languages", "/frontend/settings", "/models", "/metrics"]
+)
 def test_heads_are_answered(client, path):
     answer = client.head(path)
     assert answer.status_code == 200
@@ -46,7 +53,9 @@ def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path
     assert statuses("third", 3) == [200, 200, 429]
     assert int(say(client, api_key="third").headers["retry-after"]) > 80_000
     assert statuses("# who: somebody", 1) == [403]
-    for wrong in ("key per-hour=3\n", "key per-day=many\n", "two keys\n", "# nothing\n"):
+    usual = read_keys(file, Quota(per_minute=5, per_day=50))
+    assert usual == {"first": None, "second": Quota(1, 50), "third": Quota(9, 2)}
+    for wrong in ("key per-hour=3\n", "key per-day=many\n", f"key per-day={9:05000}\n", "two keys\n", "# nothing\n"):
         file.write_text(wrong)
         with pytest.raises(UserError, match=r"keys\.txt"):
             read_keys(file)
@@ -58,6 +67,20 @@ def test_metrics_are_for_who_may_see_them(serve, metrics, without, with_key):
     assert client.get("/metrics").status_code == without
     assert client.get("/metrics", headers={"Authorization": "Bearer secret"}).status_code == with_key
     assert serve(metrics=metrics).get("/metrics").status_code == (404 if metrics == "off" else 200)
+
+
+def test_a_client_that_is_no_address_is_not_logged_and_not_remembered(run, caplog):
+    """A proxy's X-Forwarded-For is what somebody wrote."""
+    options = ServerOptions(log="text", quota=Quota(per_minute=2))
+    app = create_app(load([str(run)], "cpu", options), options)
+    statuses = []
+    with caplog.at_level(logging.INFO, "translucid.serving.requests"):
+        for host in ("\x1b[31m1.2.3.4 GET /fake 200", "9" * 10_000, "anybody", "fe80::1%eth0", "192.0.2.7"):
+            client = TestClient(app, client=(host, 1))
+            statuses.append(say(client).status_code)
+    assert statuses == [200, 200, 429, 200, 200]
+    clients = [record.message.split()[1] for record in caplog.records if record.name == "translucid.serving.requests"]
+    assert clients == ["-", "-", "-", "fe80::1", "192.0.2.7"]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -78,7 +101,7 @@ def test_the_log_has_no_texts_and_no_keys(serve, caplog, form):
         assert secret not in "".join(lines)
 
 
-def test_forms_of_all_kinds_are_read_everywhere(client):
+def test_forms_of_all_kinds_are_read_everywhere(client, serve):
     fields = {"q": "I sing.", "source": "en", "target": "es"}
     for path in ("/translate", "/detect", "/look", "/beam"):
         expected = client.post(path, json=fields)
@@ -90,6 +113,8 @@ def test_forms_of_all_kinds_are_read_everywhere(client):
     )
     assert len(two.json()["translatedText"]) == 2
     assert client.post("/translate", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 400
+    long = {"q": (None, " " * 1_100_000), "source": (None, "en"), "target": (None, "es")}
+    assert serve(characters=2_000_000).post("/translate", files=long).status_code == 200
 
 
 FIELDS = ["q", "source", "target", "format", "alternatives", "api_key", "model", "explain", "prefix", "s"]
@@ -137,15 +162,16 @@ def test_files_keep_their_name_and_may_be_in_any_language(client):
         return client.get(answer.json()["translatedFileUrl"])
 
     for name, kept in (
-        ("notes.txt", "notes_es.txt"),
-        ("C:\\mine\\Über uns.TXT", "Über uns_es.TXT"),
-        ("../../etc/a.txt", "a_es.txt"),
+        ("notes.txt", 'filename="notes_es.txt"'),  # as curl and other clients know no filename*
+        ("my notes.txt", 'filename="my notes_es.txt"'),
+        ("C:\\mine\\Über uns.TXT", "filename*=UTF-8''Über uns_es.TXT"),
+        ("../../etc/a.txt", 'filename="a_es.txt"'),
         ('a"; x=\r\nSet-Cookie: b.txt', None),
     ):
         headers = translated(name).headers
         assert "set-cookie" not in headers
         if kept:
-            assert unquote(headers["content-disposition"]) == f"attachment; filename*=UTF-8''{kept}"
+            assert unquote(headers["content-disposition"]) == f"attachment; {kept}"
     assert translated("n.txt", "Los niños leen un libro en el jardín.\n".encode()).text.startswith("Los niños leen")
 
 
@@ -153,7 +179,7 @@ def test_everything_works_below_a_prefix(serve):
     client = serve(url_prefix="/translate-app")
     page = client.get("/translate-app/")
     assert page.status_code == 200
-    assert client.get("/translate-app").url.path == "/translate-app/"
+    assert client.get("/translate-app").url.path == client.head("/translate-app").url.path == "/translate-app/"
     for path in ("page.js", "attention.css", "docs", "swagger-ui.css", "spec", "languages", "health", "models"):
         assert client.get(f"/translate-app/{path}").status_code == 200, path
     answer = client.post("/translate-app/translate", json={"q": "I sing", "source": "en", "target": "es"})
@@ -212,7 +238,11 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run):
         (["runs_demo=RUN"], "'runs_demo' does not name two languages"),
         (["en-xx=RUN"], "'en-xx' does not name two languages"),
         (["RUN", "--host", "203.0.113.7"], "203.0.113.7"),
+        (["en-es="], "en-es=: names no run folder"),
+        (["RUN", "--host", "a..b"], "a..b"),
         (["RUN", "--url-prefix", "app"], "--url-prefix"),
+        (["RUN", "--url-prefix", "//other.example"], "--url-prefix"),
+        (["RUN", "--url-prefix", "/a?b"], "--url-prefix"),
         (["RUN", "--api-keys", "nowhere.txt"], "nowhere.txt"),
     ],
 )
@@ -223,6 +253,36 @@ def test_what_is_wrong_is_one_line(run, arguments, said):
     assert said in err
     assert err.count("\n") == 1
     assert "http://" not in err
+
+
+def test_two_that_load_at_the_same_time_do_not_both_get_the_port(run, monkeypatch, capfd):
+    """Until one listens, both may have the address."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", 0))
+
+        def loading(*arguments):
+            other.listen()
+            return load(*arguments)
+
+        monkeypatch.setattr(catalogue, "load", loading)
+        assert main.run(["serve", str(run), "--port", str(other.getsockname()[1])]) == 2
+    said = capfd.readouterr().err
+    assert "can't listen" in said and "http://" not in said
+
+
+def test_every_setting_can_stand_in_the_environment():
+    command = get_command(main.app).commands["serve"]
+    named = {p.name: p.envvar for p in command.params if p.name != "help"}
+    assert named == {name: f"TRANSLUCID_{name.upper()}" for name in named}
+    assert {"runs", "port", "engine", "device"} <= set(named)
+
+
+def test_a_package_that_is_missing_is_named(run, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "fastapi_offline", None)
+    monkeypatch.delitem(sys.modules, "translucid.serving.app")
+    assert main.run(["serve", str(run), "--port", str(free_port())]) == 2
+    assert "fastapi_offline" in capfd.readouterr().err
 
 
 def test_every_option_has_its_default_in_one_place():

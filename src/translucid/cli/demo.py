@@ -14,6 +14,7 @@ BOOK = ("I like soccer", "I like soccer and also going to the beach")
 
 
 def demo(
+    context: typer.Context,
     out: Annotated[Path, typer.Option(help="The run folder to leave behind.")] = Path("runs/demo"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Train again if the demo was run before.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
@@ -41,7 +42,7 @@ def demo(
     from translucid.translator import Translator
 
     console, log = Console(highlight=False), Console(stderr=True, highlight=False)
-    train_demo(out, overwrite=overwrite, device=device, console=log)
+    train_demo(out, overwrite=overwrite, device=device, console=log, command=context.obj)
     translator = Translator.load(out, device)
     with log.status("finding the layer whose attention aligns words best"):
         gold = list(generate(200, split="valid"))

@@ -92,7 +92,7 @@ def run(arguments: list[str]) -> int:
     arguments = ["--debug"] * debug + [a for a in arguments if a != "--debug"]
     console = Console(stderr=True, highlight=False)
     try:
-        result = app(several(arguments), prog_name="translucid", standalone_mode=False)
+        result = app(several(arguments), prog_name="translucid", standalone_mode=False, obj=arguments)
         return result if isinstance(result, int) else 0
     except UserError as error:
         if debug:

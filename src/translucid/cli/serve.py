@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,7 +10,6 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from translucid.cli.options import EngineOption
 from translucid.errors import UserError
 
 
@@ -49,7 +49,10 @@ def serve(
         Literal["text", "json", "off"], _option("The log of requests; no text is ever in it.", "LOG_FORMAT")
     ] = "text",
     device: Annotated[str, _option("auto, cpu, cuda, cuda:1, mps.", "DEVICE")] = "auto",
-    engine: EngineOption = "auto",
+    engine: Annotated[
+        Literal["auto", "torch", "ctranslate2"],
+        _option("What searches: our own code, CTranslate2, or the faster one of those that can.", "ENGINE"),
+    ] = "auto",
 ) -> None:
     """Serve models: a web page, and an API that LibreTranslate's clients can use (POST /translate).
 
@@ -73,14 +76,15 @@ def serve(
         from translucid.serving.options import Quota, ServerOptions, read_keys
     except ModuleNotFoundError as error:
         raise missing_package("the server", error.name, "serve") from error
-    if url_prefix and (not url_prefix.startswith("/") or url_prefix.endswith("/")):
+    if not re.fullmatch(r"(/[\w.~-]+)*", url_prefix, re.ASCII):
         raise UserError(f"--url-prefix {url_prefix!r} is no beginning of a path", fix="Write it as /translate-app.")
+    quota = Quota(per_minute, per_day)
     options = ServerOptions(
         characters=characters,
         queue=queue,
         seconds=seconds,
-        quota=Quota(per_minute, per_day),
-        api_keys=read_keys(api_keys) if api_keys else {},
+        quota=quota,
+        api_keys=read_keys(api_keys, quota) if api_keys else {},
         metrics=metrics,
         log=log_format,
         url_prefix=url_prefix,
@@ -92,7 +96,10 @@ def serve(
         console = Console(stderr=True, highlight=False)
         for served in catalogue:
             console.print(f"{served.source} → {served.target}: {served.name}", markup=False, soft_wrap=True)
-        listening.listen(2048)
+        try:
+            listening.listen(2048)
+        except OSError as error:  # another one that was loading too has been quicker
+            raise _not_ours(host, port, error.strerror) from error
         address = f"[{host}]" if ":" in host else host
         where = f"http://{address}:{port}{url_prefix}/"
         console.print(
@@ -114,9 +121,14 @@ def _bound(host: str, port: int) -> socket.socket:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
     except OSError as error:
-        fix = "Choose another --port or --host."
-        raise UserError(f"can't listen on {host} port {port} ({error.strerror})", fix=fix) from error
+        raise _not_ours(host, port, error.strerror) from error
+    except ValueError as error:  # Python's own, of names that can't be looked up
+        raise _not_ours(host, port, "no name of a host") from error
     return found
+
+
+def _not_ours(host: str, port: int, why: str | None) -> UserError:
+    return UserError(f"can't listen on {host} port {port} ({why})", fix="Choose another --port or --host.")
 
 
 def _log_requests() -> None:

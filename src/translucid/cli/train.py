@@ -35,6 +35,7 @@ A recipe, with files of your own; then go on after an interruption, for longer:
 
 
 def train(
+    context: typer.Context,
     config: Annotated[
         Path | None,
         typer.Argument(metavar="[CONFIG.yaml]", help="Settings, or the name of a recipe; --set can set every key too."),
@@ -89,7 +90,13 @@ def train(
         run.refuse_to_lose(overwrite)
     console = Console(stderr=True)
     place, over, leads = run_experiment(
-        configuration, out, resume=resume, overwrite=overwrite, device=device, console=console
+        configuration,
+        out,
+        resume=resume,
+        overwrite=overwrite,
+        device=device,
+        console=console,
+        command=context.obj,
     )
     on_cpu = choose_device(device).type == "cpu"
     if tune and over and leads and on_cpu and place.best_bleu >= LEARNED and not (out / FILE).exists():

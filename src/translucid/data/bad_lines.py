@@ -19,13 +19,15 @@ class BadLines:
     def __init__(self) -> None:
         self.count = 0
         """Of the lines told of since the last `written_to`."""
+        self.first: list[BadLine] = []
+        """Lines of the validation files, which are read only once: written down before the others, and not counted."""
         self._stream: IO[str] | None = None
 
     def __call__(self, bad: BadLine) -> None:
         """Count a line, and write it down within `written_to`."""
         self.count += 1
         if self._stream:
-            self._stream.write(json.dumps(bad._asdict(), ensure_ascii=False) + "\n")
+            self._stream.write(_row(bad))
 
     @contextmanager
     def written_to(self, file: Path) -> Iterator[None]:
@@ -38,8 +40,9 @@ class BadLines:
         self.count = 0
         try:
             with half.open("x", encoding="utf-8", errors="backslashreplace") as self._stream:
+                self._stream.writelines(map(_row, self.first))
                 yield
-            if self.count:
+            if self.count or self.first:
                 half.replace(file)
             else:
                 file.unlink(missing_ok=True)
@@ -48,3 +51,7 @@ class BadLines:
         finally:
             self._stream = None
             half.unlink(missing_ok=True)
+
+
+def _row(bad: BadLine) -> str:
+    return json.dumps(bad._asdict(), ensure_ascii=False) + "\n"

@@ -29,8 +29,13 @@ def continuations(
     fewer than `count` where the vocabulary has no more.
 
     Raises:
-        ValueError: the prefix has a token that no output has before its end, or leaves no room for one more.
+        ValueError: there is not one source, or nothing in it, or nothing is asked for; or the prefix has a token that
+            no output has before its end, or leaves no room for one more.
     """
+    if len(source) != 1 or not (source != model.pad).any():
+        raise ValueError("continuations are of one source, which has at least the end token")
+    if count < 1:
+        raise ValueError(f"{count} continuations are asked for")
     never = [model.pad, model.bos, UNKNOWN]
     if odd := {model.eos, *never} & set(prefix):
         raise ValueError(f"no output goes on after the tokens {sorted(odd)}")

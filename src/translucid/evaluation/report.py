@@ -42,7 +42,7 @@ class Evaluation:
     engine: str = ""
     """What searched for the translations."""
     forced: Forced | None = None
-    """Of the first reference, if it was asked for."""
+    """Of the first reference, if it was asked for and not all pairs are too long."""
     too_long: int = 0
     """Pairs that `forced` leaves out, as the model takes no such long ones."""
 
@@ -51,9 +51,10 @@ class Evaluation:
         record: dict[str, Any] = {score.name: asdict(score) for score in self.scores}
         record |= {"sentences": self.sentences, "seconds": round(self.seconds, 3)}
         record |= {"empty": self.empty, "looped": self.looped, "engine": self.engine}
-        if self.forced:
-            record |= {"perplexity": self.forced.perplexity, "token_accuracy": self.forced.accuracy}
-            record |= {"tokens": self.forced.tokens, "pairs_too_long_for_perplexity": self.too_long}
+        if self.forced or self.too_long:
+            figures = self.forced or (None, None, 0)
+            record |= dict(zip(("perplexity", "token_accuracy", "tokens"), figures, strict=True))
+            record["pairs_too_long_for_perplexity"] = self.too_long
         if self.by_length:
             record["by_length"] = [row._asdict() for row in self.by_length]
         return record
@@ -75,6 +76,8 @@ class Evaluation:
                 f"perplexity {self.forced.perplexity:.2f}, accuracy {self.forced.accuracy:.1%} of "
                 f"{self.forced.tokens:,} reference tokens of its own vocabulary{left}"
             )
+        elif self.too_long:
+            yield "[yellow]no perplexity: all pairs are too long for the model[/]"
         if self.empty or self.looped:
             yield f"[yellow]{self.empty} empty translations, {self.looped} that repeat themselves[/]"
         if self.by_length:

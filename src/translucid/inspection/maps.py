@@ -40,14 +40,13 @@ def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: b
 
 def forced_log_probs(model: SequenceModel, source: Tensor, target: Tensor, maps: Maps | None = None) -> Tensor:
     """Return the log-probability of each target token [B, T], through which gradients flow."""
-    log_probs = forced_logits(model, source, target, maps).float().log_softmax(-1)
+    log_probs = model.output(forced_features(model, source, target, maps)).float().log_softmax(-1)
     return log_probs.gather(-1, target[..., None])[..., 0]
 
 
-def forced_logits(model: SequenceModel, source: Tensor, target: Tensor, maps: Maps | None = None) -> Tensor:
-    """Return the logits [B, T, V] of each target token, given the source and the tokens before it."""
-    logits: Tensor = model.output(model.features(model.encode(source, maps), _fed(model, target), maps))
-    return logits
+def forced_features(model: SequenceModel, source: Tensor, target: Tensor, maps: Maps | None = None) -> Tensor:
+    """Return the features [B, T, D] from which each target token is predicted, given what stands before it."""
+    return model.features(model.encode(source, maps), _fed(model, target), maps)
 
 
 @torch.inference_mode()

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.batched import batches, padded
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.maps import forced_logits, forced_pass
+from translucid.inspection.maps import forced_features, forced_pass
 from translucid.models.protocol import Maps, SequenceModel
+
+ROWS = 1024
+"""Target tokens whose logits are held at a time; with a vocabulary of 32,000 they are 125 MiB."""
 
 
 def watch(
@@ -69,11 +73,14 @@ def forced_scores(
     """
     entropy, correct, tokens = 0.0, 0, 0
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
-        log_p = forced_logits(model, source, target).float().log_softmax(-1)  # [B, T, V]
         real = target != model.pad
-        entropy -= float(log_p.gather(-1, target[..., None])[..., 0][real].double().sum())
-        correct += int((log_p.argmax(-1) == target)[real].sum())
-        tokens += int(real.sum())
+        features, labels = forced_features(model, source, target)[real], target[real]  # [n, D], [n]
+        for rows, asked in zip(features.split(ROWS), labels.split(ROWS), strict=True):
+            logits = model.output(rows).float()
+            # In float64 on the CPU: not every device has it.
+            entropy += float(F.cross_entropy(logits, asked, reduction="none").cpu().double().sum())
+            correct += int((logits.argmax(-1) == asked).sum())
+        tokens += len(labels)
         if on_batch:
             on_batch(len(batch))
     return entropy, correct, tokens

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI, Request
+import fastapi_offline  # at the top, so that its absence is told like that of any other package
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -34,8 +36,8 @@ PAGE = {
     "/attention.js": ("translucid.inspection", "web/attention.js"),
     "/docs": ("translucid.serving", "page/docs.html"),
     "/docs.js": ("translucid.serving", "page/docs.js"),
-    "/swagger-ui.css": ("fastapi_offline", "static/swagger-ui.css"),
-    "/swagger-ui-bundle.js": ("fastapi_offline", "static/swagger-ui-bundle.js"),
+    "/swagger-ui.css": (fastapi_offline.__name__, "static/swagger-ui.css"),
+    "/swagger-ui-bundle.js": (fastapi_offline.__name__, "static/swagger-ui-bundle.js"),
 }
 """Every file that is served, by its path; nothing else is."""
 _HEADERS = {
@@ -65,8 +67,8 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
         docs_url=None,  # its page is fetched from other hosts; ours is below
         redoc_url=None,
     )
-    app.include_router(LibreTranslate(catalogue, options, guard).routes())
-    app.include_router(Looking(catalogue, options, guard, asyncio.Semaphore(1)).routes())
+    app.include_router(_with_heads(LibreTranslate(catalogue, options, guard).routes()))
+    app.include_router(_with_heads(Looking(catalogue, options, guard, asyncio.Semaphore(1)).routes()))
     _answer_errors(app)
     measure(app, catalogue, options, guard)
     app.add_middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
@@ -79,7 +81,7 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
 
     if options.url_prefix:
 
-        @app.get("", include_in_schema=False)
+        @app.api_route("", methods=["GET", "HEAD"], include_in_schema=False)
         async def whole() -> RedirectResponse:  # so that the page finds its files beside it
             return RedirectResponse(options.url_prefix + "/")
 
@@ -97,6 +99,13 @@ class _Below:
         if scope["type"] == "http":
             scope = {**scope, "root_path": self.prefix}
         await self.app(scope, receive, send)
+
+
+def _with_heads(routes: APIRouter) -> APIRouter:
+    """Let HEAD be asked wherever GET can."""
+    for route in [one for one in routes.routes if isinstance(one, APIRoute) and "GET" in (one.methods or ())]:
+        routes.head(route.path, include_in_schema=False)(route.endpoint)
+    return routes
 
 
 def _file(file: Path) -> Callable[[], Awaitable[FileResponse]]:

@@ -106,9 +106,10 @@ def _labelled(given: str) -> tuple[tuple[str | None, str | None], str]:
     parts = label.split("-")
     ways = (("-".join(parts[:i]), "-".join(parts[i:])) for i in range(1, len(parts)))
     pair = next((way for way in ways if all(map(is_language, way))), None)
-    if pair is None:
-        fix = f"Write en-es={folder}, with the codes of the source and the target language."
-        raise UserError(f"{label!r} does not name two languages", file=given, fix=fix)
+    if pair is None or not folder:
+        fix = f"Write en-es={folder or 'FOLDER'}, with the codes of the source and the target language."
+        what = f"{label!r} does not name two languages" if pair is None else "names no run folder"
+        raise UserError(what, file=given, fix=fix)
     return pair, folder
 
 

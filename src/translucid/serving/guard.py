@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import time
 from collections import OrderedDict
 from typing import Any
@@ -36,6 +37,15 @@ class Counter:
         return began + self.seconds - now if count >= most else None
 
 
+def address_of(request: Request) -> str:
+    """Return the client's address, `-` where it is none: a proxy's header may say anything, of any length."""
+    host = request.client.host if request.client else ""
+    try:
+        return str(ipaddress.ip_address(host.partition("%")[0]))
+    except ValueError:
+        return "-"
+
+
 class Guard:
     """Checks API keys, and counts requests by key, or by address where no keys are needed."""
 
@@ -52,7 +62,7 @@ class Guard:
         """
         key = self.key(request, fields)
         quota = (self.options.api_keys[key] if key else None) or self.options.quota
-        who = f"key {key}" if key else f"address {request.client.host if request.client else ''}"
+        who = f"key {key}" if key else f"address {address_of(request)}"
         for counter, most, when in (
             (self.minute, quota.per_minute, "minute"),
             (self.day, quota.per_day, "day"),

@@ -76,7 +76,7 @@ async def _form(request: Request, body: bytes) -> tuple[dict[str, Any], UploadFi
         return {"type": "http.request", "body": body, "more_body": False}
 
     try:
-        form = await Request(request.scope, receive).form(max_files=1, max_fields=MOST_FIELDS)
+        form = await Request(request.scope, receive).form(max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body))
     except Exception as error:
         raise ApiError(400, "Invalid request: the form can't be read") from error
     texts = {key: [value for value in form.getlist(key) if isinstance(value, str)] for key in form}

@@ -45,7 +45,6 @@ class LibreTranslate:
         routes.get("/download_file/{key}", name="download_file")(self.download_file)
         routes.get("/languages")(self.languages)
         routes.get("/health")(self.health)
-        routes.head("/health", include_in_schema=False)(self.health)
         routes.get("/frontend/settings")(self.settings)
         routes.post("/suggest", openapi_extra=schemas.SUGGEST)(self.suggest)
         return routes
@@ -149,10 +148,11 @@ class LibreTranslate:
         file = self.files.get(key)
         if file is None:
             raise ApiError(404, "There is no such file, or not any more")
-        # Percent-encoded, so that no name can end the header (RFC 6266).
-        name = quote(file.name.encode("utf-8", "replace"), safe="")
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
-        return PlainTextResponse(file.text, headers=headers)
+        # What is not plain is percent-encoded, so that no name can end the header (RFC 6266).
+        name = quote(file.name.encode("utf-8", "replace"), safe=" ")
+        # Some clients, curl among them, know no filename*.
+        form = f"filename*=UTF-8''{name.replace(' ', '%20')}" if "%" in name else f'filename="{name}"'
+        return PlainTextResponse(file.text, headers={"Content-Disposition": f"attachment; {form}"})
 
     async def suggest(self, request: Request) -> JSONResponse:
         """Say that suggestions are not taken."""

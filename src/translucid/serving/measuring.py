@@ -12,7 +12,7 @@ from fastapi import FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from translucid.serving.catalogue import Catalogue
-from translucid.serving.guard import Guard
+from translucid.serving.guard import Guard, address_of
 from translucid.serving.options import ServerOptions
 
 requests = logging.getLogger("translucid.serving.requests")
@@ -53,7 +53,7 @@ def measure(app: FastAPI, catalogue: Catalogue, options: ServerOptions, guard: G
     if options.metrics == "off":
         return
 
-    @app.get("/metrics", include_in_schema=False)
+    @app.api_route("/metrics", methods=["GET", "HEAD"], include_in_schema=False)
     async def metrics(request: Request) -> Response:
         if options.metrics == "key":
             guard.key(request, {})
@@ -63,7 +63,7 @@ def measure(app: FastAPI, catalogue: Catalogue, options: ServerOptions, guard: G
 def _line(request: Request, path: str, status: int, spent: float, size: int, *, as_json: bool) -> str:
     """Return what is logged of a request; `path` is the route's, as a path itself may hold the key of a file."""
     time_of_day = datetime.now(UTC).isoformat(timespec="milliseconds")
-    client = request.client.host if request.client else "-"
+    client = address_of(request)
     if as_json:
         record = {
             "time": time_of_day,

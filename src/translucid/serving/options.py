@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,22 +50,29 @@ class ServerOptions:
     """What stands before every path, such as `/translate-app`."""
 
 
-def read_keys(file: Path) -> dict[str, Quota | None]:
+def read_keys(file: Path, usual: Quota | None = None) -> dict[str, Quota | None]:
     """Read API keys: one a line, `KEY` or `KEY per-minute=60 per-day=1000`; lines that begin with # are comments.
+
+    Args:
+        file: with the keys.
+        usual: the limits that a line does not name; 0 lifts one.
 
     Raises:
         UserError: there are none, or a line is something else.
     """
+    usual = usual or Quota()
     keys: dict[str, Quota | None] = {}
     for number, line in enumerate(read_lines(file), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         limits = dict(word.partition("=")[::2] for word in words[1:])
-        if not set(limits) <= {"per-minute", "per-day"} or not all(map(str.isdecimal, limits.values())):
+        if not set(limits) <= {"per-minute", "per-day"} or not all(
+            re.fullmatch("[0-9]{1,9}", n) for n in limits.values()
+        ):
             fix = "Write KEY, or KEY per-minute=60 per-day=1000."
             raise UserError("is no API key with its limits", file=file, line=number, fix=fix)
-        quota = Quota(int(limits.get("per-minute", 0)), int(limits.get("per-day", 0)))
+        quota = Quota(int(limits.get("per-minute", usual.per_minute)), int(limits.get("per-day", usual.per_day)))
         keys[words[0]] = quota if limits else None
     if not keys:
         raise UserError("holds no API key", file=file, fix="Write one a line.")

@@ -36,7 +36,7 @@ class Corpora:
     bad: BadLines | None = None
     """Told of lines that are no pairs, if those are to be skipped."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 of each training file."""
+    """The SHA-256 of each file, those to train on first."""
 
     @classmethod
     def of(cls, train: Sequence[Pair], valid: Sequence[Pair]) -> Corpora:
@@ -80,7 +80,9 @@ def read_corpora(options: DataOptions, seed: int, held_out: Sequence[Pair] | Non
         raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
     bad = BadLines() if options.skip_bad else None
     if options.valid:
-        valid: Sequence[Pair] = list(keep(read_pairs(*options.valid, on_bad=bad), options.filter, Skipped()))
+        valid: Sequence[Pair] = list(
+            keep(read_pairs(*options.valid, on_bad=bad.first.append if bad else None), options.filter, Skipped())
+        )
         if not valid:
             raise UserError("no sentence pairs are left", file=options.valid[0], fix="See `translucid data stats`.")
     else:
@@ -92,6 +94,7 @@ def read_corpora(options: DataOptions, seed: int, held_out: Sequence[Pair] | Non
     for name in options.train:
         for file in sides(name):
             text.update(bytes.fromhex(hashes[str(file)]))
+    hashes |= {str(file): digest(file) for name in options.valid for file in sides(name)}
     return Corpora(train, valid, text.hexdigest(), not options.valid, bad, hashes)
 
 

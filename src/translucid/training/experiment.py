@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
@@ -59,6 +59,7 @@ def run_experiment(
     overwrite: bool = False,
     device: str = "auto",
     console: Console | None = None,
+    command: Sequence[str] | None = None,
 ) -> Outcome:
     """Train as configured and leave the run in `folder`.
 
@@ -70,6 +71,7 @@ def run_experiment(
         overwrite: replace a run that is there.
         device: `auto`, `cpu`, `cuda`, `cuda:1` or `mps`.
         console: where progress is shown; standard error if not given.
+        command: what was given to `translucid`, for the record.
 
     Raises:
         UserError: for everything that the user can put right.
@@ -90,7 +92,7 @@ def run_experiment(
                 run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None, overwrite=overwrite)
             workers.wait()
             corpora = corpora or read_corpora(configuration.data, configuration.training.seed, run.held_out())
-            return _train(configuration, run, corpora, resuming, place, console, workers)
+            return _train(configuration, run, corpora, resuming, place, console, workers, command)
 
 
 def _learn(configuration: Configuration, corpora: Corpora | None, console: Console) -> tuple[Corpora, Tokenizer]:
@@ -133,6 +135,7 @@ def _train(
     device: torch.device,
     console: Console,
     workers: Workers,
+    command: Sequence[str] | None,
 ) -> Outcome:
     options, data = configuration.training, configuration.data
     tokenizer = run.tokenizer()
@@ -159,6 +162,9 @@ def _train(
     if workers.leads:
         workers.wait()
     console.print(f"training on {stored.skipped.summary()}")
+    if corpora.bad and (count := len(corpora.bad.first)):
+        skipped = "1 line is no pair and" if count == 1 else f"{count:,} lines are no pairs and"
+        console.print(f"of the validation files, {skipped} skipped")
     if run.bad_lines_file.exists():
         console.print(f"the lines that are no pairs are in {run.bad_lines_file}", markup=False, soft_wrap=True)
     epochs = _epochs(stored, corpora, configuration, tokenizer, longest, workers)
@@ -186,7 +192,7 @@ def _train(
             run.forget_metrics_after(trainer.place.step)
             run.save_configuration(configuration)
     if workers.leads:
-        run.add_provenance(provenance(corpora.files, str(device), trainer.place.step, workers.count))
+        run.add_provenance(provenance(corpora.files, str(device), trainer.place.step, workers.count, command))
     end = trainer.fit(Display(console))
     if not trainer.over:
         console.print(f"interrupted; go on with translucid train --resume --out {run.path}")

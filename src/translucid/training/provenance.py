@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -15,19 +14,23 @@ from translucid import __version__
 from translucid.machine import cores, physical_memory, processor
 
 
-def provenance(files: Mapping[str, str], device: str, step: int, processes: int) -> dict[str, Any]:
+def provenance(
+    files: Mapping[str, str], device: str, step: int, processes: int, command: Sequence[str] | None
+) -> dict[str, Any]:
     """Return what is known when a training begins or goes on; nothing of the user, the host or the environment.
 
     Args:
-        files: the SHA-256 of each training file.
+        files: the SHA-256 of each file of pairs.
         device: where it is trained.
         step: updates made before.
         processes: that train together.
+        command: what was given to `translucid`; None where it was called from Python, whose own command line may
+            name the user.
     """
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "step": step,
-        "command": ["translucid", *sys.argv[1:]],
+        "command": None if command is None else ["translucid", *command],
         "translucid": __version__,
         "commit": _commit(),
         "versions": {"python": platform.python_version()}

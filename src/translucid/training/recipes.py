@@ -21,10 +21,10 @@ def recipe(given: Path) -> Path:
     Raises:
         UserError: there is no such file and no such recipe.
     """
-    if given.exists():
-        return given
     known = recipes()
-    if given.name in known and given.parent == Path():
+    if given.is_file():
+        return given
+    if given.name in known and given.parent == Path():  # also where a folder, as of its corpus, has the same name
         return known[given.name]
     fix = nearest(given.stem, known)
     raise UserError("is neither a file nor a recipe of ours", file=given, fix=fix)

@@ -144,15 +144,11 @@ class RunFolder:
         except OSError as error:  # such as a sentence in its place, too long for a name
             raise UserError(f"can't be read ({error.strerror})", file=self.path, fix="Give a run folder.") from error
         if not there:
-            raise UserError(
-                "there is no such folder", file=self.path, fix="Give the folder that `translucid train` wrote."
-            )
+            fix = "Give the folder that `translucid train` wrote."
+            raise UserError("there is no such folder", file=self.path, fix=fix)
         if not self.exists:
-            raise UserError(
-                "is not a run folder: it has no config.yaml",
-                file=self.path,
-                fix="Give the folder given to train --out.",
-            )
+            fix = "Give the folder given to train --out."
+            raise UserError("is not a run folder: it has no config.yaml", file=self.path, fix=fix)
         self.refuse_strange_files()
         settings = read_settings(self.config_file)
         if not settings.get("versions"):  # it is the last group: a file cut short would leave the rest to the defaults
@@ -311,7 +307,8 @@ class RunFolder:
             UserError: one is at work there, or the folder can't be written to.
         """
         self.refuse_strange_files()
-        lock = FileLock(self.path / ".lock", timeout=0)
+        file = self.path / ".lock"
+        lock, made = FileLock(file, timeout=0), not file.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire()
@@ -319,10 +316,14 @@ class RunFolder:
             fix = "Wait until it ends, or choose another --out."
             raise UserError("another training is at work in this folder", file=self.path, fix=fix) from error
         except OSError as error:
-            fix = "Choose another --out."
-            raise UserError(f"can't be written ({error.strerror})", file=self.path, fix=fix) from error
+            what = f"can't be written ({error.strerror})"
+            raise UserError(what, file=self.path, fix="Choose another --out.") from error
         try:
             yield
+        except UserError:
+            if made:  # a refusal changes nothing; as nobody waits for a lock, it may go while it is held
+                file.unlink(missing_ok=True)
+            raise
         finally:
             lock.release()
 
@@ -333,8 +334,8 @@ class RunFolder:
 
     def add_provenance(self, row: dict[str, Any]) -> None:
         """Append one row to `provenance.jsonl`: where the weights come from."""
-        with self.provenance_file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        before = self.provenance_file.read_bytes() if self.provenance_file.exists() else b""
+        write_atomically(self.provenance_file, b"\n".join([*before.splitlines(), json.dumps(row).encode(), b""]))
 
     def metrics(self) -> list[dict[str, Any]]:
         """Read `metrics.jsonl`; what is not a row, such as a last line cut short by a crash, is left out."""
@@ -344,10 +345,9 @@ class RunFolder:
         rows = []
         with self.metrics_file.open("rb") as file:
             for line in file:
-                try:
+                row = None
+                with suppress(ValueError, RecursionError):
                     row = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
                 if isinstance(row, dict) and isinstance(row.get("step"), int) and isinstance(row.get("kind"), str):
                     rows.append(row)
         return rows

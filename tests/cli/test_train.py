@@ -324,3 +324,16 @@ def test_a_refused_command_leaves_no_lock(call, corpus, small_run, tmp_path):
     done = call("train", "--resume", "--out", run, "--train", corpus / "test.tsv", "--set", "training.max_steps=30")
     assert done.code == 2 and "the training text has changed" in done.err
     assert not (run / ".lock").exists()
+
+
+def test_a_model_that_was_given_away_is_not_trained_over(call, small_run, tmp_path):
+    run = tmp_path / "given"
+    shutil.copytree(small_run, run)
+    shutil.rmtree(run / "state")
+    before = {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()}
+    done = call("train", "--resume", "--out", run, "--no-tune")
+    assert done.code == 2
+    assert "no state/" in done.err
+    assert {file.name: file.read_bytes() for file in run.iterdir() if file.name != ".lock"} == {
+        name: content for name, content in before.items() if name != ".lock"
+    }

@@ -145,6 +145,9 @@ def _train(
         torch.manual_seed(options.seed + workers.rank)
     longest = min(data.max_tokens, model.max_length or data.max_tokens)
     # Whatever can be refused is refused before anything in the folder of a run that is there is changed.
+    if resuming and run.model_file.exists() and not run.state_file.parent.is_dir():
+        fix = "Put its state/ back, or begin a new run with another --out."
+        raise UserError("is a model to use, with no state/ to go on training from", file=run.path, fix=fix)
     state = run.load_state(lambda damage: console.print(damage, soft_wrap=True)) if resuming else None
     origin = {
         "the tokenizer": tokenizer.fingerprint,

@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,25 @@ def small_run(corpus, tmp_path_factory):
     code = run([str(a) for a in ["train", *files, "--out", folder, "--no-tune", "--set", *SHAPE, *limits]])
     assert code == 0
     return folder
+
+
+@pytest.fixture
+def null(tmp_path):
+    """A device of our own that swallows everything, as /dev/null does."""
+    return device(tmp_path / "devices" / "null", 3)
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A device of our own that has no room, as /dev/full."""
+    return device(tmp_path / "devices" / "full", 7)
+
+
+def device(node: Path, minor: int) -> Path:
+    node.parent.mkdir()
+    try:
+        os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+        node.open("wb").close()
+    except OSError:
+        pytest.skip("no right to make a device here")
+    return node

@@ -1,4 +1,4 @@
-"""Where the translation goes: a file that a later run can go on with, or standard output."""
+"""Where the translation goes: a file that a later run can go on with, or a stream such as standard output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from translucid.atomic import sync_folder, write_atomically
+from translucid.atomic import behind_links, explained, is_stream, open_stream, sync_folder, write_atomically
 from translucid.batch.job import Say
 from translucid.batch.warned import Warned
 from translucid.batch.windows import Place
@@ -56,11 +56,30 @@ class Output(AbstractContextManager["Output"], Protocol):
         """Say that this was all."""
 
 
-class StandardOutput(Output):
-    """Standard output, which nothing is left of."""
+class StreamOutput(Output):
+    """Standard output, a pipe or a character device, which nothing is left of."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        """`file`: standard output if not given."""
+        self.file = file
+        self.stream = sys.stdout.buffer
+
+    def __enter__(self) -> StreamOutput:
+        """Open it; a pipe waits for its reader.
+
+        Raises:
+            UserError: it can't be written to.
+        """
+        if self.file:
+            with explained(self.file):
+                self.stream = open_stream(self.file)
+        return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave it open."""
+        """Leave standard output open."""
+        if self.file:
+            with explained(self.file):
+                self.stream.close()
 
     def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> Record:
         """See `Output`."""
@@ -70,9 +89,14 @@ class StandardOutput(Output):
         """See `Output`."""
 
     def write(self, text: bytes, record: Record, *, keep: bool) -> None:
-        """See `Output`."""
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
+        """See `Output`.
+
+        Raises:
+            UserError: it can't be written to.
+        """
+        with explained(self.file or Path("/dev/stdout")):
+            self.stream.write(text)
+            self.stream.flush()
 
     def finish(self) -> None:
         """See `Output`."""
@@ -86,8 +110,8 @@ class FileOutput(Output):
     """
 
     def __init__(self, file: Path) -> None:
-        """`file`: need not exist; if it does, it stays as it is until the new one is whole."""
-        self.file = file
+        """`file`: need not exist; if it does, it stays as it is until the new one is whole; so does a link to it."""
+        self.file = file = behind_links(file)
         self.part = file.with_name(f".{file.name}.part")
         self.record_file = file.with_name(f".{file.name}.part.json")
         self.lock_file = file.with_name(f".{file.name}.lock")
@@ -206,6 +230,15 @@ class FileOutput(Output):
         kept = f"The first {self.kept:,} lines are kept: make room" if self.kept else "Make room"
         fix = f"{kept}, and give the same command again."
         return UserError(f"can't be written ({error.strerror})", file=self.file, fix=fix)
+
+
+def output_to(file: Path | None) -> Output:
+    """Return where a translation goes that is to go there; to standard output if nothing is named.
+
+    Raises:
+        UserError: it is a folder, a block device or a socket.
+    """
+    return FileOutput(file) if file and not is_stream(file) else StreamOutput(file)
 
 
 def _difference(then: dict[str, Any], now: dict[str, Any]) -> str:

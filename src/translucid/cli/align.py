@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from translucid.cli.files import pair_up, refuse_to_replace
+from translucid.console import Console
 
 
 def align(
@@ -40,7 +40,7 @@ def align(
 
         translucid align runs/en-es --reverse runs/es-en --pairs pairs.tsv --layer 1 --shift
     """
-    from translucid.atomic import write_atomically
+    from translucid.atomic import write_output
     from translucid.data.corpus import Pair, read_pairs
     from translucid.errors import UserError
     from translucid.evaluation.alignment import AlignmentOptions, to_pharaoh
@@ -61,14 +61,13 @@ def align(
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
         for first in range(0, len(texts), 512):
             part = texts[first : first + 512]
-            seen = forward.inspect(part)
-            turned = (
-                backward.inspect([Pair(pair.target, pair.source) for pair in part]) if backward else [None] * len(part)
-            )
+            seen = forward.inspect(part, first=first + 1)
+            back = [Pair(pair.target, pair.source) for pair in part]
+            turned = backward.inspect(back, first=first + 1) if backward else [None] * len(part)
             links += [read_alignment(one, options, other) for one, other in zip(seen, turned, strict=True)]
             advance(len(part))
     lines = "".join(to_pharaoh(one) + "\n" for one in links)
     if output:
-        write_atomically(output, lines.encode())
+        write_output(output, lines.encode())
     else:
         print(lines, end="")

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from translucid.cli.files import refuse_to_replace
+from translucid.console import Console
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,4 +165,4 @@ def _save(figure: Figure, out: Path) -> None:
     from translucid.inspection.plots import save_figure
 
     save_figure(figure, out)
-    Console(highlight=False).print(f"saved: {out}", markup=False, soft_wrap=True)
+    Console().print(f"saved: {out}", soft_wrap=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from translucid.cli.files import pair_up, refuse_to_replace
 from translucid.cli.options import EngineOption
+from translucid.console import Console
 
 
 def evaluate(
@@ -61,7 +61,7 @@ def evaluate(
 
         translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
     """
-    from translucid.atomic import write_atomically
+    from translucid.atomic import write_output
     from translucid.data.corpus import read_lines, read_pairs
     from translucid.errors import UserError
     from translucid.evaluation.alignment import read_gold
@@ -80,17 +80,15 @@ def evaluate(
     if not pairs:
         raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
     references = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
-    gold = read_gold(alignments) if alignments else []
-    if alignments and len(gold) != len(pairs):
-        raise UserError(
-            f"holds {len(gold):,} lines for {len(pairs):,} sentence pairs", file=alignments, fix="Give both."
-        )
+    gold = read_gold(alignments, pairs) if alignments else []
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
     translator = Translator.load(run, device, engine)
+    if gold and not translator.can_look():
+        raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     settings = translator.configuration.decoding
     options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
-    log = Console(stderr=True, highlight=False)
+    log = Console(stderr=True)
     started = time.perf_counter()
     with counting(log, "translating", len(pairs)) as advance:
         sources = [pair.source for pair in pairs]
@@ -114,7 +112,7 @@ def evaluate(
     )
     ways = choose(translator.inspect(pairs), gold) if gold else {}
     if hypotheses:
-        write_atomically(hypotheses, "".join(text + "\n" for text in texts).encode())
+        write_output(hypotheses, "".join(text + "\n" for text in texts).encode())
     if keep_best:
         best = next(iter(ways))
         RunFolder(run).save_configuration(translator.configuration.model_copy(update={"alignment": best}))
@@ -124,7 +122,7 @@ def evaluate(
             record["alignment"] = [{**way.model_dump(), **score.to_json()} for way, score in ways.items()]
         print(json.dumps(record, ensure_ascii=False, indent=2))
         return
-    console = Console(highlight=False)
+    console = Console()
     for part in found.render():
         console.print(part)
     if ways:
@@ -132,6 +130,4 @@ def evaluate(
         console.print(alignment_table(ways, translator.configuration.alignment))
     shown = min(samples, len(pairs))
     for i in (k * len(pairs) // shown for k in range(shown)):
-        console.print(
-            f"\nsource      {sources[i]}\nreference   {references[0][i]}\nhypothesis  {texts[i]}", markup=False
-        )
+        console.print(f"\nsource      {sources[i]}\nreference   {references[0][i]}\nhypothesis  {texts[i]}")

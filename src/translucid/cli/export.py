@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from translucid.cli.files import pair_up
+from translucid.console import Console
 
 ALLOWED_FALL = 0.2
 """BLEU that an exported model may cost."""
@@ -43,7 +43,7 @@ def export(
     from translucid.interop.tuned import Tuned
     from translucid.translator import Translator
 
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True)
     refuse_to_lose(out, overwrite)
     pairs = list(read_pairs(*pair_up(check))) if check else []
     if check and not pairs:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from translucid.atomic import behind_links, is_stream
 from translucid.data.documents import refuse_as_pairs
 from translucid.errors import UserError
 
@@ -44,21 +45,26 @@ def pair_up(files: Sequence[str]) -> list[str]:
 def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str] = ()) -> None:
     """Check, before any work, that an output file is not there yet or may be replaced, and that it can be written.
 
+    Standard output (`-`), pipes and character devices are written to, and so never replaced.
+
     Args:
         file: to be written, if any.
         overwrite: whether it may be replaced.
         endings: that it may have; any if there are none.
 
     Raises:
-        UserError: it is there, ends in something else, or its folder is not there or can't be written to.
+        UserError: it is there, ends in something else, is no file, or its folder is not there or can't be written to.
     """
     if file is None:
         return
     if endings and file.suffix.lower() not in endings:
         raise UserError("is of no kind that can be written", file=file, fix=f"End it in {', '.join(endings)}.")
+    if is_stream(file):
+        return
     if file.exists() and not overwrite:
         raise UserError("is there already", file=file, fix="Replace it with --overwrite.")
-    if not file.parent.is_dir():
+    folder = behind_links(file).parent
+    if not folder.is_dir():
         raise UserError("can't be written (there is no such folder)", file=file, fix="Check the path.")
-    if not os.access(file.parent, os.W_OK):
+    if not os.access(folder, os.W_OK):
         raise UserError("can't be written (its folder is read-only)", file=file, fix="Choose another folder.")

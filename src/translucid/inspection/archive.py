@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from translucid.errors import UserError
+from translucid.atomic import output
 from translucid.inspection.inspected import Inspected
 
 
@@ -26,23 +25,16 @@ def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
     Raises:
         UserError: the file can't be written.
     """
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     count = 0
-    try:
-        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            for count, one in enumerate(pieces, 1):
-                arrays = {
-                    "source": np.array(one.source),
-                    "target": np.array(one.target),
-                    "log_probs": np.array(one.log_probs, np.float32),
-                    **{name: weights.half().numpy() for name, weights in one.maps.items()},
-                }
-                for name, array in arrays.items():
-                    with archive.open(f"{count - 1}/{name}.npy", "w") as stream:
-                        np.lib.format.write_array(stream, array, allow_pickle=False)
-        temporary.replace(file)
-    except OSError as error:
-        raise UserError(f"can't be written ({error.strerror})", file=file, fix="Check the path.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with output(file) as whole, zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for count, one in enumerate(pieces, 1):
+            arrays = {
+                "source": np.array(one.source),
+                "target": np.array(one.target),
+                "log_probs": np.array(one.log_probs, np.float32),
+                **{name: weights.half().numpy() for name, weights in one.maps.items()},
+            }
+            for name, array in arrays.items():
+                with archive.open(f"{count - 1}/{name}.npy", "w") as stream:
+                    np.lib.format.write_array(stream, array, allow_pickle=False)
     return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from translucid.atomic import write_atomically
+from translucid.atomic import write_output
 from translucid.errors import UserError
 from translucid.inspection import ENDINGS
 from translucid.inspection.archive import save_maps
@@ -39,7 +39,7 @@ def save(
     if kind not in ENDINGS:
         raise UserError("is nothing that attention is saved as", file=file, fix=f"End it in {', '.join(ENDINGS)}.")
     if kind == ".html":
-        write_atomically(file, page(pieces, source, translation).encode())
+        write_output(file, page(pieces, source, translation).encode())
         return
     if kind == ".npz":
         save_maps(pieces, file)

@@ -11,7 +11,7 @@ from matplotlib import font_manager, rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from translucid.atomic import write_atomically
+from translucid.atomic import write_output
 from translucid.errors import UserError
 
 _SCRIPTS = ("CJK", "Arabic", "Hebrew", "Devanagari", "Thai", "Bengali", "Tamil", "Georgian", "Armenian", "Ethiopic")
@@ -34,7 +34,7 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
     kind = file.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
         raise UserError("is no kind of picture that can be drawn", file=file, fix="End it in .png, .svg or .pdf.")
-    write_atomically(file, rendered(figure, kind, dpi))
+    write_output(file, rendered(figure, kind, dpi))
 
 
 def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:

@@ -1,0 +1,108 @@
+"""Every command that writes what a user names: to files, through links, to pipes and devices, to standard output."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(params=["", ".tsv", ".npz", ".json", ".html", ".svg"])
+def ending(request):
+    return request.param
+
+
+@pytest.fixture
+def writers(small_run, corpus, ending):
+    """Commands that write a file of this ending, without its name."""
+    run, pairs = small_run, corpus / "test.tsv"
+    look = ["look", run, "I sing", "--save"]
+    return {
+        "": [
+            ["translate", run, "I sing", "--output"],
+            ["translate", run, "I sing", "--workers", "2", "--output"],
+            ["align", run, "--pairs", pairs, "--output"],
+            ["evaluate", run, "--test", pairs, "--beam", "1", "--hypotheses"],
+        ],
+        ".tsv": [["data", "phrasebook", "--count", "3"]],
+        ".npz": [look, ["look", run, "--tsv", pairs, "--save"]],
+        ".json": [look],
+        ".html": [look],
+        ".svg": [look, ["draw", "positions", "--out"]],
+    }[ending]
+
+
+def test_a_device_is_written_to_and_stays_one(call, null, writers, ending):
+    node = null.rename(null.with_name(f"node{ending}"))
+    for command in writers:
+        for overwrite in ([], ["--overwrite"]):
+            done = call(*command, node, *overwrite)
+            assert done.code == 0, done.err
+            assert node.is_char_device()
+    assert [item.name for item in node.parent.iterdir()] == [node.name]
+
+
+def test_a_pipe_gets_what_a_file_gets(call, tmp_path, writers, ending):
+    file, pipe = tmp_path / f"file{ending}", tmp_path / f"pipe{ending}"
+    os.mkfifo(pipe)
+    for command in writers:
+        assert call(*command, file, "--overwrite").code == 0
+        copy = tmp_path / "copy.npz"
+        with copy.open("wb") as stream:
+            reader = subprocess.Popen(["cat", pipe], stdout=stream)
+        try:
+            done = call(*command, pipe, "--overwrite")
+            assert done.code == 0, done.err
+            assert pipe.is_fifo()
+            reader.wait(60)
+        finally:
+            reader.kill()
+        if ending == ".npz":  # whose parts have their sizes behind them where nothing can be gone back to
+            one, other = np.load(file), np.load(copy)
+            assert one.files == other.files
+            assert all(np.array_equal(one[name], other[name]) for name in one.files)
+        elif ending == ".svg":  # whose clip paths have names that change from picture to picture
+            assert copy.stat().st_size == file.stat().st_size
+        else:
+            assert copy.read_bytes() == file.read_bytes()
+
+
+def test_a_folder_is_refused_and_a_link_stays_one(call, tmp_path, writers, ending):
+    folder, link, file = (tmp_path / f"{name}{ending}" for name in ("folder", "link", "file"))
+    folder.mkdir()
+    link.symlink_to(file)
+    for command in writers:
+        refused = call(*command, folder, "--overwrite")
+        assert refused.code == 2
+        assert "is a folder, not a file" in refused.err
+        assert call(*command, link).code == 0
+        assert link.is_symlink() and file.stat().st_size
+        assert "is there already" in call(*command, link).err
+        assert call(*command, link, "--overwrite").code == 0
+        assert link.is_symlink() and file.stat().st_size
+        file.unlink()
+    assert sorted(item.name for item in tmp_path.iterdir()) == sorted([folder.name, link.name])
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
+def test_standard_output_by_name_is_standard_output(small_run, tmp_path, name):
+    shown = tmp_path / "shown.txt"
+    shown.write_text("before\n")
+    command = [sys.executable, "-m", "translucid", "translate", small_run, "I sing"]
+    expected = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    with shown.open("a") as stream:
+        subprocess.run([*command, "--output", name, "--overwrite"], stdout=stream, cwd=tmp_path, check=True)
+    assert shown.read_text() == f"before\n{expected}"
+    assert [item.name for item in tmp_path.iterdir()] == ["shown.txt"]
+
+
+@pytest.mark.parametrize("output", [["--output", "FULL"], ["--output", "-"], []], ids=str)
+def test_a_full_device_is_one_line_that_names_it(small_run, full, output):
+    output = [str(full) if word == "FULL" else word for word in output]
+    command = [sys.executable, "-m", "translucid", "translate", small_run, "I sing", *output]
+    with full.open("w") as stream:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    place = output[1] if output else "/dev/stdout"
+    assert done.stderr.startswith(f"error: {place}: can't be written (No space left on device)")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from translucid.atomic import write_atomically
+from translucid.console import Console
 from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.training.configuration import resolve

@@ -6,8 +6,7 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-from rich.console import Console
-
+from translucid.console import Console
 from translucid.decoding.options import Considered
 from translucid.errors import UserError
 from translucid.interop.shortlist import learn_links, seen_pieces

@@ -40,6 +40,9 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, p
         assert aligned.code == 2
         assert "no attention" in aligned.err
         assert "learned from attention" in call("tune", run, "--shortlists").err
+        (tmp_path / "gold.txt").write_text("0-0\n" * 20)
+        gold = ["--test", corpus / "test.tsv", "--alignments", tmp_path / "gold.txt", "--keep-best"]
+        assert call("evaluate", run, *gold).code == 2
     else:
         found = Translator.load(run).translate("I like soccer")
         assert aligned.out == f"{found.text}\t{to_pharaoh(found.alignment)}\n"

@@ -77,6 +77,25 @@ def test_gold_that_does_not_fit_is_one_clear_line(call, small_run, gold, tmp_pat
     assert done.code == 2
     assert "1 lines for 12 sentence pairs" in done.err
     assert call("evaluate", small_run, "--test", gold, "--keep-best").code == 2
+    lines = ["0-0"] * 12
+    (tmp_path / "far.txt").write_text("\n".join([*lines[:7], "0-0 999-999", *lines[8:]]))
+    done = call("evaluate", small_run, "--test", gold, "--alignments", tmp_path / "far.txt")
+    assert done.code == 2
+    assert "far.txt:8: links 999-999, but the pair has" in done.err.replace("\n", "")
+
+
+def test_align_counts_pairs_on_from_part_to_part(call, small_run, monkeypatch, tmp_path):
+    counted = []
+    inspect = Translator.inspect
+
+    def noted(self, pairs, *, first=1):
+        counted.append((first, len(pairs)))
+        return inspect(self, pairs, first=first)
+
+    monkeypatch.setattr(Translator, "inspect", noted)
+    (tmp_path / "pairs.tsv").write_text("a\tb\n" * 600)
+    assert call("align", small_run, "--reverse", small_run, "--pairs", tmp_path / "pairs.tsv").code == 0
+    assert counted == [(1, 512), (1, 512), (513, 88), (513, 88)]
 
 
 @pytest.mark.parametrize("method", ["erasure", "attention", "lime", "gradients"])

@@ -1,12 +1,17 @@
 """`evaluate`, `look`, `models`, `data`, and the command itself."""
 
 import json
+import re
 import shutil
+import subprocess
+import sys
 from inspect import signature
 
 import pytest
+from rich.console import Console
 
-from translucid.cli.tune import tune
+from translucid.cli.train import _tune
+from translucid.errors import UserError
 from translucid.tuning import find_fastest
 
 
@@ -25,6 +30,7 @@ def test_evaluate_for_people_shows_signatures_and_lengths(call, small_run, corpu
     assert "tok:13a" in done.out.replace("\n", "")
     assert "a second) by ctranslate2, float32, all pieces" in done.out
     assert "source words" in done.out
+    assert re.search(r"^ +1-5 +\d+ +\d+\.\d +\d+\.\d +\d+\.\d\d$", done.out, flags=re.MULTILINE)
     assert done.out.count("hypothesis") == 2
 
 
@@ -100,6 +106,12 @@ def test_phrasebook_writes_pairs_with_alignments(call, tmp_path):
     assert call("data", "phrasebook", file).code == 2
 
 
+@pytest.mark.parametrize("count", [0, -5])
+def test_phrasebook_writes_one_pair_or_more(call, tmp_path, count):
+    assert call("data", "phrasebook", tmp_path / "pairs.tsv", "--count", count).code == 2
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_unknown_command_names_the_nearest(call):
     done = call("tranlsate", "runs/demo")
     assert done.code == 2
@@ -112,10 +124,42 @@ def test_version(call):
     assert call("--version") == (0, f"translucid {__version__}\n", "")
 
 
-def test_help_needs_no_torch():
-    import subprocess
-    import sys
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("translate RUN <&-", "standard input is closed"),
+        ("translate RUN --input - <&-", "standard input is closed"),
+        ("--version >&-", "standard output is closed"),
+        ("models >&-", "standard output is closed"),
+        ("translate RUN 'I sing' >&-", "standard output is closed"),
+    ],
+)
+def test_a_closed_stream_is_one_clear_line(small_run, command, said):
+    done = subprocess.run(
+        f"{sys.executable} -m translucid {command}".replace("RUN", str(small_run)),
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and said in done.stderr
 
+
+def test_no_file_takes_the_place_of_a_closed_stream(small_run, tmp_path):
+    out = tmp_path / "out.txt"
+    command = f"{sys.executable} -m translucid translate {small_run} 'I sing' --output {out} <&- 2>&-"
+    assert subprocess.run(command, shell=True, check=False).returncode == 0
+    assert out.read_text().count("\n") == 1
+    code = (
+        "import os, sys, tempfile\nfrom translucid.cli.main import _hold_closed_streams\n_hold_closed_streams()\n"
+        "sys.exit(tempfile.TemporaryFile().fileno() < 3)"
+    )
+    assert subprocess.run(f"{sys.executable} -c '{code}' <&- >&- 2>&-", shell=True, check=False).returncode == 0
+
+
+def test_help_needs_no_torch():
     code = (
         "import sys\nfrom translucid.cli.main import run\nassert run(['train', '--help']) == 0\n"
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules"
@@ -157,10 +201,34 @@ def test_an_export_is_checked_whatever_its_weights_are_and_refused_before_the_wo
     assert not (tmp_path / "other").exists()
 
 
-def test_tune_asks_for_what_the_end_of_a_training_asks_for():
-    command, own = signature(tune).parameters, signature(find_fastest).parameters
-    same = ["allow", "shortlists", "pairs", "sentences"]
-    assert [command[name].default for name in same] == [own[name].default for name in same]
+@pytest.fixture
+def asked(monkeypatch):
+    """What a search for the fastest way was asked for, with what it takes for itself where nothing is said."""
+    own, calls = signature(find_fastest), []
+
+    def spy(*arguments, **named):
+        bound = own.bind(*arguments, **named)
+        bound.apply_defaults()
+        del bound.arguments["console"]
+        calls.append({name: None if value == [] else value for name, value in bound.arguments.items()})
+        raise UserError("enough")
+
+    monkeypatch.setattr("translucid.tuning.find_fastest", spy)
+    return calls
+
+
+def test_tune_asks_for_what_the_end_of_a_training_asks_for(call, asked, tmp_path):
+    _tune(tmp_path, Console(quiet=True))
+    assert call("tune", tmp_path).code == 2
+    usual = {"train": None, "valid": None, "allow": 0.2, "shortlists": False, "pairs": 50_000, "sentences": 1000}
+    assert asked == [{"run": tmp_path} | usual] * 2
+
+
+def test_tune_asks_for_what_it_is_told(call, asked, tmp_path):
+    files = ["--train", "a.tsv", "--train", "b.en", "--train", "b.de", "--valid", "c.tsv"]
+    call("tune", tmp_path, *files, "--allow", "0.5", "--shortlists", "--pairs", "7", "--sentences", "9")
+    told = {"train": ["a.tsv", "b.{en,de}"], "valid": ["c.tsv"], "allow": 0.5}
+    assert asked == [{"run": tmp_path, **told, "shortlists": True, "pairs": 7, "sentences": 9}]
 
 
 def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
@@ -177,3 +245,22 @@ def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
     assert call("translate", run, "I like soccer.").code == 0
     (run / "config.yaml").write_text((run / "config.yaml").read_text().replace(str(corpus), "/nowhere"))
     assert call("tune", run).code == 2
+
+
+@pytest.mark.parametrize("name", ["o[/b]", "o[bold]x", "o\x1b[2J"])
+def test_a_name_is_neither_markup_nor_a_command(call, corpus, tmp_path, name):
+    run = tmp_path / name
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    small = ["model.width=16", "data.tokenizer.vocabulary=200", "training.max_steps=2"]
+    done = call("train", *files, "--out", run, "--no-tune", "--set", *small)
+    assert done.code == 0, done.err
+    shown = str(run).replace("\x1b", r"\x1b")
+    assert shown in done.err.replace("\n", "")
+    saved = call("look", run, "I sing", "--save", run / "x.json")
+    assert saved.code == 0, saved.err
+    exported = call("export", run, run / "out")
+    stats = call("data", "stats", "--train", corpus / "train.tsv", run / "x.tsv")
+    assert (exported.code, stats.code) == (0, 2)
+    for said in (saved.out, exported.err, stats.err):
+        assert shown in said.replace("\n", "")
+        assert "\x1b" not in said

@@ -74,11 +74,11 @@ def test_in_the_end_the_fastest_way_to_translate_is_found(call, counting, tmp_pa
     assert not found.exists()
     done = call("train", "--resume", "--out", tmp_path / "run")
     assert done.code == 0, done.err
-    assert "from now on translated by" in done.err
+    assert "the run is translated by" in done.err
     assert found.exists()
     found.write_text('{"engine": "torch"}')  # as the user may have chosen since
     done = call("train", "--resume", "--out", tmp_path / "run")
-    assert "from now on" not in done.err
+    assert "the run is translated by" not in done.err
     assert found.read_text() == '{"engine": "torch"}'
     found.write_text('{"shortlist": true}')  # of no use, but no fault of the training
     assert call("train", "--resume", "--out", tmp_path / "run").code == 0

@@ -12,6 +12,13 @@ def test_a_text_gives_one_line(call, small_run):
     assert done.out.strip()
 
 
+def test_behind_two_dashes_nothing_is_an_option(call, small_run):
+    texts = ["--debug", "--set", "a", "b"]
+    done = call("translate", small_run, "--", *texts)
+    assert done.code == 0
+    assert done.out.split("\n")[:4] == [call("translate", small_run, stdin=text.encode()).out[:-1] for text in texts]
+
+
 def test_every_line_gets_its_line_in_order_and_empty_lines_stay_empty(call, small_run):
     lines = ["I like soccer.", "", "She works.", "   ", "I like soccer."]
     done = call("translate", small_run, stdin=("\n".join(lines) + "\n").encode())

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from translucid.cli.files import pair_up, refuse_to_replace
+from translucid.console import Console
 
 if TYPE_CHECKING:
     from translucid.data.statistics import Overlap, SplitStatistics
@@ -46,7 +46,7 @@ def stats(
     from translucid.errors import UserError
     from translucid.progress import counting
 
-    log = Console(stderr=True, highlight=False)
+    log = Console(stderr=True)
     files = {name: pair_up(given) for name, given in (("train", train), ("valid", valid), ("test", test)) if given}
     if not files:
         raise UserError("no files were given", fix="Give --train, --valid or --test FILES.")
@@ -67,15 +67,13 @@ def stats(
         found: dict[str, Any] = {name: split.summary() for name, split in splits.items()}
         print(json.dumps({**found, "overlap": [o.to_json() for o in overlaps]}, ensure_ascii=False, indent=2))
     else:
-        _print(Console(highlight=False), list(splits.values()), overlaps)
+        _print(Console(), list(splits.values()), overlaps)
     for overlap in overlaps:
         if overlap.sources:
             examples = "; ".join(f"line {line}: {text}" for line, text in overlap.examples)
-            log.print(
-                f"[yellow]warning:[/] {overlap.sources:,} source sentences of {overlap.split} are in the training "
-                f"files too, so scores on it flatter ({escape(examples)})",
-                soft_wrap=True,
-            )
+            what = f" {overlap.sources:,} source sentences of {overlap.split} are in the training files too"
+            flatter = f", so scores on it flatter ({examples})"
+            log.print(Text.assemble(("warning:", "yellow"), what, flatter), soft_wrap=True)
 
 
 def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overlap]) -> None:
@@ -85,7 +83,7 @@ def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overl
     for split in splits:
         skipped = ", ".join(f"{count:,} {reason}" for reason, count in split.faults.most_common()) or "none"
         counts = f"{split.pairs:,}", f"{split.duplicate_pairs:,}", f"{split.duplicate_sources:,}"
-        table.add_row(f"[bold]{split.name}[/]", *counts, skipped)
+        table.add_row(Text(split.name, "bold"), *counts, skipped)
     console.print(table)
     table = Table(box=None, pad_edge=False)
     for column in (
@@ -105,7 +103,7 @@ def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overl
             s = side.summary(split.pairs)
             sizes = [f"{s[key]:,}" for key in ("words", "characters", "distinct_words")]
             lengths = [str(s[key]) for key in ("mean_words", "median_words", "p95_words", "p99_words", "p100_words")]
-            table.add_row(f"[bold]{split.name}[/] {name}", *sizes, *lengths)
+            table.add_row(Text.assemble((split.name, "bold"), f" {name}"), *sizes, *lengths)
     console.print()
     console.print(table)
     for split in splits:
@@ -113,7 +111,7 @@ def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overl
             for kind, count, characters, line in side.unexpected():
                 shown = characters.encode("unicode_escape").decode() if kind in ("control", "private") else characters
                 text = f"{split.name} {name}: {count:,} {kind} characters ({shown}), first on line {line:,}"
-                console.print(f"  {escape(text)}", soft_wrap=True)
+                console.print(f"  {text}", soft_wrap=True)
     for o in overlaps:
         console.print(
             f"\n{o.split} shares with train: {o.pairs:,} pairs, {o.sources:,} sources, {o.targets:,} targets",
@@ -124,7 +122,7 @@ def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overl
 @app.command()
 def phrasebook(
     out: Annotated[Path, typer.Argument(metavar="OUT.tsv", help="The file to write; .jsonl adds gold alignments.")],
-    count: Annotated[int, typer.Option(help="Sentence pairs.")] = 10_000,
+    count: Annotated[int, typer.Option(help="Sentence pairs.", min=1)] = 10_000,
     split: Annotated[str, typer.Option(help="train, valid or test; no sentence is in two of them.")] = "train",
     min_words: Annotated[int, typer.Option(help="Shortest sentence, in words.")] = 2,
     max_words: Annotated[int, typer.Option(help="Longest sentence, in words.")] = 60,
@@ -139,7 +137,7 @@ def phrasebook(
 
         translucid data phrasebook long.jsonl --split test --count 500 --min-words 30
     """
-    from translucid.atomic import write_atomically
+    from translucid.atomic import write_output
     from translucid.data.phrasebook import generate
     from translucid.errors import UserError, nearest
     from translucid.evaluation.alignment import to_pharaoh
@@ -158,4 +156,4 @@ def phrasebook(
             is_tsv = out.suffix == ".tsv"
             lines.append(f"{phrase.source}\t{phrase.target}" if is_tsv else json.dumps(record, ensure_ascii=False))
             advance(1)
-    write_atomically(out, "".join(line + "\n" for line in lines).encode())
+    write_output(out, "".join(line + "\n" for line in lines).encode())

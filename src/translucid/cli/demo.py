@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
+
+from translucid.console import Console
 
 BOOK = ("I like soccer", "I like soccer and also going to the beach")
 """The book's two sentences; neither is in the training data."""
@@ -41,7 +42,7 @@ def demo(
     from translucid.training.run_folder import RunFolder
     from translucid.translator import Translator
 
-    console, log = Console(highlight=False), Console(stderr=True, highlight=False)
+    console, log = Console(), Console(stderr=True)
     train_demo(out, overwrite=overwrite, device=device, console=log, command=context.obj)
     translator = Translator.load(out, device)
     with log.status("finding the layer whose attention aligns words best"):
@@ -57,14 +58,15 @@ def demo(
         texts = [found.text for found in translator.translate((pair.source for pair in pairs), split=False)]
     result = evaluate([pair.source for pair in pairs], texts, [[pair.target for pair in pairs]])
     bleu = result.scores[0]
-    console.print(f"\n[bold]BLEU {bleu.value:.1f}[/] on {len(pairs):,} held-out sentences ({bleu.signature})")
+    score = f"\nBLEU {bleu.value:.1f}", "bold"
+    console.print(Text.assemble(score, f" on {len(pairs):,} held-out sentences ({bleu.signature})"))
     for text in BOOK:
         found = translator.translate(text)
-        console.print(f"\n[bold]{text}[/] → [bold]{escape(found.text)}[/]")
-        console.print("[dim]for each word written, where the model looked:[/]")
+        console.print(Text.assemble((f"\n{text}", "bold"), " → ", (found.text, "bold")))
+        console.print(Text("for each word written, where the model looked:", "dim"))
         for words in found.words:
             console.print(looked_at(words))
-    console.print(f"\nThe run is in [bold]{out}[/]. Go on with:")
+    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Go on with:"))
     for command in (
         f'translucid translate {out} "She likes soccer"',
         f'translucid look {out} "They are going to the beach"',

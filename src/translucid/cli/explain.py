@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
+
+from translucid.console import Console
 
 
 def explain(
@@ -52,7 +53,7 @@ def explain(
     translator = Translator.load(run, device)
     if method == "attention" and not translator.can_look():
         raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
-    console = Console(highlight=False)
+    console = Console()
     for source, written in translator.translate(text).sentences if target is None else [(text, target)]:
         case = Case(translator.model, translator.tokenizer, source, written)
         found = explaining(case, method, samples=samples)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from translucid.cli.files import pair_up, refuse_to_replace
+from translucid.console import Console
 
 if TYPE_CHECKING:
     from translucid.inspection.inspected import Inspected
@@ -71,7 +71,7 @@ def look(
     if not (text or "").strip() or (target is not None and not target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
     assert text is not None
-    console = Console(highlight=False)
+    console = Console()
     translator = Translator.load(run, device)
     if not translator.can_look():
         if save or layer is not None or head is not None or flow:
@@ -104,7 +104,7 @@ def _save_all(translator: Translator, files: list[str], save: Path) -> None:
     from translucid.progress import counting
 
     pairs = list(read_pairs(*pair_up(files)))
-    log = Console(stderr=True, highlight=False)
+    log = Console(stderr=True)
 
     def seen() -> Iterator[Inspected]:
         for first in range(0, len(pairs), PAIRS):
@@ -114,4 +114,4 @@ def _save_all(translator: Translator, files: list[str], save: Path) -> None:
 
     with counting(log, "looking", len(pairs)) as advance:
         count = save_maps(seen(), save)
-    log.print(f"saved: {save}, {count:,} pairs", markup=False, soft_wrap=True)
+    log.print(f"saved: {save}, {count:,} pairs", soft_wrap=True)

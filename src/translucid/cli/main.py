@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 from typer.exceptions import TyperException
 
 from translucid import __version__
@@ -28,6 +27,7 @@ from translucid.cli import (
     translate,
     tune,
 )
+from translucid.console import Console
 from translucid.errors import UserError
 from translucid.machine import wait_asleep
 
@@ -83,28 +83,41 @@ app.add_typer(data.app, name="data")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0 done, 2 the user's input is wrong, 1 our fault, 130 interrupted."""
     wait_asleep()
+    _hold_closed_streams()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _hold_closed_streams() -> None:
+    """Open what is closed of standard input, output and error to nothing, lest a file get its number and be written to.
+
+    `sys.stdin` and so on stay None.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command; return the exit code."""
-    debug = "--debug" in arguments
-    arguments = ["--debug"] * debug + [a for a in arguments if a != "--debug"]
-    console = Console(stderr=True, highlight=False)
+    options, texts = _parted(arguments)
+    debug = "--debug" in options
+    arguments = ["--debug"] * debug + [a for a in options if a != "--debug"] + texts
     try:
+        if sys.stdout is None:
+            raise UserError("standard output is closed", fix="Send it to a file, or to /dev/null.")
         result = app(several(arguments), prog_name="translucid", standalone_mode=False, obj=arguments)
         return result if isinstance(result, int) else 0
     except UserError as error:
         if debug:
             raise
-        console.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
-        return 2
+        return _refused(str(error))
     except TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "translucid")
-        console.print(f"[red]error:[/] {escape(error.format_message())} See {command} --help.", soft_wrap=True)
-        return 2
+        return _refused(f"{error.format_message()} See {command} --help.")
     except (KeyboardInterrupt, typer.Abort):
-        console.print("interrupted")
+        Console(stderr=True).print("interrupted")
         return 130
     except BrokenPipeError:  # whoever read our output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -113,18 +126,33 @@ def run(arguments: list[str]) -> int:
         if debug:
             raise
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            console.print(f"[red]error:[/] {escape(str(error))}. Make room, or write elsewhere.", soft_wrap=True)
-            return 2
-        problem = escape(f"{type(error).__name__}: {error}".split("\n")[0])
-        console.print(f"[red]internal error:[/] {problem}. Please report it, with what --debug says.", soft_wrap=True)
+            return _refused(f"{error}. Make room, or write elsewhere.")
+        problem = f"{type(error).__name__}: {error}".split("\n")[0]
+        _say("internal error", f"{problem}. Please report it, with what --debug says.")
         return 1
+
+
+def _refused(why: str) -> int:
+    _say("error", why)
+    return 2
+
+
+def _say(kind: str, what: str) -> None:
+    Console(stderr=True).print(Text.assemble((f"{kind}:", "red"), f" {what}"), soft_wrap=True)
+
+
+def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part what may be options from what can't be: `--` and all that stands behind it."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return list(arguments[:end]), list(arguments[end:])
 
 
 def several(arguments: Sequence[str]) -> list[str]:
     """Repeat an option that takes several values before each of them."""
+    options, texts = _parted(arguments)
     spread: list[str] = []
     option, values = "", 0
-    for argument in arguments:
+    for argument in options:
         if argument.startswith("-"):
             option, values = argument, 0
         elif option in SEVERAL:
@@ -132,4 +160,4 @@ def several(arguments: Sequence[str]) -> list[str]:
                 spread.append(option)
             values += 1
         spread.append(argument)
-    return spread
+    return spread + texts

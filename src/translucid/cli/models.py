@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from translucid.console import Console
 
 if TYPE_CHECKING:
     from translucid.models.options import ModelOptions
@@ -39,13 +41,13 @@ def models(
         c = resolve(preset=name)
         limit = f"{c.training.max_minutes:g} minutes" if c.training.max_minutes else f"{c.training.max_steps:,} steps"
         shape = f"{_shape(c.model)}; vocabulary {c.data.tokenizer.vocabulary:,}; {limit}"
-        table.add_row(f"[bold]{name}[/]", preset.suits, shape)
+        table.add_row(Text(name, "bold"), preset.suits, shape)
     console.print(table)
     table = Table(box=None, pad_edge=False)
     table.add_column("recipe", no_wrap=True)
     table.add_column("what it is")
     for name, file in recipes().items():
-        table.add_row(f"[bold]{name}[/]", file.read_text(encoding="utf-8").split("\n")[0].strip("# "))
+        table.add_row(Text(name, "bold"), file.read_text(encoding="utf-8").split("\n")[0].strip("# "))
     console.print()
     console.print(table)
 
@@ -68,12 +70,13 @@ def _print_keys(console: Console) -> None:
             groups = [kind for kind in (field.annotation, *get_args(field.annotation)) if _is_group(kind)]
             for group in groups:
                 if len(groups) > 1:
-                    console.print(f"\n[bold]{prefix}{name}.kind={group.model_fields['kind'].default}[/] has these:")
+                    kind = f"\n{prefix}{name}.kind={group.model_fields['kind'].default}"
+                    console.print(Text.assemble((kind, "bold"), " has these:"))
                 walk(group, f"{prefix}{name}.")
             if prefix and not groups and name != "kind":
                 default = field.get_default(call_default_factory=True)
-                console.print(f"[bold]{prefix}{name}[/]={default}", highlight=False)
-                console.print(f"    {field.description}", highlight=False, markup=False)
+                console.print(Text.assemble((f"{prefix}{name}", "bold"), f"={default}"))
+                console.print(f"    {field.description}")
 
     walk(Configuration, "")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
+from translucid.console import Console
 from translucid.errors import UserError
 
 
@@ -42,6 +42,25 @@ def serve(
             "A file with one API key a line, its limits behind it if it has some; a key is needed then.", "API_KEYS"
         ),
     ] = None,
+    hosts: Annotated[
+        str,
+        _option(
+            "Names that clients may call it by, besides localhost: example.org,10.0.0.5; * is any. "
+            "If not given, any where --host is not this machine alone.",
+            "HOSTS",
+        ),
+    ] = "",
+    origins: Annotated[
+        str,
+        _option(
+            "Sites whose pages may use it: https://example.org,https://other.example; * is any. "
+            "If not given, any where --host is not this machine alone.",
+            "ORIGINS",
+        ),
+    ] = "",
+    proxies: Annotated[
+        str, _option("Addresses of proxies, whose X-Forwarded-For says who asks: 127.0.0.1,10.0.0.0/8.", "PROXIES")
+    ] = "",
     metrics: Annotated[
         Literal["key", "open", "off"], _option("/metrics for who has a key (if there are keys), all, none.", "METRICS")
     ] = "key",
@@ -65,6 +84,8 @@ def serve(
         translucid serve runs/small runs/rnn --port 8080
 
         translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60 --per-day 5000
+
+        translucid serve runs/mine --hosts translate.example.org --proxies 127.0.0.1
     """
     from translucid.errors import missing_package
 
@@ -73,12 +94,15 @@ def serve(
 
         from translucid.serving.app import create_app
         from translucid.serving.catalogue import load
+        from translucid.serving.connections import AT_ONCE, Connection, Listening, most_connections
+        from translucid.serving.door import ANY, is_loopback
         from translucid.serving.options import Quota, ServerOptions, read_keys
     except ModuleNotFoundError as error:
         raise missing_package("the server", error.name, "serve") from error
     if not re.fullmatch(r"(/[\w.~-]+)*", url_prefix, re.ASCII):
         raise UserError(f"--url-prefix {url_prefix!r} is no beginning of a path", fix="Write it as /translate-app.")
     quota = Quota(per_minute, per_day)
+    anybody = () if is_loopback(host) else (ANY,)  # who opens it to a network means others to use it
     options = ServerOptions(
         characters=characters,
         queue=queue,
@@ -87,26 +111,42 @@ def serve(
         api_keys=read_keys(api_keys, quota) if api_keys else {},
         metrics=metrics,
         log=log_format,
+        hosts=tuple(name.lower() for name in _listed(hosts)) or anybody,
+        origins=_listed(origins) or anybody,
         url_prefix=url_prefix,
     )
     with _bound(host, port) as listening:
         catalogue = load(runs, device, options, engine)
         app = create_app(catalogue, options)
         _log_requests()
-        console = Console(stderr=True, highlight=False)
+        console = Console(stderr=True)
         for served in catalogue:
-            console.print(f"{served.source} → {served.target}: {served.name}", markup=False, soft_wrap=True)
+            console.print(f"{served.source} → {served.target}: {served.name}", soft_wrap=True)
         try:
             listening.listen(2048)
         except OSError as error:  # another one that was loading too has been quicker
             raise _not_ours(host, port, error.strerror) from error
         address = f"[{host}]" if ":" in host else host
         where = f"http://{address}:{port}{url_prefix}/"
-        console.print(
-            f"page and API on {where} (documentation on {where}docs); Ctrl-C ends it", markup=False, soft_wrap=True
+        console.print(f"page and API on {where} (documentation on {where}docs); Ctrl-C ends it", soft_wrap=True)
+        Connection.most = most_connections()
+        config = uvicorn.Config(
+            app,
+            http=Connection,
+            ws="none",
+            log_level="error",
+            access_log=False,
+            backlog=AT_ONCE,
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=list(_listed(proxies)),
+            server_header=False,
+            timeout_graceful_shutdown=30,
         )
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=30)
-        uvicorn.Server(config).run(sockets=[listening])
+        Listening(config).run(sockets=[listening])
+
+
+def _listed(given: str) -> tuple[str, ...]:
+    return tuple(part for part in given.replace(",", " ").split() if part)
 
 
 def _bound(host: str, port: int) -> socket.socket:

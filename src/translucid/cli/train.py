@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from translucid.cli.files import pair_up
+from translucid.console import Console
 
 LEARNED = 1.0
 """BLEU from which on a loss of a tenth says something."""
@@ -111,12 +111,12 @@ def _tune(run: Path, console: Console) -> None:
     try:
         tried, best = find_fastest(run, console=console)
     except (UserError, OSError) as error:
-        console.print(f"not tuned: {error}", markup=False, soft_wrap=True)
+        console.print(f"not tuned: {error}", soft_wrap=True)
     except KeyboardInterrupt:
-        console.print(f"not tuned; translucid tune {run} does it later", markup=False, soft_wrap=True)
+        console.print(f"not tuned; translucid tune {run} does it later", soft_wrap=True)
     else:
         instead = "" if best is tried[0] else f", not {tried[0]}"
-        console.print(f"from now on translated by {best}{instead}", markup=False, soft_wrap=True)
+        console.print(f"the run is translated by {best}{instead}", soft_wrap=True)
 
 
 train.__doc__ = f"{train.__doc__}\n\n{EPILOG}"

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from translucid.cli.files import pair_up
+from translucid.console import Console
 
 
 def tune(
@@ -50,7 +50,7 @@ def tune(
     """
     from translucid.tuning import find_fastest
 
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True)
     tried, best = find_fastest(
         run,
         train=pair_up(train or []),
@@ -70,4 +70,4 @@ def tune(
         speed, kept = f"{trial.sentences_per_second:,.0f}", "← from now on" if trial is best else ""
         tuned = trial.tuned
         table.add_row(tuned.engine, tuned.quantization, tuned.considered, speed, f"{trial.bleu:.2f}", kept)
-    Console(highlight=False).print(table)
+    Console().print(table)

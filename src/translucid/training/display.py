@@ -6,11 +6,10 @@ import time
 from types import TracebackType
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
+from translucid.console import Console
 from translucid.training.validation import Validation
 
 QUIET_SECONDS = 20.0
@@ -88,18 +87,20 @@ class Display:
     def validation(self, step: int, found: Validation, best: bool) -> None:
         """Show the figures and three translations, others at each validation."""
         self.note(
-            f"[bold]validation[/] at step {step:,}: loss {found.loss:.3f}  ppl {found.perplexity:.2f}  "
-            f"acc {found.accuracy:.1%}  [bold]BLEU {found.bleu:.1f}[/]{'  (best so far)' if best else ''}"
+            ("validation", "bold"),
+            f" at step {step:,}: loss {found.loss:.3f}  ppl {found.perplexity:.2f}  acc {found.accuracy:.1%}  ",
+            (f"BLEU {found.bleu:.1f}", "bold"),
+            "  (best so far)" if best else "",
         )
         for i in range(3):
             sample = found.samples[(step // 7 + i * 11) % len(found.samples)]
-            self.note(f"    [dim]source    [/] {escape(sample.source)}")
-            self.note(f"    [dim]reference [/] {escape(sample.reference)}")
-            self.note(f"    [dim]hypothesis[/] {escape(sample.hypothesis)}")
+            self.note(("    source     ", "dim"), sample.source)
+            self.note(("    reference  ", "dim"), sample.reference)
+            self.note(("    hypothesis ", "dim"), sample.hypothesis)
 
-    def note(self, text: str) -> None:
-        """Print one line above the bar."""
-        self.bar.console.print(text, highlight=False, soft_wrap=True)
+    def note(self, *parts: str | tuple[str, str]) -> None:
+        """Print one line above the bar, of parts with or without a style."""
+        self.bar.console.print(Text.assemble(*parts), soft_wrap=True)
 
 
 class _StatusColumn(ProgressColumn):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import sys
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -75,3 +77,18 @@ def keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(trim_threshold, 2**31 - 1)
         libc.mallopt(mmap_threshold, 2**30)
+
+
+def give_memory_back() -> None:
+    """Give what is freed back to the system after all, where `keep_freed_memory` keeps it."""
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def step_back() -> None:
+    """Let this thread, and those that it starts, work when no other has something to do; on Linux only.
+
+    There, and only there, a priority is a thread's own.
+    """
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 5)

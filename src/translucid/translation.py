@@ -29,7 +29,7 @@ class Alternative:
 
     text: str
     score: float
-    """Its log-probability after the length penalty; the sum over the pieces of the text."""
+    """Its log-probability after the length penalty; the sum over the pieces of the text. See `Hypothesis.score`."""
     hypotheses: Sequence[Hypothesis] = field(repr=False, compare=False)
     """What was found for each piece that the model has translated."""
 

@@ -204,20 +204,16 @@ class Translator:
         """Put the `count` best translations of a text together from what was found for its pieces."""
         nbest = []
         for way in best_together(found, count):
-            written = map(self._text, way)
+            written = (self.tokenizer.decode(hypothesis.tokens) for hypothesis in way)
             joined = "".join((next(written) if piece.ids else piece.text) + piece.after for piece in pieces).strip()
             nbest.append(Alternative(joined, sum(hypothesis.score for hypothesis in way), way))
         return Translation(text, nbest, pieces, self)
-
-    def _text(self, hypothesis: Hypothesis) -> str:
-        # A line is a line, whatever a model makes of it.
-        return self.tokenizer.decode(hypothesis.tokens).replace("\n", " ")
 
     def doubts_about(self, found: Translation) -> list[str]:
         """Return what looks wrong in a translation, each as `kind: what was seen`."""
         doubts = list(self.cutter.warnings(found.pieces))
         for piece, best in found.parts:
-            text = self._text(best)
+            text = self.tokenizer.decode(best.tokens)
             doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
         return list(dict.fromkeys(doubts))
 

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-_ADDRESS = r"(?P<address>(?:https?|ftp)://[^\s<>\"']+|www\.[^\s<>\"']+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
-_TAG = r"</?[A-Za-z0-9][^<>]*>|<!--.*?-->|&#?\w+;"
+_ADDRESS = r"(?P<address>(?:https?|ftp)://[^\s<>\"']+|www\.[^\s<>\"']+|(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+)"
+_TAG = r"</?[A-Za-z0-9][^<>]*>|<!--(?:(?!<!--).)*?-->|&#?\w+;"
 _PLACEHOLDER = (
     r"\{\{[^{}]*\}\}|[%$#]?\{[^{}\s]*\}"  # {{name}}, {0}, {}, ${name}, %{name}, #{name}
     r"|%\([^()\s]+\)[a-zA-Z]"  # %(name)s
-    r"|%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|z)?[sdiufFeEgGxXoc@](?![A-Za-z])"  # %s, %-5d, %1$s, %.2f, %@
+    r"|%(?:\d++\$)?+[-+#0]*+\d*+(?:\.\d++)?+(?:hh?|ll?|z)?[sdiufFeEgGxXoc@](?![A-Za-z])"  # %s, %-5d, %1$s, %.2f, %@
     r"|\$[A-Za-z_]\w*"  # $HOME
 )
 _WORDLIKE = re.compile(f"{_ADDRESS}|{_TAG}|{_PLACEHOLDER}", re.DOTALL)

@@ -11,8 +11,9 @@ WINDOW = 5000
 """Characters that are looked at together, as sentencex takes time that grows with their square: of 100,000 ideographs
 with as many full stops four seconds, of ten times that minutes."""
 
-_MAYBE_TWO = re.compile(r"[.!?;)]\S*\s+\S|[\n\r\v\f\x1c-\x1e]")
-"""What an ASCII text has if it has more than one sentence."""
+_END = re.compile(r"[.!?;)]")
+_NEXT_WORD = re.compile(r"\s\S")
+_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e]")
 
 
 def split_sentences(text: str, language: str | None = None) -> list[tuple[str, str]]:
@@ -23,13 +24,19 @@ def split_sentences(text: str, language: str | None = None) -> list[tuple[str, s
         language: a code such as `en` or `pt-BR`, for its abbreviations; English ones if it is unknown or not given.
     """
     sentences, start = [], 0
-    if text.isascii() and not _MAYBE_TWO.search(text):  # most lines: no need to ask for 10 microseconds
+    if text.isascii() and not _maybe_two(text):  # most lines: no need to ask for 10 microseconds
         return [(sentence := text.rstrip(), text[len(sentence) :])]
     for end in [*_boundaries(text, language), len(text)]:
         sentence = text[start:end].rstrip()
         sentences.append((sentence, text[start + len(sentence) : end]))
         start = end
     return sentences
+
+
+def _maybe_two(text: str) -> bool:
+    """Whether an ASCII text may have two sentences: a break, or a word after one that may end a sentence."""
+    end = _END.search(text)
+    return bool((end and _NEXT_WORD.search(text, end.end())) or _BREAK.search(text))
 
 
 def _boundaries(text: str, language: str | None) -> list[int]:

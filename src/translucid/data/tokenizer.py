@@ -35,6 +35,9 @@ LARGEST = 1 << 26
 LONGEST_UNKNOWN = 100
 """Characters that stand for an unknown piece, at most: ours is one, with spaces three."""
 
+_BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
 # Sums of floats depend on the number of threads: a fixed number gives every machine the same unigram model.
 _LEARNING_THREADS = 8
 _QUIET = 3
@@ -166,14 +169,15 @@ class Tokenizer:
         return Segmenter(self._target)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of target ids; padding, start and end tokens are passed over, an unknown piece is `⁇`."""
-        text: str = self._target.decode([int(i) for i in ids])
-        return text
+        """Return the text of target ids: one line, no control characters.
+
+        Padding, start and end tokens are passed over, an unknown piece is `⁇`.
+        """
+        return _one_line(self._target.decode([int(i) for i in ids]))
 
     def decode_source(self, ids: Sequence[int]) -> str:
         """Return the text of source ids; see `decode`."""
-        text: str = self._source.decode([int(i) for i in ids])
-        return text
+        return _one_line(self._source.decode([int(i) for i in ids]))
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces of source ids as they are written in the vocabulary, `▁` for a space."""
@@ -195,6 +199,11 @@ def _fingerprint(models: Iterable[bytes]) -> str:
 def _plain(text: str) -> str:
     """Return text that SentencePiece takes: no sign of its own, no lone surrogates (a JSON file may hold some)."""
     return text.encode("utf-8", "replace").decode("utf-8").replace(SPACE, "_")
+
+
+def _one_line(text: str) -> str:
+    """Return text that breaks no line and commands no terminal, whatever stands in the pieces of a stranger."""
+    return text if text.isprintable() else _CONTROL.sub("�", _BREAKS.sub(" ", text))
 
 
 def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:

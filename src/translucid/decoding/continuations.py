@@ -11,6 +11,7 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import UNKNOWN, search
 from translucid.models.protocol import SequenceModel
+from translucid.stopping import between_steps
 
 
 @torch.inference_mode()
@@ -44,6 +45,7 @@ def continuations(
     state = model.start(model.encode(source))
     tokens = torch.tensor([[model.bos, *prefix]], device=source.device)
     for token in tokens.unbind(1):
+        between_steps()
         logits, state = model.step(token, state)
     log_probs = logits.float().log_softmax(-1)[0]
     log_probs[never] = -torch.inf

@@ -15,6 +15,7 @@ from translucid.decoding.lengths import length_penalty
 from translucid.decoding.rules import Rule
 from translucid.errors import UserError
 from translucid.models.protocol import Memory, SequenceModel, State
+from translucid.stopping import between_steps
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ class Problem:
 
         Raises:
             UserError: the model's output is not a number.
+            Stopped: the search is not wanted any more.
         """
+        between_steps()
         logits, state = self.model.step(tokens, state)
         log_probs = logits.float().log_softmax(-1)
         end = log_probs[:, self.model.eos].clone()

@@ -70,15 +70,16 @@ class Narrowed(SequenceModel):
         super().__init__()
         self.model, self.pieces = model, pieces
         self.pad, self.bos, self.eos, self.max_length = model.pad, model.bos, model.eos, model.max_length
+        self.source_embedding = model.source_embedding
         self.output = nn.utils.skip_init(type(model.output), model.output.in_features, len(pieces))
         self.output.weight, self.output.bias = (
             nn.Parameter(whole[pieces], requires_grad=False) for whole in (model.output.weight, model.output.bias)
         )
         self.train(model.training)
 
-    def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
+    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """See `SequenceModel`."""
-        return self.model.encode(source, maps)
+        return self.model.read(embedded, mask, maps)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """See `SequenceModel`."""

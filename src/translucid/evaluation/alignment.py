@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import Field
 
-from translucid.data.corpus import read_lines
+from translucid.data.corpus import Pair, read_lines
 from translucid.errors import UserError
 from translucid.options import OptionGroup
 
@@ -76,25 +76,43 @@ def alignment_score(found: Sequence[Links], gold: Sequence[Gold]) -> AlignmentSc
     return AlignmentScore(rate, in_possible / total if total else 0.0, in_sure / sure if sure else 0.0)
 
 
-def read_gold(file: str | Path) -> list[Gold]:
-    """Read gold links, a sentence pair a line: `0-0 1?2`, `-` sure and `?` possible; or .jsonl with `alignment`.
+def read_gold(file: str | Path, pairs: Sequence[Pair]) -> list[Gold]:
+    """Read the gold links of sentence pairs, a pair a line.
+
+    A line is `0-0 1?2`, `-` sure and `?` possible; in .jsonl that is `alignment`. Words are what stands between spaces.
 
     Raises:
-        UserError: a line is something else.
+        UserError: a line is something else or links a word that is not there, or there are not as many as pairs.
     """
-    gold = []
+    gold: list[Gold] = []
     for number, line in enumerate(read_lines(file), 1):
         try:
             text = json.loads(line)["alignment"] if str(file).removesuffix(".gz").endswith(".jsonl") else line
             links = [(link.replace("?", "-").split("-"), "?" in link) for link in text.split()]
-            pairs = [((int(s), int(t)), only_possible) for (s, t), only_possible in links]
+            found = [((int(s), int(t)), only_possible) for (s, t), only_possible in links]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(
                 "is not a line of word links", file=file, line=number, fix="Write 0-0 1-2 (1?2 if only possible)."
             ) from error
-        sure = frozenset(link for link, only_possible in pairs if not only_possible)
-        gold.append(Gold(sure, frozenset(link for link, _ in pairs)))
+        if number <= len(pairs):
+            _refuse_outside([link for link, _ in found], pairs[number - 1], file, number)
+        sure = frozenset(link for link, only_possible in found if not only_possible)
+        gold.append(Gold(sure, frozenset(link for link, _ in found)))
+    if len(gold) != len(pairs):
+        raise UserError(f"holds {len(gold):,} lines for {len(pairs):,} sentence pairs", file=file, fix="Give both.")
     return gold
+
+
+def _refuse_outside(links: Links, pair: Pair, file: str | Path, line: int) -> None:
+    words = len(pair.source.split()), len(pair.target.split())
+    for source, target in links:
+        if source >= words[0] or target >= words[1]:
+            raise UserError(
+                f"links {source}-{target}, but the pair has {words[0]} and {words[1]} words",
+                file=file,
+                line=line,
+                fix="Count words from 0, source word first.",
+            )
 
 
 def to_pharaoh(links: Iterable[tuple[int, int]]) -> str:

@@ -65,7 +65,7 @@ class Evaluation:
         for column in ("metric", "score", "signature"):
             table.add_column(column, overflow="fold")
         for score in self.scores:
-            table.add_row(score.name, f"[bold]{score.value:.2f}[/]", Text(score.signature, "dim"))
+            table.add_row(score.name, Text(f"{score.value:.2f}", "bold"), Text(score.signature, "dim"))
         yield table
         rate = self.sentences / self.seconds if self.seconds else 0
         by = f" by {self.engine}" if self.engine else ""
@@ -77,9 +77,9 @@ class Evaluation:
                 f"{self.forced.tokens:,} reference tokens of its own vocabulary{left}"
             )
         elif self.too_long:
-            yield "[yellow]no perplexity: all pairs are too long for the model[/]"
+            yield Text("no perplexity: all pairs are too long for the model", "yellow")
         if self.empty or self.looped:
-            yield f"[yellow]{self.empty} empty translations, {self.looped} that repeat themselves[/]"
+            yield Text(f"{self.empty} empty translations, {self.looped} that repeat themselves", "yellow")
         if self.by_length:
             table = Table(box=None, pad_edge=False)
             for column in ("source words", "sentences", "BLEU", "chrF", "length ratio"):

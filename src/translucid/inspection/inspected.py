@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from translucid.atomic import write_atomically
+from translucid.atomic import write_output
 from translucid.errors import UserError
 from translucid.inspection.maps import chosen_maps, rollout
 from translucid.inspection.words import WordMap, word_map, word_spans
@@ -97,7 +97,7 @@ class Inspected:
 
     def save(self, file: Path) -> None:
         """Write it as JSON."""
-        write_atomically(file, json.dumps(self.to_json(), ensure_ascii=False).encode())
+        write_output(file, json.dumps(self.to_json(), ensure_ascii=False).encode())
 
     @classmethod
     def load(cls, file: Path) -> Inspected:

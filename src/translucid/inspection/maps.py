@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from translucid.errors import UserError
-from translucid.models.protocol import Maps, SequenceModel
+from translucid.models.protocol import Maps, Memory, SequenceModel
 
 
 class Forced(NamedTuple):
@@ -34,19 +34,19 @@ def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: b
         look: whether attention weights are wanted.
     """
     maps: Maps | None = {} if look else None
-    log_probs = forced_log_probs(model, source, target, maps)
+    log_probs = forced_log_probs(model, model.encode(source, maps), target, maps)
     return Forced(maps or {}, log_probs)
 
 
-def forced_log_probs(model: SequenceModel, source: Tensor, target: Tensor, maps: Maps | None = None) -> Tensor:
+def forced_log_probs(model: SequenceModel, memory: Memory, target: Tensor, maps: Maps | None = None) -> Tensor:
     """Return the log-probability of each target token [B, T], through which gradients flow."""
-    log_probs = model.output(forced_features(model, source, target, maps)).float().log_softmax(-1)
+    log_probs = model.output(forced_features(model, memory, target, maps)).float().log_softmax(-1)
     return log_probs.gather(-1, target[..., None])[..., 0]
 
 
-def forced_features(model: SequenceModel, source: Tensor, target: Tensor, maps: Maps | None = None) -> Tensor:
+def forced_features(model: SequenceModel, memory: Memory, target: Tensor, maps: Maps | None = None) -> Tensor:
     """Return the features [B, T, D] from which each target token is predicted, given what stands before it."""
-    return model.features(model.encode(source, maps), _fed(model, target), maps)
+    return model.features(memory, _fed(model, target), maps)
 
 
 @torch.inference_mode()
@@ -59,7 +59,7 @@ def cross_attention(model: SequenceModel, source: Tensor, target: Tensor) -> Ten
         target: ids [B, T], end token included.
     """
     maps: Maps = {}
-    model.features(model.encode(source), _fed(model, target), maps)
+    forced_features(model, model.encode(source), target, maps)
     cross = [weights.float().mean(1) for name, weights in maps.items() if name.endswith(".cross")]
     return torch.stack(cross).mean(0)
 

@@ -74,7 +74,7 @@ def forced_scores(
     entropy, correct, tokens = 0.0, 0, 0
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
         real = target != model.pad
-        features, labels = forced_features(model, source, target)[real], target[real]  # [n, D], [n]
+        features, labels = forced_features(model, model.encode(source), target)[real], target[real]  # [n, D], [n]
         for rows, asked in zip(features.split(ROWS), labels.split(ROWS), strict=True):
             logits = model.output(rows).float()
             # In float64 on the CPU: not every device has it.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend
-from translucid.attention.masks import causal_mask, padding_mask
+from translucid.attention.masks import causal_mask
 from translucid.attention.scores import Dot
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import SinusoidalPositions
@@ -91,13 +91,12 @@ class AttentionOnly(SequenceModel):
         self.decoder_cross = nn.ModuleList(BareAttention(o.width) for _ in range(o.decoder_layers))
         self.output = output_projection(target_tokens, tied=o.tie_output)
 
-    def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
-        """Read source ids [B, S] into states [B, S, D]."""
-        mask = padding_mask(source, self.pad)[:, 0]
-        x = self.source_embedding(source)
+    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+        """Read embedded sources [B, S, D] into states [B, S, D]."""
+        x = embedded
         for i, look in enumerate(self.encoder):
-            x = look(x, x, mask, maps, f"encoder.{i}.self")
-        return Memory(x, mask[:, 0])
+            x = look(x, x, mask[:, None], maps, f"encoder.{i}.self")
+        return Memory(x, mask)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the last decoder states [B, T, D] for target ids [B, T]."""

@@ -1,6 +1,6 @@
 """The few verbs that every sequence model speaks, so that one trainer, one search and one inspector serve them all.
 
-    encode(source)                 -> Memory
+    encode(source)                 -> Memory                `read` of the embedded source
     decode(memory, targets_in)     -> logits [B, T, V]      all positions at once, teacher-forced
     start(memory)                  -> State
     step(tokens [N], state)        -> logits [N, V], State  one token, nothing recomputed
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
 from torch import Tensor, nn
+
+from translucid.models.options import ModelOptions
 
 Maps: TypeAlias = dict[str, Tensor]
 """Attention weights by name (`encoder.0.self`, `decoder.1.cross`), each [B, H, T, S].
@@ -57,14 +59,20 @@ class SequenceModel(nn.Module, ABC):
     """Id of the token that ends every source and every target."""
     max_length: int | None
     """The longest sequence of tokens, end token included, that the model can take; None if there is no limit."""
+    options: ModelOptions
+    """What it was built from."""
     source_embedding: nn.Module
     """From source ids [B, S] to what the encoder reads [B, S, D]."""
     output: nn.Linear
     """From decoder features [.., D] to logits [.., V]."""
 
-    @abstractmethod
     def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
         """Read source ids [B, S], right-padded, each row ending in the end token."""
+        return self.read(self.source_embedding(source), source != self.pad, maps)
+
+    @abstractmethod
+    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+        """Read embedded sources [B, S, D]; `mask` [B, S] is False where there is padding."""
 
     @abstractmethod
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from translucid.attention.masks import padding_mask
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.feed_forward import FeedForward
@@ -119,6 +118,8 @@ class TransformerState:
 class Transformer(SequenceModel):
     """N encoder blocks, N decoder blocks, embeddings and an output projection, shared as the options say."""
 
+    options: TransformerOptions
+
     def __init__(
         self,
         source_vocabulary: int,
@@ -151,13 +152,12 @@ class Transformer(SequenceModel):
         )
         self.output = output_projection(target_tokens, tied=o.tie_output)
 
-    def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
-        """Read source ids [B, S] into states [B, S, D]."""
-        mask = padding_mask(source, self.pad)
-        x = self.source_embedding(source)
+    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+        """Read embedded sources [B, S, D] into states [B, S, D]."""
+        x = embedded
         for i, block in enumerate(self.encoder):
-            x = block(x, mask, maps, f"encoder.{i}")
-        return Memory(self.encoder_norm(x), mask[:, 0, 0])
+            x = block(x, mask[:, None, None], maps, f"encoder.{i}")
+        return Memory(self.encoder_norm(x), mask)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the last decoder states [B, T, D] for target ids [B, T]."""

@@ -12,9 +12,12 @@ from translucid.inspection.maps import forced_log_probs
 from translucid.inspection.watching import watch
 from translucid.inspection.words import word_spans
 from translucid.models.protocol import SequenceModel
+from translucid.stopping import between_steps
 
 BATCH = 128
-"""Perturbed sources that are read at a time."""
+"""Perturbed sources that are read at a time, at most."""
+TOKENS = 512
+"""Target tokens, at most, that are predicted at a time, at least those of one source."""
 
 
 class Case:
@@ -48,12 +51,13 @@ class Case:
             keep: [n, source words] boolean; a word that is not kept is left out, pieces and all.
         """
         found = []
-        for rows in keep.split(BATCH):
+        for rows in keep.split(max(1, min(BATCH, TOKENS // len(self.target_ids)))):
+            between_steps()
             sources = [self._without(row.tolist()) for row in rows]
             longest = max(map(len, sources))
             ids = torch.tensor([ids + [self.model.pad] * (longest - len(ids)) for ids in sources], device=self.device)
             target = torch.tensor([self.target_ids], device=self.device).expand(len(ids), -1)
-            found.append(self.by_word(forced_log_probs(self.model, ids, target)).cpu())
+            found.append(self.by_word(forced_log_probs(self.model, self.model.encode(ids), target)).cpu())
         return torch.cat(found)
 
     def by_word(self, log_probs: Tensor) -> Tensor:

@@ -4,6 +4,11 @@ Its beam search differs from ours in when it stops and in how it counts length, 
 bare log-probabilities, and the ranking is ours. It knows no rule against loops and one limit of length for all
 sentences, so a sentence whose output loops or gets too long is searched for again, the loop forbidden, with a limit of
 its own. What is beyond it after all is left to our search: the rules hold whatever the engine.
+
+What it may not say (padding, unknown, start, and the end token at once) lends its probability to all else, so that its
+scores are a little higher than ours: by 0.001 on average and 0.003 at most over 500 sentences of the phrasebook. To
+score its outputs anew would cost a quarter of the time of a beam search, and most of that of a greedy one. With a
+minimum length it is the likely end itself that is forbidden, which turns the ranking round: that is left to our search.
 """
 
 from __future__ import annotations
@@ -12,11 +17,13 @@ import hashlib
 import json
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ctranslate2
 
@@ -30,6 +37,7 @@ from translucid.interop.ctranslate2.cache import open_converted
 from translucid.interop.ctranslate2.conventions import END, PADDING, POSITIONS, START, Quantization
 from translucid.machine import cores, keep_freed_memory
 from translucid.reading import digest
+from translucid.stopping import asked_about, between_steps
 
 if TYPE_CHECKING:
     from translucid.decoding.engine import TorchEngine
@@ -183,7 +191,7 @@ class CTranslate2Engine:
         numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         """See `Engine`."""
-        if options.sample or options.beam > WIDEST:
+        if options.sample or options.beam > WIDEST or options.min_length > 1:
             return self.own().decode(sentences, options, on_batch, numbers)
         done = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
@@ -196,18 +204,17 @@ class CTranslate2Engine:
                 (asked if max(len(ids), limit + 1) <= most else left).append(_Asked(i, ids, limit))
         done(len(sentences) - len(asked) - len(left))
         asked.sort(key=lambda one: -len(one.ids))
-        begun: list[tuple[_Asked, ctranslate2.AsyncTranslationResult]] = []
+        begun: list[_Begun] = []
         for first in range(0, len(asked), CALL):
             call = asked[first : first + CALL]
             # One token more than any may have, so that what has ended can be told from what was cut off.
             begun += zip(call, self._begin(call, 1 + max(one.limit for one in call), options), strict=True)
         again: list[_Asked] = []
         for attempt in range(ATTEMPTS):
-            if attempt:
-                begun = [(one, self._begin([one], one.limit, options, one.banned)[0]) for one in again]
+            answers = self._one_by_one(again, options) if attempt else iter(begun)
             again = []
-            for one, answer in begun:
-                if found := self._found(one, answer.result(), options, cut=attempt > 0):
+            for one, answer in answers:
+                if found := self._found(one, _waited_for(answer), options, cut=attempt > 0):
                     results[one.number] = found
                     done(1)
                 else:
@@ -218,6 +225,15 @@ class CTranslate2Engine:
                 results[one.number] = found
             done(len(left))
         return results
+
+    def _one_by_one(self, asked: Sequence[_Asked], options: DecodingOptions) -> Iterator[_Begun]:
+        """Begin a search for each, a few ahead of the one that is waited for."""
+        ahead: deque[_Begun] = deque()
+        for one in asked:
+            ahead.append((one, self._begin([one], one.limit, options, one.banned)[0]))
+            if len(ahead) > self.parts:
+                yield ahead.popleft()
+        yield from ahead
 
     def _begin(
         self, asked: Sequence[_Asked], longest: int, options: DecodingOptions, banned: Sequence[list[str]] = ()
@@ -261,8 +277,8 @@ class CTranslate2Engine:
             # What was cut off at the limit has to end there, as in our search, and what is forbidden has lent its
             # probability to all else: the scores are those without either.
             source = self._source(one.ids)
-            scored = self.translator.score_batch([source] * len(outputs), answer.hypotheses)
-            log_probabilities = [sum(score.log_probs) for score in scored]
+            scored = self.translator.score_batch([source] * len(outputs), answer.hypotheses, asynchronous=True)
+            log_probabilities = [sum(_waited_for(score).log_probs) for score in scored]
         found = []
         for tokens, log_probability in zip(outputs, log_probabilities, strict=True):
             penalty = length_penalty(len(tokens) + 1.0, options.length_penalty)
@@ -271,6 +287,16 @@ class CTranslate2Engine:
 
     def _source(self, ids: list[int]) -> list[str]:
         return [*(self.source[number] for number in ids[:-1]), END]
+
+
+def _waited_for(answer: Any) -> Any:
+    """Return a result, and ask meanwhile whether it is still wanted."""
+    pause = 0.0005
+    while asked_about() and not answer.done():
+        between_steps()
+        time.sleep(pause)
+        pause = min(2 * pause, 0.01)
+    return answer.result()
 
 
 @dataclass
@@ -284,3 +310,6 @@ class _Asked:
     """The most tokens that an output may have, end token not counted."""
     banned: list[list[str]] = field(default_factory=list)
     """Loops that earlier outputs had, and later ones may not have."""
+
+
+_Begun: TypeAlias = tuple[_Asked, "ctranslate2.AsyncTranslationResult"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from translucid.attention.masks import padding_mask
 from translucid.layers.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
@@ -54,9 +53,9 @@ class RecurrentModel(SequenceModel):
         self.dropout = Dropout(o.dropout)
         self.output = output_projection(target_tokens, tied=o.tie_output)
 
-    def encode(self, source: Tensor, maps: Maps | None = None) -> RecurrentMemory:
-        """Read source ids [B, S] into states [B, S, D]."""
-        return self.encoder(self.source_embedding(source), padding_mask(source, self.pad)[:, 0, 0])
+    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
+        """Read embedded sources [B, S, D] into states [B, S, D]."""
+        return self.encoder(embedded, mask)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the decoder's features [B, T, D] for target ids [B, T]."""

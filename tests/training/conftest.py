@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
-from rich.console import Console
 
+from translucid.console import Console
 from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.training.configuration import resolve
@@ -38,15 +38,20 @@ def corpora() -> Corpora:
     return Corpora.of(pairs[:100], pairs[100:])
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def train(corpora):
     """Train as in SETTINGS but for what is given: train(folder, "training.max_steps=5", resume=True)."""
 
     def training(
-        folder: Path, *settings: str, data: Corpora = corpora, resume: bool = False, said: TextIO | None = None
+        folder: Path,
+        *settings: str,
+        data: Corpora = corpora,
+        resume: bool = False,
+        said: TextIO | None = None,
+        width: int = 1000,
     ):
         configuration = resolve(assignments=[*SETTINGS, *settings])
-        console = Console(quiet=said is None, file=said, width=1000)
+        console = Console(quiet=said is None, file=said, width=width)
         return run_experiment(configuration, folder, corpora=data, resume=resume, device="cpu", console=console).place
 
     return training

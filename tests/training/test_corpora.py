@@ -4,13 +4,14 @@ import io
 from collections import Counter
 
 import pytest
-from rich.console import Console
 
+from translucid.console import Console
+from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.errors import UserError
 from translucid.training.configuration import resolve
 from translucid.training.corpora import read_corpora
-from translucid.training.experiment import run_experiment
+from translucid.training.experiment import _counted, run_experiment
 from translucid.training.run_folder import RunFolder
 
 from .conftest import SETTINGS
@@ -142,3 +143,9 @@ def test_too_few_pairs_to_hold_some_out_are_refused(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"none\.tsv: can't be read"):
         read_corpora(options(tmp_path / "none.tsv"), seed=1)
+
+
+def test_progress_is_told_of_every_thousand_pairs():
+    told, pairs = [], [Pair("a", "b")] * 2500
+    assert list(_counted(pairs, told.append)) == pairs
+    assert told == [1000, 1000]

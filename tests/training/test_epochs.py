@@ -27,8 +27,8 @@ def corpus(tokenizer):
     return EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=99)
 
 
-def epochs(corpus, *, sizes=(300,), max_tokens=99, **more):
-    return Epochs(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=1, **more)
+def epochs(corpus, *, sizes=(300,), max_tokens=99, seed=1, **more):
+    return Epochs(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=seed, **more)
 
 
 def labels_of(batch):
@@ -84,6 +84,14 @@ def test_a_small_corpus_can_be_as_large_a_part_as_another(corpus):
     counts = sentences(epochs(corpus, sizes=(200, 100), shares=[1, 1]).batches(0))
     second = {tuple(corpus.target(i).tolist()) for i in range(200, 300)}
     assert sum(count for sentence, count in counts.items() if sentence in second) == 150
+
+
+def test_the_seed_decides_which_pairs_an_epoch_reads_of_a_corpus_that_it_does_not_read_whole(corpus):
+    def first_epoch(seed):
+        return sentences(epochs(corpus, sizes=(100, 200), shares=(2, 1), seed=seed).batches(0))
+
+    assert first_epoch(1) == first_epoch(1)
+    assert first_epoch(1) != first_epoch(2)
 
 
 def test_pieces_that_come_out_too_many_sit_an_epoch_out(tokenizer):

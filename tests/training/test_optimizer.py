@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from translucid.models.build import build_model
 from translucid.models.options import RecurrentOptions, TransformerOptions
-from translucid.training.muon import COEFFICIENTS, Muon, orthogonal
+from translucid.training.muon import Muon, orthogonal
 from translucid.training.optimizer import Optimizer, inner_matrices
 from translucid.training.options import TrainingOptions
 
@@ -70,14 +70,28 @@ def test_muon_moves_as_that_of_torch_does(bfloat16):
     assert not ours[-1].any()
 
 
+def quintic(x):
+    """What one round of the iteration makes of a singular value, by the coefficients of Jordan et al. 2024."""
+    return 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
+
+
 def test_directions_made_orthogonal_are_those_of_the_polynomial():
-    """Of each singular value, in float64."""
-    x = torch.randn(3, 5, 9, dtype=torch.float64)
-    u, sizes, v = torch.linalg.svd(x / torch.linalg.matrix_norm(x, keepdim=True), full_matrices=False)
-    a, b, c = COEFFICIENTS
+    """Singular values 2, 3, 6 and 0 are 7 long together; five rounds follow, and the singular vectors stay."""
+    sizes = [2 / 7, 3 / 7, 6 / 7, 0]
     for _ in range(5):
-        sizes = a * sizes + b * sizes**3 + c * sizes**5
-    torch.testing.assert_close(orthogonal(x), u @ torch.diag_embed(sizes) @ v)
+        sizes = [quintic(size) for size in sizes]
+    assert sizes == pytest.approx([0.92186, 1.13379, 0.97329, 0], abs=1e-5)
+    u, _ = torch.linalg.qr(torch.randn(3, 4, 4, dtype=torch.float64))
+    v, _ = torch.linalg.qr(torch.randn(3, 9, 4, dtype=torch.float64))
+
+    def matrices(*sizes):
+        return u @ torch.diag(torch.tensor(sizes, dtype=torch.float64)) @ v.mT
+
+    torch.testing.assert_close(orthogonal(matrices(2, 3, 6, 0)), matrices(*sizes), rtol=0, atol=1e-12)
+
+
+def test_what_has_no_direction_does_not_move():
+    assert torch.equal(orthogonal(torch.zeros(2, 3, 4)), torch.zeros(2, 3, 4))
 
 
 def test_singular_values_come_near_1():
@@ -88,15 +102,59 @@ def test_singular_values_come_near_1():
     assert found.max() < 1.21
 
 
+def adam(weight, gradients, rate):
+    """Algorithm 1 of Kingma and Ba 2015 with the constants of Vaswani et al. 2017, section 5.3."""
+    mean = square = 0.0
+    for t, gradient in enumerate(gradients, 1):
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.98 * square + 0.02 * gradient**2
+        weight -= rate * (mean / (1 - 0.9**t)) / ((square / (1 - 0.98**t)) ** 0.5 + 1e-9)
+    return weight
+
+
+def nadam(weight, gradients, rate):
+    """The same with Nesterov's momentum, whose decay rises with the step (Dozat 2016)."""
+    mean = square = 0.0
+    product = 1.0
+    for t, gradient in enumerate(gradients, 1):
+        now, next_one = (0.9 * (1 - 0.5 * 0.96 ** (0.004 * i)) for i in (t, t + 1))
+        product *= now
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.98 * square + 0.02 * gradient**2
+        moved = (1 - now) / (1 - product) * gradient + next_one / (1 - product * next_one) * mean
+        weight -= rate * moved / ((square / (1 - 0.98**t)) ** 0.5 + 1e-9)
+    return weight
+
+
+@pytest.mark.parametrize(("name", "equations"), [("adam", adam), ("nadam", nadam), ("muon", adam)])
+@pytest.mark.parametrize("size", [1.0, 1e-8], ids=["usual gradients", "gradients near epsilon"])
+def test_weights_move_by_the_equations(name, equations, size):
+    """Those outside the layers too, which Muon leaves to Adam."""
+    model = model_of()
+    bias = model.output.bias.data.fill_(0.5)
+    gradients = [3 * size, -size, 2 * size, 0.0, -4 * size]
+    optimizer = optimizer_of(model, name)
+    for gradient in gradients:
+        for parameter in model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        model.output.bias.grad = torch.full_like(bias, gradient)
+        optimizer.step(0.25)
+    torch.testing.assert_close(bias, torch.full_like(bias, equations(0.5, gradients, 0.25)), rtol=1e-5, atol=1e-6)
+
+
+LATE = 4
+"""The place of a parameter that no gradient reaches in the first three steps."""
+
+
+def steps(optimizer, first, count):
+    for i in range(first, first + count):
+        drawn = torch.Generator().manual_seed(i)
+        for place, parameter in enumerate(optimizer.parameters):
+            gradient = torch.randn(parameter.shape, generator=drawn)
+            parameter.grad = None if place == LATE and i < 3 else gradient
+        optimizer.step(0.01)
+
+
 @pytest.mark.parametrize("name", ["adam", "nadam", "muon"])
 def test_moments_restored_go_on_the_same(name):
-    def steps(optimizer, first, count):
-        for i in range(first, first + count):
-            drawn = torch.Generator().manual_seed(i)
-            for parameter in optimizer.parameters:
-                parameter.grad = torch.randn(parameter.shape, generator=drawn)
-            optimizer.step(0.01)
-
     whole, parts = model_of(), model_of()
     parts.load_state_dict(whole.state_dict())
     steps(optimizer_of(whole, name), 0, 6)
@@ -105,11 +163,32 @@ def test_moments_restored_go_on_the_same(name):
     moments = {
         place: {key: tensor.clone() for key, tensor in state.items()} for place, state in optimizer.moments().items()
     }
-    assert set(moments) == set(range(len(optimizer.parameters)))
+    assert set(moments) == set(range(len(optimizer.parameters))) - {LATE}
     resumed = optimizer_of(parts, name)
     resumed.restore(moments)
     steps(resumed, 3, 3)
     assert all(torch.equal(one, two) for one, two in zip(whole.parameters(), parts.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["adam", "nadam", "muon"])
+def test_moments_are_known_by_the_place_of_their_parameter(name):
+    model = model_of()
+    optimizer = optimizer_of(model, name)
+    inner = {id(parameter) for parameter in inner_matrices(model)}
+    steps(optimizer, 0, 1)
+    moments = optimizer.moments()
+    drawn = torch.Generator().manual_seed(0)
+    for place, parameter in enumerate(optimizer.parameters):
+        gradient = torch.randn(parameter.shape, generator=drawn)
+        if place == LATE:
+            continue
+        if name == "muon" and id(parameter) in inner:
+            assert set(moments[place]) == {"momentum_buffer"}
+            torch.testing.assert_close(moments[place]["momentum_buffer"], 0.05 * gradient)
+        else:
+            torch.testing.assert_close(moments[place]["exp_avg"], 0.1 * gradient)
+            torch.testing.assert_close(moments[place]["exp_avg_sq"], 0.02 * gradient**2)
+            assert moments[place]["step"] == 1
 
 
 def test_parts_of_matrices_are_not_for_muon():

@@ -3,14 +3,18 @@
 import io
 import os
 import signal
+from itertools import chain
 
 import pytest
 import torch
 
 from translucid.errors import UserError
+from translucid.layers.dropout import Dropout
+from translucid.models.build import build_model
 from translucid.training.corpora import Corpora
 from translucid.training.run_folder import RunFolder
 from translucid.training.tensor_file import load_tensors
+from translucid.training.weights import Weights, under
 
 TIMES = {"seconds", "tokens_per_second", "done"}
 
@@ -33,18 +37,69 @@ def assert_same_run(one, other):
     assert rows == other_rows
 
 
-@pytest.fixture
-def whole(train, tmp_path):
-    train(tmp_path / "whole")
-    return tmp_path / "whole"
+@pytest.fixture(scope="module")
+def whole(train, tmp_path_factory):
+    """A run that nothing has come between; tests leave it as it is."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    train(folder)
+    return folder
 
 
-def test_the_same_seed_gives_the_same_run_and_another_seed_another(train, whole, tmp_path):
+def test_the_same_seed_gives_the_same_run(train, whole, tmp_path):
     train(tmp_path / "again")
     assert_same_run(tmp_path / "again", whole)
-    train(tmp_path / "other", "training.seed=2")
-    with pytest.raises(AssertionError):
-        assert_same_run(tmp_path / "other", whole)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_seed_decides_the_first_weights(train, tmp_path, seed):
+    torch.manual_seed(99)  # nothing before the training does
+    train(tmp_path / "run", f"training.seed={seed}", "training.max_steps=1", "training.learning_rate=1e-12")
+    run = RunFolder(tmp_path / "run")
+    torch.manual_seed(seed)
+    fresh = build_model(run.configuration().model, run.tokenizer().source_size, run.tokenizer().target_size)
+    tensors = under("model.", run.load_state()[0])
+    assert len(tensors) > 20
+    for name, tensor in tensors.items():
+        torch.testing.assert_close(tensor, fresh.get_parameter(name).detach(), rtol=0, atol=1e-9)
+
+
+def seen_in_training(train, folder, monkeypatch, *settings):
+    """What one pass over the data brings: the rows of each batch, and the first hundred places of each dropout."""
+    batches, dropped = [], []
+    loss, drop = Weights.loss, Dropout.forward
+
+    def spy_on_loss(self, rows, smoothing):
+        batches.append([(tuple(s[s != 0].tolist()), tuple(t[t != 0].tolist())) for s, t, _ in zip(*rows, strict=True)])
+        return loss(self, rows, smoothing)
+
+    def spy_on_drop(self, x):
+        if self.training and self.p:
+            dropped.append((drop(self, torch.ones(100)) == 0).tolist())
+        return drop(self, x)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Weights, "loss", spy_on_loss)
+        patched.setattr(Dropout, "forward", spy_on_drop)
+        train(folder, "training.max_steps=null", "training.max_epochs=1", "training.validate_every=1000", *settings)
+    assert len(batches) >= 10
+    return batches, dropped
+
+
+def test_the_seed_decides_the_order_the_pieces_and_every_dropout(train, tmp_path, monkeypatch):
+    def seen(name, *settings):
+        return seen_in_training(train, tmp_path / name, monkeypatch, *settings)
+
+    whole_words, dropped = seen("one", "data.subword_dropout=0")
+    same_words, same_dropped = seen("same", "data.subword_dropout=0")
+    other_words, other_dropped = seen("other", "data.subword_dropout=0", "training.seed=2")
+    assert whole_words == same_words
+    assert whole_words != other_words
+    assert sorted(chain(*whole_words)) == sorted(chain(*other_words)), "another order is not one of other sentences"
+    assert dropped == same_dropped
+    assert not any(one == other for one, other in zip(dropped, other_dropped, strict=False))
+    pieces, _ = seen("pieces", "data.subword_dropout=0.5")
+    other_pieces, _ = seen("other pieces", "data.subword_dropout=0.5", "training.seed=2")
+    assert sorted(chain(*pieces)) != sorted(chain(*other_pieces))
 
 
 def test_operations_in_a_fixed_order_give_the_same_run_on_a_cpu(train, whole, tmp_path):
@@ -137,6 +192,15 @@ def test_a_checkpoint_that_was_whole_but_not_in_its_place_is_used(train, whole, 
     train(tmp_path / "run", resume=True, said=said)
     assert "resumed at step 14" in said.getvalue() and "missing" not in said.getvalue()
     assert_same_run(tmp_path / "run", whole)
+
+
+def test_a_damaged_best_model_is_told_of_in_one_line(train, tmp_path):
+    train(tmp_path / "run", "training.max_steps=7")
+    damage(tmp_path / "run" / "model.safetensors", "cut short")
+    said = io.StringIO()
+    train(tmp_path / "run", "training.max_steps=8", resume=True, said=said, width=30)
+    (line,) = [line for line in said.getvalue().splitlines() if "model.safetensors" in line]
+    assert line.startswith(str(tmp_path)) and line.endswith("The next validation writes another.")
 
 
 def test_when_both_checkpoints_are_damaged_it_says_so(train, tmp_path):

@@ -1,5 +1,7 @@
 """A run folder that is none, is half written, or was tampered with."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -20,6 +22,11 @@ def test_it_loads_and_works_without_its_state(run):
 
     shutil.rmtree(run.path / "state")
     assert Translator.load(run.path, "cpu").translate("I like soccer").text
+
+
+def test_what_has_gone_by_itself_need_not_be_tidied_away(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: [tmp_path / ".gone.tmp"])
+    RunFolder(tmp_path).tidy()
 
 
 @pytest.mark.parametrize(
@@ -73,6 +80,30 @@ def test_a_changed_configuration_is_noticed(run):
     run.config_file.write_text(run.config_file.read_text().replace("width: 16", "width: 32"))
     with pytest.raises(UserError, match="does not fit the model"):
         Translator.load(run.path, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("heads: 2", "heads: 4"), ("positions: sinusoidal", "positions: none"), ("dropout: 0.2", "dropout: 0.3")],
+)
+def test_a_change_that_no_shape_tells_is_noticed(run, before, after):
+    text = run.config_file.read_text()
+    assert before in text
+    run.config_file.write_text(text.replace(before, after, 1))
+    said = (
+        rf"config\.yaml: says model\.{after.replace(': ', '=')}, but the weights were trained with {before.split()[1]}"
+    )
+    for engine in ("torch", "ctranslate2"):
+        with pytest.raises(UserError, match=said):
+            Translator.load(run.path, "cpu", engine).translate("I like soccer")
+
+
+def test_weights_of_a_file_that_does_not_name_its_options_are_taken(run):
+    tensors, facts = load_tensors(run.model_file)
+    assert facts.pop("model")["heads"] == 2
+    for odd in (facts, {**facts, "model": "none"}, {**facts, "model": {"width": 16, "colour": "red"}}):
+        save_tensors(run.model_file, tensors, odd)
+        assert Translator.load(run.path, "cpu", "torch").translate("I like soccer").text
 
 
 def test_what_was_found_for_other_weights_is_forgotten(run):

@@ -103,6 +103,18 @@ def test_a_header_of_absurd_size_is_refused_unread(run):
             Translator.load(run.path, "cpu")
 
 
+@pytest.mark.parametrize("size", [1 << 40, 1 << 33])
+def test_a_file_full_of_holes_is_not_read(run, size, monkeypatch):
+    def read(*_):
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr("translucid.training.run_folder.digest", read)
+    os.truncate(run.model_file, size)
+    for use in (run.model_digest, lambda: Translator.load(run.path, "cpu")):
+        with pytest.raises(UserError, match=r"model\.safetensors: (has [\d,]+ bytes, more|is damaged or cut short)"):
+            use()
+
+
 def test_embeddings_shared_between_two_vocabularies_are_one_line(run, corpora):
     (run.path / "tokenizer.model").rename(run.path / "source.model")
     other = Tokenizer.learn(corpora.train[0], TokenizerOptions(vocabulary=150), seed=1)

@@ -42,6 +42,13 @@ def test_limits_end_the_training(train, tmp_path):
     assert stale.step == 7 * 3
 
 
+def test_sharded_by_a_process_alone_is_not_sharded(train, tmp_path):
+    ends = [train(tmp_path / which, "training.max_steps=3", f"training.sharded={which}") for which in ("true", "false")]
+    assert [end.step for end in ends] == [3, 3]
+    one, other = weights(tmp_path / "true"), weights(tmp_path / "false")
+    assert all(torch.equal(one[name], other[name]) for name in other)
+
+
 def test_what_is_kept_is_the_average_at_the_best_validation(train, tmp_path):
     end = train(tmp_path / "run", "training.max_steps=7", "training.averaging=0.9")
     assert end.best_step == 7
@@ -57,6 +64,33 @@ def test_without_averaging_the_average_is_the_last_weights(train, tmp_path):
     average, last = weights(tmp_path / "run", "averaged."), weights(tmp_path / "run")
     for name in last:
         torch.testing.assert_close(average[name], last[name], rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("averaging", "decays"), [(0.999, [1 / 10, 2 / 11, 3 / 12, 4 / 13]), (0.2, [1 / 10, 2 / 11, 0.2, 0.2])]
+)
+def test_the_average_has_less_memory_in_the_first_updates(train, tmp_path, monkeypatch, averaging, decays):
+    """(1 + n) / (10 + n), n the updates before, until that is the decay asked for: first weights are soon forgotten."""
+    learned, update = [], Trainer._update
+
+    def copy(self):
+        return {name: weight.detach().clone() for name, weight in self.weights.model.named_parameters()}
+
+    def noted(self, *rest):
+        learned.extend([] if learned else [copy(self)])
+        update(self, *rest)
+        learned.append(copy(self))
+
+    monkeypatch.setattr(Trainer, "_update", noted)
+    long_steps = "training.learning_rate=0.1", "training.warmup=1"
+    train(tmp_path / "run", "training.max_steps=4", f"training.averaging={averaging}", *long_steps)
+    expected = learned.pop(0)
+    for decay, now in zip(decays, learned, strict=True):
+        expected = {name: decay * expected[name] + (1 - decay) * now[name] for name in now}
+    found = weights(tmp_path / "run", "averaged.")
+    assert found.keys() == expected.keys()
+    for name, average in found.items():
+        torch.testing.assert_close(average, expected[name], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(

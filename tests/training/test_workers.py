@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import time
 import pytest
 import torch
 
+from translucid.cli.main import run
 from translucid.data.phrasebook import generate
+from translucid.errors import UserError
 from translucid.training.run_folder import RunFolder
 from translucid.training.tensor_file import load_tensors
 from translucid.training.workers import Workers
@@ -32,11 +35,15 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def start(processes, corpus, out, *more, resume=False):
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    command += ["-m", "translucid", "train", *([] if resume else [str(corpus / "settings.yaml")])]
-    files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "valid.tsv")]
-    command += [*files, "--out", str(out), *(["--resume"] if resume else []), *more]
+def arguments(corpus, out, *more, resume=False):
+    files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "valid.tsv"), "--out", str(out)]
+    return ["train", *(["--resume"] if resume else [str(corpus / "settings.yaml")]), *files, *more]
+
+
+def start(corpus, out, *more, resume=False):
+    """Start a training in two processes."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
+    command += arguments(corpus, out, *more, resume=resume)
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -53,12 +60,12 @@ def losses(out):
 @pytest.fixture(scope="module")
 def alone(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "alone"
-    finish(start(1, corpus, out))
+    assert run(arguments(corpus, out)) == 0
     return out
 
 
 def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
-    said = finish(start(2, corpus, tmp_path / "two"))
+    said = finish(start(corpus, tmp_path / "two"))
     assert "2 processes" in " ".join(said.split())
     assert said.count("validation at step 20") == 1
     assert losses(tmp_path / "two") == pytest.approx(losses(alone), rel=1e-4)
@@ -69,9 +76,9 @@ def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
 
 def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, alone, tmp_path):
     sharded = ["--set", "training.sharded=true"]
-    finish(start(2, corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=8"))
-    finish(start(2, corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True))
-    finish(start(1, corpus, tmp_path / "run", "--set", "training.max_steps=20", resume=True))
+    finish(start(corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=8"))
+    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True))
+    assert run(arguments(corpus, tmp_path / "run", "--set", "training.max_steps=20", resume=True)) == 0
     assert RunFolder(tmp_path / "run").configuration().training.sharded
     training = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     assert training == pytest.approx(
@@ -113,9 +120,9 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
 
 
 def test_another_number_of_processes_goes_on(corpus, alone, tmp_path):
-    finish(start(2, corpus, tmp_path / "run", "--set", "training.max_steps=8"))
-    finish(start(1, corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True))
-    finish(start(2, corpus, tmp_path / "run", "--set", "training.max_steps=20", resume=True))
+    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=8"))
+    assert run(arguments(corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True)) == 0
+    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=20", resume=True))
     steps = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     whole = [row["loss"] for row in RunFolder(alone).metrics() if row["kind"] == "training"]
     assert len(steps) == 20
@@ -125,7 +132,7 @@ def test_another_number_of_processes_goes_on(corpus, alone, tmp_path):
 def test_a_process_that_dies_ends_the_job_and_the_rest_can_go_on(corpus, tmp_path):
     out = tmp_path / "run"
     long = ["--set", "training.max_steps=100000", "training.save_minutes=0.001"]
-    process = start(2, corpus, out, *long)
+    process = start(corpus, out, *long)
     end = time.monotonic() + 120
     while not (out / "state" / "checkpoint.safetensors").exists() and time.monotonic() < end:
         time.sleep(0.1)
@@ -136,7 +143,25 @@ def test_a_process_that_dies_ends_the_job_and_the_rest_can_go_on(corpus, tmp_pat
     assert process.returncode != 0
     assert "SIGKILL" in said or "Signal 9" in said
     step = RunFolder(out).load_state()[1]["place"]["step"]
-    finish(start(2, corpus, out, "--set", f"training.max_steps={step + 3}", resume=True))
+    assert run(arguments(corpus, out, "--set", f"training.max_steps={step + 3}", resume=True)) == 0
+
+
+@pytest.mark.parametrize("said", ["[gloo] connection closed by peer", "shapes do not fit"])
+def test_only_a_lost_connection_is_another_process_that_died(said, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr("translucid.training.workers.rendezvous", lambda *rest, **more: iter([(None, 1, 2)]))
+    for name, result in {"init_process_group": None, "destroy_process_group": None, "get_rank": 1}.items():
+        monkeypatch.setattr(f"torch.distributed.{name}", lambda *rest, result=result, **more: result)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
+    expected = (UserError, "another training process has died") if "gloo" in said else (RuntimeError, said)
+
+    def meet_and_fail():
+        with Workers.joined(torch.device("cpu")) as workers:
+            assert (workers.rank, workers.count, workers.leads) == (1, 2, False)
+            raise RuntimeError(said)
+
+    with pytest.raises(expected[0], match=re.escape(expected[1])):
+        meet_and_fail()
 
 
 def test_shares_are_put_together_again():

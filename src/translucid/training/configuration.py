@@ -30,6 +30,9 @@ Settings = dict[str, Any]
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 
+_PRINTABLE = r"^\P{C}*$"
+"""No control characters, nor others that are not seen."""
+
 _FIXED = (
     "model",
     "data.tokenizer",
@@ -59,9 +62,9 @@ class DataOptions(OptionGroup):
     """What part of an epoch each training corpus is, in any unit: [3, 1]; if not given, each as large as it is."""
     temperature: float = Field(1.0, ge=1)
     """T of the parts size^(1/T) of the training corpora: above 1, small ones are read more often than large ones."""
-    source_language: str | None = None
+    source_language: str | None = Field(None, pattern=_PRINTABLE)
     """Code of the source language, such as `en`; for display, and for splitting sentences."""
-    target_language: str | None = None
+    target_language: str | None = Field(None, pattern=_PRINTABLE)
     """Code of the target language, such as `es`."""
     filter: Filter = Field(default_factory=Filter)
     """Which pairs are skipped."""

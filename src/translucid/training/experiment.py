@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from rich.console import Console
 
+from translucid.console import Console
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Skipped, keep
@@ -169,7 +169,7 @@ def _train(
         skipped = "1 line is no pair and" if count == 1 else f"{count:,} lines are no pairs and"
         console.print(f"of the validation files, {skipped} skipped")
     if run.bad_lines_file.exists():
-        console.print(f"the lines that are no pairs are in {run.bad_lines_file}", markup=False, soft_wrap=True)
+        console.print(f"the lines that are no pairs are in {run.bad_lines_file}", soft_wrap=True)
     epochs = _epochs(stored, corpora, configuration, tokenizer, longest, workers)
     validator = Validator(
         corpora.valid,

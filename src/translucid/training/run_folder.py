@@ -20,6 +20,7 @@ from translucid.errors import UserError
 from translucid.reading import digest, refuse_strange
 from translucid.training.careful_yaml import LONGEST
 from translucid.training.configuration import Configuration, read_settings, validated
+from translucid.training.fitting import load_weights, refuse_misfits, refuse_other_options, unshared
 from translucid.training.tensor_file import load_tensors, read_header, save_tensors
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ _OURS = (
 )
 _LARGEST = {"config.yaml": LONGEST, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
 """Bytes that a file may have; tokenizers have a limit of their own, tensors are as many as the model says."""
-
-_MISFIT = "The file does not belong to the config.yaml beside it."
 
 
 class RunFolder:
@@ -185,13 +184,14 @@ class RunFolder:
         return Tokenizer.load(self.path, fingerprint)
 
     def save_model(self, model: SequenceModel, tokenizer: Tokenizer, facts: dict[str, Any]) -> None:
-        """Write `model.safetensors`; `facts`, such as step and BLEU, go with it, and which tokenizer it speaks.
+        """Write `model.safetensors`; `facts`, such as step and BLEU, go with it, its options, and its tokenizer's mark.
 
         What was found for the model before does not hold for this one, and goes.
         """
         for name in FOUND:
             (self.path / name).unlink(missing_ok=True)
-        save_tensors(self.model_file, unshared(model), {**facts, "tokenizer": tokenizer.fingerprint})
+        shape = model.options.model_dump(mode="json")
+        save_tensors(self.model_file, unshared(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})
 
     def load_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
         """Read the model, in evaluation mode, on the CPU.
@@ -204,7 +204,7 @@ class RunFolder:
         from translucid.models.build import build_model, weight_shapes
 
         self._refuse_untrained()
-        shapes, _ = read_header(self.model_file)
+        shapes, facts = read_header(self.model_file)
         sizes = tokenizer.source_size, tokenizer.target_size
         try:
             wanted = weight_shapes(configuration.model, *sizes)
@@ -214,6 +214,7 @@ class RunFolder:
             ) from error
         # Before any memory is asked for: a configuration may say ten thousand layers.
         refuse_misfits(wanted, shapes, self.model_file)
+        refuse_other_options(facts.get("model"), configuration.model, self.config_file)
         with torch.random.fork_rng(devices=[]):
             model = build_model(configuration.model, *sizes)
         load_weights(model, load_tensors(self.model_file)[0], self.model_file)
@@ -223,9 +224,10 @@ class RunFolder:
         """Return a fingerprint of the file of the model.
 
         Raises:
-            UserError: there is none yet.
+            UserError: there is none yet, or it has not the size that its header says.
         """
         self._refuse_untrained()
+        read_header(self.model_file)  # a file full of holes may have terabytes
         return digest(self.model_file)
 
     def _refuse_untrained(self) -> None:
@@ -356,43 +358,3 @@ class RunFolder:
         """Drop the rows of updates that a resumed training will make again."""
         kept = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.metrics() if row["step"] <= step]
         write_atomically(self.metrics_file, "".join(kept).encode("utf-8", "replace"))
-
-
-def unshared(model: SequenceModel) -> dict[str, Tensor]:
-    """Return the weights by name, a shared one under its first name only."""
-    return {name: parameter.data for name, parameter in model.named_parameters()}
-
-
-def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
-    """Copy weights by name into a model.
-
-    Raises:
-        UserError: names are missing or unknown, or a shape differs.
-    """
-    wanted = unshared(model)
-    refuse_misfits(
-        {name: tensor.shape for name, tensor in wanted.items()},
-        {name: tensor.shape for name, tensor in tensors.items()},
-        file,
-    )
-    for name, tensor in wanted.items():
-        if not tensors[name].is_floating_point():
-            raise UserError(f"does not fit the model: {name} is {tensors[name].dtype}", file=file, fix=_MISFIT)
-        tensor.copy_(tensors[name])
-
-
-def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], file: Path) -> None:
-    """Compare the shapes of weights by name.
-
-    Raises:
-        UserError: names are missing or unknown, or a shape differs.
-    """
-    missing, unknown = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
-    if missing or unknown:
-        odd = ", ".join([*(f"{name} is missing" for name in missing), *(f"{name} is unknown" for name in unknown)][:3])
-        raise UserError(f"does not fit the model: {odd}", file=file, fix=_MISFIT)
-    for name, shape in wanted.items():
-        if shape != found[name]:
-            raise UserError(
-                f"does not fit the model: {name} is {list(found[name])}, not {list(shape)}", file=file, fix=_MISFIT
-            )

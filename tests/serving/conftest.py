@@ -2,8 +2,8 @@
 
 import pytest
 from fastapi.testclient import TestClient
-from rich.console import Console
 
+from translucid.console import Console
 from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.serving.app import create_app
@@ -45,7 +45,7 @@ def serve(run):
     clients = []
 
     def start(*runs: str, **options: object) -> TestClient:
-        given = ServerOptions(**options)  # type: ignore[arg-type]
+        given = ServerOptions(**{"hosts": ("testserver",), **options})  # type: ignore[arg-type]
         client = TestClient(
             create_app(load(list(runs) or [str(run)], "cpu", given), given), raise_server_exceptions=False
         )

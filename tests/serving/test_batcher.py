@@ -1,4 +1,4 @@
-"""Together but not mixed up; bounded; cancelled when nobody waits; finished before the end."""
+"""Together but not mixed up; bounded; fair; ended when nobody waits; finished before the end."""
 
 import threading
 import time
@@ -6,28 +6,32 @@ import time
 import pytest
 
 from translucid.decoding.options import DecodingOptions
-from translucid.serving.batcher import Batcher
+from translucid.serving.batcher import CHUNK_CHARACTERS, Batcher, translate
+from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
-from translucid.serving.text import Layout
+from translucid.serving.text import LONGEST, Layout
+from translucid.stopping import Stopped, asked_between_steps, between_steps
 
 
 class Slow:
-    """A translator whose first batch waits until it may go on."""
+    """A translator whose first batch waits until it may go on; it says how many translations were asked for."""
 
     class configuration:  # noqa: N801
-        decoding = DecodingOptions()
+        decoding = DecodingOptions(beam=2)
 
     def __init__(self):
-        self.go, self.began, self.batches = threading.Event(), threading.Event(), []
+        self.go, self.began, self.batches, self.options = threading.Event(), threading.Event(), [], []
 
     def stream(self, texts, options):
         self.batches.append(list(texts))
+        self.options.append(options)
         self.began.set()
-        assert self.go.wait(10)
+        while not self.go.wait(0.01):
+            between_steps()
         for text in texts:
             if text == "bad":
                 raise RuntimeError("broken")
-            yield text.upper()
+            yield text.upper() * options.nbest
 
 
 @pytest.fixture
@@ -37,11 +41,21 @@ def slow():
     translator.go.set()
 
 
-def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slow):
+@pytest.fixture
+def errand():
+    return Errand("somebody", 60)
+
+
+@pytest.fixture(autouse=True)
+def one_batch_at_a_time(monkeypatch):
+    monkeypatch.setattr("translucid.serving.batcher.TURN", 1000)
+
+
+def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slow, errand):
     batcher = Batcher(slow, queue=100, batch=10)
-    first = batcher.submit(["a"])
+    first = batcher.submit(errand, ["a"])
     assert slow.began.wait(10)
-    others = [batcher.submit([f"{i}x", f"{i}y"]) for i in range(4)]
+    others = [batcher.submit(errand, [f"{i}x", f"{i}y"]) for i in range(4)]
     slow.go.set()
     assert first.result(10) == ["A"]
     assert [other.result(10) for other in others] == [[f"{i}X", f"{i}Y"] for i in range(4)]
@@ -49,58 +63,144 @@ def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slo
     batcher.close()
 
 
-def test_a_full_queue_refuses(slow):
-    batcher = Batcher(slow, queue=3, batch=10)
-    batcher.submit(["a"])
+def test_each_gets_as_many_translations_as_it_asked_for(slow, errand):
+    batcher = Batcher(slow, queue=100, batch=10)
+    batcher.submit(errand, ["z"])
     assert slow.began.wait(10)
-    batcher.submit(["b", "c"])
+    futures = [batcher.submit(Errand(f"{i}", 60), ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
+    slow.go.set()
+    assert [future.result(10) for future in futures] == [["A"], ["AAA"], ["A"], ["AAA"], ["AA"]]
+    assert [(options.nbest, options.beam) for options in slow.options[1:]] == [(1, 2), (3, 3), (2, 2)]
+    batcher.close()
+
+
+def test_a_full_queue_refuses(slow, errand):
+    batcher = Batcher(slow, queue=3, batch=10)
+    batcher.submit(errand, ["a"])
+    assert slow.began.wait(10)
+    batcher.submit(errand, ["b", "c"])
     with pytest.raises(ApiError) as refused:
-        batcher.submit(["d", "e"])
+        batcher.submit(errand, ["d", "e"])
     assert refused.value.status == 503
     assert refused.value.retry_after
-    batcher.submit(["d"])
+    batcher.submit(errand, ["d"])
 
 
-def test_who_has_left_is_not_translated_for(slow):
-    batcher = Batcher(slow, queue=10, batch=10)
-    batcher.submit(["a"])
+def test_clients_take_turns(slow):
+    batcher = Batcher(slow, queue=100, batch=3)
+    batcher.submit(Errand("many", 60), ["z"])
     assert slow.began.wait(10)
-    gone, there = batcher.submit(["b"]), batcher.submit(["c"])
-    gone.cancel()
+    for text in "abcdef":
+        batcher.submit(Errand("many", 60), [text])
+    last = batcher.submit(Errand("few", 60), ["x"])
+    slow.go.set()
+    assert last.result(10) == ["X"]
+    batcher.close()
+    assert slow.batches[1] == ["a", "x", "b"]
+
+
+def test_who_has_left_is_not_translated_for(slow, errand):
+    batcher = Batcher(slow, queue=10, batch=10)
+    batcher.submit(errand, ["a"])
+    assert slow.began.wait(10)
+    gone = Errand("somebody", 60)
+    batcher.submit(gone, ["b"])
+    there = batcher.submit(errand, ["c"])
+    gone.left = True
     slow.go.set()
     assert there.result(10) == ["C"]
-    assert ["b"] not in slow.batches
     assert all("b" not in batch for batch in slow.batches)
     batcher.close()
 
 
-def test_an_error_is_of_its_batch_alone(slow):
-    slow.go.set()
+def test_a_batch_ends_when_nobody_waits_for_it(slow):
     batcher = Batcher(slow, queue=10, batch=10)
-    with pytest.raises(RuntimeError, match="broken"):
-        batcher.submit(["bad"]).result(10)
-    assert batcher.submit(["good"]).result(10) == ["GOOD"]
+    gone, late = Errand("a", 60), Errand("b", 0.05)
+    futures = [batcher.submit(one, [text]) for one, text in ((gone, "a"), (late, "b"))]
+    assert slow.began.wait(10)
+    gone.left = True
+    for future in futures:
+        with pytest.raises(Stopped):
+            future.result(10)
+    assert not slow.go.is_set()
+    slow.go.set()
     batcher.close()
 
 
-def test_closing_finishes_what_was_taken_and_takes_nothing_more(slow):
+def test_a_batch_that_takes_long_lets_others_go_before_it(slow, errand, monkeypatch):
+    monkeypatch.setattr("translucid.serving.batcher.TURN", 0.01)
+    batcher = Batcher(slow, queue=10, batch=10)
+    stuck = batcher.submit(errand, ["a"])
+    assert slow.began.wait(10)
+    batcher.submit(errand, ["b"])
+    end = time.monotonic() + 10
+    while ["b"] not in slow.batches:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert not stuck.done()
+    slow.go.set()
+    assert stuck.result(10) == ["A"]
+    batcher.close()
+
+
+def test_an_error_is_of_one_request_alone(slow, errand):
+    batcher = Batcher(slow, queue=10, batch=10)
+    batcher.submit(errand, ["z"])
+    assert slow.began.wait(10)
+    futures = [batcher.submit(errand, [text]) for text in ("good", "bad", "better")]
+    slow.go.set()
+    assert futures[0].result(10) == ["GOOD"]
+    with pytest.raises(RuntimeError, match="broken"):
+        futures[1].result(10)
+    assert futures[2].result(10) == ["BETTER"]
+    assert slow.batches[1] == ["good", "bad", "better"]
+    batcher.close()
+
+
+def test_closing_finishes_what_was_taken_and_takes_nothing_more(slow, errand):
     batcher = Batcher(slow, queue=10, batch=1)
-    futures = [batcher.submit([text]) for text in "abc"]
+    futures = [batcher.submit(errand, [text]) for text in "abc"]
     closing = threading.Thread(target=batcher.close)
     closing.start()
     while not batcher.closed:
         time.sleep(0.01)
     with pytest.raises(ApiError):
-        batcher.submit(["d"])
+        batcher.submit(errand, ["d"])
     slow.go.set()
     closing.join(10)
     assert [future.result(0) for future in futures] == [["A"], ["B"], ["C"]]
 
 
+def test_long_requests_are_translated_in_parts_each_text_once(slow):
+    slow.go.set()
+    texts = ["a" * (CHUNK_CHARACTERS + 1), *(f"{i:05}" for i in range(100)), "a", "a"]
+    assert translate(slow, texts) == [text.upper() for text in texts]
+    assert [text for batch in slow.batches for text in batch] == texts[:-1]
+    assert max(sum(map(len, batch)) for batch in slow.batches[1:]) <= CHUNK_CHARACTERS
+    assert len(slow.batches) == 3
+
+    def ask():
+        if len(slow.batches) > 3:
+            raise Stopped
+
+    with asked_between_steps(ask), pytest.raises(Stopped):
+        translate(slow, texts)
+    assert len(slow.batches) == 4
+
+
 @pytest.mark.parametrize(
-    "text", ["", "a", " a  b. C d.\n\n E. \r\n", "x\u2029\u2028y\n", "\n\n", "Mr. Smith left. He ran."]
+    "text", ["", "a", " a  b. C d.\n\n E. \r\n", "x\u2029\u2028y\n", "\n\n", "Mr. Smith left. He ran.", "\n" * 200_000]
 )
 def test_a_layout_filled_with_its_own_sentences_is_the_text(text):
     layout = Layout.of(text, "en")
     assert layout.fill(layout.sentences) == text
     assert all(sentence.strip() for sentence in layout.sentences)
+
+
+@pytest.mark.parametrize("text", ["x" * 5000, "word " * 1000 + "end", "y" * 2000, "y" * 2001])
+def test_what_is_too_long_to_be_a_sentence_is_cut_between_words_if_it_has_some(text):
+    layout = Layout.of(text, "en")
+    assert layout.fill(layout.sentences) == text
+    assert max(map(len, layout.sentences)) <= LONGEST
+    assert len(layout.sentences) == -(-len(text) // LONGEST)
+    assert " " not in text or all(sentence.endswith(("word", "end")) for sentence in layout.sentences)

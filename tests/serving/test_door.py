@@ -71,7 +71,7 @@ def test_metrics_are_for_who_may_see_them(serve, metrics, without, with_key):
 
 def test_a_client_that_is_no_address_is_not_logged_and_not_remembered(run, caplog):
     """A proxy's X-Forwarded-For is what somebody wrote."""
-    options = ServerOptions(log="text", quota=Quota(per_minute=2))
+    options = ServerOptions(log="text", quota=Quota(per_minute=2), hosts=("testserver",))
     app = create_app(load([str(run)], "cpu", options), options)
     statuses = []
     with caplog.at_level(logging.INFO, "translucid.serving.requests"):
@@ -125,7 +125,7 @@ def test_half_a_surrogate_in_any_field_is_no_internal_error(serve, path):
     for client in (serve(), serve(api_keys={"secret": None})):
         for field in [*FIELDS, "any\\ud800thing"]:
             for value in ('"\\ud800"', '["\\udfff"]', '{"\\ud800": "\\ud800"}', '"auto\\ud800"'):
-                body = {"q": '"I sing"', "source": '"en"', "target": '"es"', "prefix": "[]", field: value}
+                body = {"q": '" "', "source": '"en"', "target": '"es"', "prefix": "[]", field: value}
                 text = "{" + ", ".join(f'"{name}": {value}' for name, value in body.items()) + "}"
                 answer = client.post(path, content=text.encode(), headers={"content-type": "application/json"})
                 assert answer.status_code < 500, (path, field, value, answer.text)
@@ -236,6 +236,8 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run):
     ("arguments", "said"),
     [
         (["runs_demo=RUN"], "'runs_demo' does not name two languages"),
+        (["eng-spa=RUN"], "Write en-es="),
+        (["deu-fra=RUN"], "Write de-fr="),
         (["en-xx=RUN"], "'en-xx' does not name two languages"),
         (["RUN", "--host", "203.0.113.7"], "203.0.113.7"),
         (["en-es="], "en-es=: names no run folder"),

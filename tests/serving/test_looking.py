@@ -1,8 +1,11 @@
 """Our own API: maps, explanations, ways to go on."""
 
 import pytest
+import torch
 
-from translucid.inspection.explain import explanation
+from translucid.inspection.explain import explain, explanation, faithfulness
+from translucid.inspection.explain.case import Case
+from translucid.translator import Translator
 
 
 def look(client, **fields):
@@ -27,10 +30,21 @@ def test_maps_of_every_sentence(client):
 
 
 @pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
-def test_explanations_come_with_their_test(client, method):
-    why = look(client, q="I like soccer", explain=method).json()["sentences"][0]["explanation"]
-    assert len(why["importance"]) == len(why["target"])
-    assert {"comprehensiveness", "sufficiency"} == set(why["faithfulness"])
+def test_explanations_are_those_of_the_library_and_come_with_their_test(client, run, method):
+    sentence = look(client, q="I like soccer", explain=method).json()["sentences"][0]
+    why = sentence["explanation"]
+    own = Translator.load(run, engine="torch")
+    case = Case(own.model, own.tokenizer, "I like soccer", sentence["text"])
+    found = explain(case, method, samples=200)
+    torch.testing.assert_close(torch.tensor(why["importance"]), found.importance, rtol=0, atol=2e-3)
+    assert (
+        method == "lime" or found.importance.abs().max() > 0.01
+    )  # LIME sees nothing of words that are all but impossible
+    assert why["fit"] == pytest.approx(found.fit, abs=2e-3)
+    assert why["faithfulness"] == pytest.approx(faithfulness(case, found)._asdict(), abs=2e-3)
+    assert why["random"] == pytest.approx(faithfulness(case, explain(case, "random"))._asdict(), abs=2e-3)
+    assert why["faithfulness"] != why["random"]
+    assert (why["source"], why["target"]) == (["I", "like", "soccer"], sentence["text"].split())
 
 
 def test_ways_to_go_on_begin_with_the_prefix_and_the_best_comes_first(client):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from translucid.serving.markup import translate_html
+from translucid.serving.markup import Document
 
 
 @dataclass
@@ -21,6 +21,11 @@ def backwards(texts):
         count = len(words)
         found.append(Found(" ".join(word.upper() for word in words[::-1]), [(i, count - 1 - i) for i in range(count)]))
     return found
+
+
+def translate_html(html, translate):
+    document = Document(html)
+    return document.filled(translate([run.text for run in document.runs]))
 
 
 @pytest.mark.parametrize(

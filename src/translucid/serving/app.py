@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -12,22 +12,25 @@ from pathlib import Path
 import fastapi_offline  # at the top, so that its absence is told like that of any other package
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
 from translucid.errors import UserError
+from translucid.machine import give_memory_back
 from translucid.serving.catalogue import Catalogue
-from translucid.serving.failures import ApiError
+from translucid.serving.desk import Desk
+from translucid.serving.door import Door
+from translucid.serving.failures import ApiError, ClientLeft
 from translucid.serving.guard import Guard
 from translucid.serving.libretranslate import LibreTranslate
 from translucid.serving.looking import Looking
-from translucid.serving.measuring import measure
+from translucid.serving.measuring import LEFT, measure
 from translucid.serving.options import ServerOptions
 
-log = logging.getLogger("translucid.serving")
 PAGE = {
     "/": ("translucid.serving", "page/index.html"),
     "/page.css": ("translucid.serving", "page/page.css"),
@@ -47,15 +50,22 @@ _HEADERS = {
 }
 
 
+TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
+"""How often freed memory is given back, and how long the process has to have worked meanwhile."""
+
+
 def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> FastAPI:
     """Return the application that serves these models."""
     options = options or ServerOptions()
-    guard = Guard(options)
+    desk = Desk(catalogue, options, Guard(options))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        tidying = asyncio.create_task(_tidy_up())
         yield
+        tidying.cancel()
         await asyncio.to_thread(catalogue.close)
+        await asyncio.to_thread(desk.workshop.close)
 
     app = FastAPI(
         title="Translucid",
@@ -67,11 +77,13 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
         docs_url=None,  # its page is fetched from other hosts; ours is below
         redoc_url=None,
     )
-    app.include_router(_with_heads(LibreTranslate(catalogue, options, guard).routes()))
-    app.include_router(_with_heads(Looking(catalogue, options, guard, asyncio.Semaphore(1)).routes()))
+    app.include_router(_with_heads(LibreTranslate(desk).routes()))
+    app.include_router(_with_heads(Looking(desk).routes()))
     _answer_errors(app)
-    measure(app, catalogue, options, guard)
-    app.add_middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
+    if options.origins:
+        app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])
+    app.add_middleware(Door, options=options, bodies=desk.bodies)
+    measure(app, desk)
     for path, (package, name) in PAGE.items():
         app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(_file(Path(str(files(package) / name))))
 
@@ -87,6 +99,16 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
 
         app.add_middleware(_Below, prefix=options.url_prefix)
     return app
+
+
+async def _tidy_up() -> None:
+    """Give memory back after work."""
+    worked = time.process_time()
+    while True:
+        await asyncio.sleep(TIDY_SECONDS)
+        if time.process_time() > worked + WORK_SECONDS:
+            await asyncio.to_thread(give_memory_back)
+            worked = time.process_time()
 
 
 class _Below:
@@ -131,11 +153,7 @@ def _answer_errors(app: FastAPI) -> None:
     async def routing(_: Request, error: HTTPException) -> JSONResponse:
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
-    @app.exception_handler(TimeoutError)
-    async def too_slow(_: Request, error: TimeoutError) -> JSONResponse:
-        return JSONResponse({"error": "It took too long"}, 503, {"Retry-After": "10"})
-
-    @app.exception_handler(Exception)
-    async def ours(_: Request, error: Exception) -> JSONResponse:
-        log.error("a request failed", exc_info=error)
-        return JSONResponse({"error": "Internal error; it is in the server's log"}, 500)
+    @app.exception_handler(ClientLeft)
+    @app.exception_handler(ClientDisconnect)
+    async def nobody_there(_: Request, error: Exception) -> Response:
+        return Response(status_code=LEFT)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from babel import Locale
+from babel.core import get_global
 
 from translucid.errors import UserError
 from translucid.interop.engines import EngineName
@@ -103,14 +104,22 @@ def _labelled(given: str) -> tuple[tuple[str | None, str | None], str]:
     label, equals, folder = given.partition("=")
     if not equals or Path(given).exists():
         return (None, None), given
-    parts = label.split("-")
-    ways = (("-".join(parts[:i]), "-".join(parts[i:])) for i in range(1, len(parts)))
-    pair = next((way for way in ways if all(map(is_language, way))), None)
+    pair = _languages(label)
     if pair is None or not folder:
-        fix = f"Write en-es={folder or 'FOLDER'}, with the codes of the source and the target language."
+        known = get_global("language_aliases")  # such as eng of en
+        short = "-".join(known.get(part, part) for part in label.split("-"))
+        example = short if _languages(short) else "en-es"
+        fix = f"Write {example}={folder or 'FOLDER'}, with the codes of the source and the target language."
         what = f"{label!r} does not name two languages" if pair is None else "names no run folder"
         raise UserError(what, file=given, fix=fix)
     return pair, folder
+
+
+def _languages(label: str) -> tuple[str, str] | None:
+    """Return the two languages that a label such as `en-es` or `pt-BR-zh-Hans` names, if it does."""
+    parts = label.split("-")
+    ways = (("-".join(parts[:i]), "-".join(parts[i:])) for i in range(1, len(parts)))
+    return next((way for way in ways if all(map(is_language, way))), None)
 
 
 def is_language(code: str) -> bool:

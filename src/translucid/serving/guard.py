@@ -17,6 +17,10 @@ REMEMBERED = 10_000
 """Addresses and keys, at most; the one that was heard of longest ago is forgotten first."""
 
 
+WRONG_KEYS = 10
+"""A minute from one address; then none is looked at but those that it has been let in with before."""
+
+
 class Counter:
     """Counts requests in windows of time, each of which begins with somebody's first request."""
 
@@ -27,14 +31,20 @@ class Counter:
 
     def count(self, who: str, most: int) -> float | None:
         """Count a request; return the seconds to wait if there were `most` in the window before it."""
-        now = time.monotonic()
-        began, count = self.windows.pop(who, (now, 0))
-        if now - began >= self.seconds:
-            began, count = now, 0
+        wait = self.wait(who, most)
+        began, count = self.windows.pop(who, (time.monotonic(), 0))
         self.windows[who] = began, min(count + 1, most)
         while len(self.windows) > REMEMBERED:
             self.windows.popitem(last=False)
-        return began + self.seconds - now if count >= most else None
+        return wait
+
+    def wait(self, who: str, most: int) -> float | None:
+        """Return the seconds to wait if there were `most` in the window, and forget a window that is over."""
+        began, count = self.windows.get(who, (0.0, 0))
+        left = began + self.seconds - time.monotonic()
+        if left <= 0:
+            self.windows.pop(who, None)
+        return left if left > 0 and count >= most else None
 
 
 def address_of(request: Request) -> str:
@@ -52,10 +62,12 @@ class Guard:
     def __init__(self, options: ServerOptions) -> None:
         """`options`: keys and limits."""
         self.options = options
-        self.minute, self.day = Counter(60), Counter(24 * 60 * 60)
+        self.minute, self.day, self.wrong = Counter(60), Counter(24 * 60 * 60), Counter(60)
+        self.known: OrderedDict[tuple[str, str], None] = OrderedDict()
+        """Addresses, each with a key that it has been let in with."""
 
-    def check(self, request: Request, fields: dict[str, Any]) -> None:
-        """Let a request pass.
+    def check(self, request: Request, fields: dict[str, Any]) -> str:
+        """Let a request pass; return who it is from.
 
         Raises:
             ApiError: 400 without a key where one is needed, 403 with a wrong one, 429 too many requests.
@@ -69,19 +81,29 @@ class Guard:
         ):
             if most and (wait := counter.count(who, most)) is not None:
                 raise ApiError(429, f"Slowdown: more than {most} requests a {when}", retry_after=int(wait) + 1)
+        return who
 
     def key(self, request: Request, fields: dict[str, Any]) -> str | None:
         """Return the key that a request carries, None where none are needed.
 
         Raises:
-            ApiError: 400 without a key where one is needed, 403 with a wrong one.
+            ApiError: 400 without a key where one is needed, 403 with a wrong one, 429 after too many wrong ones.
         """
         if not self.options.api_keys:
             return None
         given = fields.get("api_key") or request.headers.get("authorization", "").removeprefix("Bearer ").strip()
         if not given:
             raise ApiError(400, "Invalid request: an API key is needed (api_key)")
+        address = address_of(request)
         found = [key for key in self.options.api_keys if hmac.compare_digest(str(given).encode(), key.encode())]
+        if found and (address, found[0]) in self.known:
+            return found[0]
+        if (wait := self.wrong.wait(address, WRONG_KEYS)) is not None:
+            raise ApiError(429, "Slowdown: too many wrong API keys", retry_after=int(wait) + 1)
         if not found:
+            self.wrong.count(address, WRONG_KEYS)
             raise ApiError(403, "Invalid API key")
+        self.known[address, found[0]] = None
+        while len(self.known) > REMEMBERED:
+            self.known.popitem(last=False)
         return found[0]

@@ -1,4 +1,4 @@
-"""Bodies of requests: bounded while they come in, JSON or form, every value checked."""
+"""What requests say: JSON or a form, every value checked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
+from translucid.serving.bodies import Bodies
 from translucid.serving.failures import ApiError
 from translucid.serving.options import ServerOptions
 
@@ -16,40 +17,25 @@ MOST_FIELDS = 1000
 """Of a multipart form."""
 
 
-async def read_body(request: Request, most: int) -> bytes:
-    """Return the body, of which no more than `most` bytes are ever held.
-
-    Raises:
-        ApiError: 413, there are more.
-    """
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise ApiError(413, f"Invalid request: more than {most} bytes")
-    return bytes(body)
-
-
-async def read_fields(request: Request, options: ServerOptions) -> dict[str, Any]:
+async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) -> dict[str, Any]:
     """Return the fields of a JSON or form request; some clients send them in the query instead.
 
     Raises:
-        ApiError: 400, it is neither; 413, it is too large.
+        ApiError: 400, it is neither; 413, it is too large; 415, it says that it is something else.
     """
     # A character may take twelve bytes of JSON (two \\uXXXX), and of a form.
-    body = await read_body(request, 12 * options.characters + 20_000)
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    body = await bodies.read(request, 12 * options.characters + 20_000)
+    kind = _kind(request)
     try:
-        if kind in ("application/x-www-form-urlencoded", ""):
-            text = body.decode()
-            if kind == "" and text.lstrip().startswith("{"):
-                fields = json.loads(text)
-            else:
-                fields = {key: v[0] if len(v) == 1 else v for key, v in parse_qs(text, keep_blank_values=True).items()}
+        if kind == "application/json" or (kind == "" and body.lstrip().startswith(b"{")):
+            fields = json.loads(body)
+        elif kind in ("application/x-www-form-urlencoded", ""):
+            values = parse_qs(body.decode(), keep_blank_values=True)
+            fields = {key: v[0] if len(v) == 1 else v for key, v in values.items()}
         elif kind == "multipart/form-data":
             fields, _ = await _form(request, body)
-        else:
-            fields = json.loads(body)
+        else:  # a page of any site may send text/plain without being asked whether it may
+            raise ApiError(415, f"Invalid request: send application/json or a form, not {kind[:50]}")
         fields = _characters(fields)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, "Invalid request: the body is neither JSON nor a form") from error
@@ -58,15 +44,21 @@ async def read_fields(request: Request, options: ServerOptions) -> dict[str, Any
     return {**request.query_params, **fields}
 
 
-async def read_upload(request: Request, options: ServerOptions) -> tuple[dict[str, Any], UploadFile | None]:
+async def read_upload(
+    request: Request, bodies: Bodies, options: ServerOptions
+) -> tuple[dict[str, Any], UploadFile | None]:
     """Return the fields of a multipart form, and the file in it, if there is one called `file`.
 
     Raises:
         ApiError: 400, it is no such form; 413, it is too large.
     """
-    if request.headers.get("content-type", "").split(";")[0].strip().lower() != "multipart/form-data":
+    if _kind(request) != "multipart/form-data":
         raise ApiError(400, "Invalid request: send a form with a file")
-    return await _form(request, await read_body(request, options.file_bytes + 20_000))
+    return await _form(request, await bodies.read(request, options.file_bytes + 20_000))
+
+
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").split(";")[0].strip().lower()
 
 
 async def _form(request: Request, body: bytes) -> tuple[dict[str, Any], UploadFile | None]:

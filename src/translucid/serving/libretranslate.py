@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
-from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
@@ -16,24 +14,22 @@ from starlette.concurrency import run_in_threadpool
 
 from translucid.inspection.explain import methods_here
 from translucid.serving import schemas
-from translucid.serving.catalogue import Catalogue, Served
+from translucid.serving.catalogue import Served
+from translucid.serving.desk import Desk
 from translucid.serving.detection import detect, detect_sources
+from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
-from translucid.serving.guard import Guard
-from translucid.serving.incoming import number_field, read_fields, read_upload, text_field, texts_field
-from translucid.serving.markup import translate_html
-from translucid.serving.options import ServerOptions
+from translucid.serving.incoming import number_field, text_field, texts_field
+from translucid.serving.markup import Document
 from translucid.serving.shelf import Shelf
-from translucid.serving.work import awaited, translate_texts
+from translucid.serving.work import begin, translate_texts
 
 
 @dataclass(frozen=True)
 class LibreTranslate:
     """The handlers; `routes` binds them to their paths."""
 
-    catalogue: Catalogue
-    options: ServerOptions
-    guard: Guard
+    desk: Desk
     files: Shelf = field(default_factory=Shelf)
 
     def routes(self) -> APIRouter:
@@ -51,14 +47,13 @@ class LibreTranslate:
 
     async def translate(self, request: Request) -> JSONResponse:
         """Translate a text or a list of texts."""
-        fields = await read_fields(request, self.options)
-        self.guard.check(request, fields)
-        texts, many = texts_field(fields, self.options)
+        fields, errand = await self.desk.fields(request)
+        texts, many = texts_field(fields, self.desk.options)
         source, target = text_field(fields, "source"), text_field(fields, "target")
         kind = text_field(fields, "format", "text")
         if kind not in ("text", "html"):
             raise ApiError(400, f"{kind[:20]} format is not supported")
-        wanted = number_field(fields, "alternatives", 0, self.options.alternatives)
+        wanted = number_field(fields, "alternatives", 0, self.desk.options.alternatives)
         answer: dict[str, Any] = {}
         codes = [source] * len(texts)
         if source == "auto":
@@ -69,7 +64,7 @@ class LibreTranslate:
         results: list[list[str]] = [[] for _ in texts]
         for code in dict.fromkeys(codes):
             ours = [i for i, one in enumerate(codes) if one == code]
-            versions = await self._versions(request, [texts[i] for i in ours], code, target, kind, wanted)
+            versions = await self._versions(request, errand, [texts[i] for i in ours], code, target, kind, wanted)
             for i, version in zip(ours, versions, strict=True):
                 results[i] = version
         answer["translatedText"] = [one[0] for one in results] if many else results[0][0]
@@ -79,30 +74,37 @@ class LibreTranslate:
         return JSONResponse(answer)
 
     async def _versions(
-        self, request: Request, texts: Sequence[str], source: str, target: str, kind: str, wanted: int
+        self,
+        request: Request,
+        errand: Errand,
+        texts: Sequence[str],
+        source: str,
+        target: str,
+        kind: str,
+        wanted: int,
     ) -> list[list[str]]:
         """Return the translation of each text, and alternatives behind it."""
-        if source == target and source in self.catalogue.languages:
+        if source == target and source in self.desk.catalogue.languages:
             return [[text] for text in texts]
-        served = self.catalogue.find(source, target)
+        served = self.desk.catalogue.find(source, target)
         if kind == "html":
-            return [[await self._html(request, served, text)] for text in texts]
-        return await translate_texts(request, served, texts, wanted, self.options)
+            return [[text] for text in await self._html(request, errand, served, texts)]
+        return await translate_texts(self.desk, errand, request, served, texts, wanted)
 
-    async def _html(self, request: Request, served: Served, text: str) -> str:
-        """Translate HTML; parsing and putting back are done beside the event loop."""
-        outcome: Future[str] = Future()
+    async def _html(self, request: Request, errand: Errand, served: Served, texts: Sequence[str]) -> list[str]:
+        """Translate HTML; parsing, aligning and putting back are done beside the event loop."""
+        documents = await run_in_threadpool(lambda: [Document(text) for text in texts])
+        runs = [run.text for document in documents for run in document.runs]
+        if not runs:
+            return [document.filled([]) for document in documents]
+        translations = await errand.result(request, begin(self.desk, errand, served, runs))
+        found = iter(translations)
+        ours = [[next(found) for _ in document.runs] for document in documents]
 
-        def work() -> None:
-            try:
-                outcome.set_result(
-                    translate_html(text, lambda runs: served.batcher.submit(runs).result(self.options.seconds))
-                )
-            except BaseException as error:
-                outcome.set_exception(error)
+        def filled() -> list[str]:
+            return [document.filled(own) for document, own in zip(documents, ours, strict=True)]
 
-        Thread(target=work, daemon=True).start()
-        return await awaited(request, outcome, self.options.seconds)
+        return await errand.result(request, self.desk.workshop.submit(errand, filled))
 
     def _sources(self, target: str) -> list[str]:
         """Return the languages that can be translated to a target, and the target itself.
@@ -110,23 +112,21 @@ class LibreTranslate:
         Raises:
             ApiError: 400, there are none.
         """
-        sources = [served.source for served in self.catalogue if served.target == target]
+        sources = [served.source for served in self.desk.catalogue if served.target == target]
         if not sources:
             raise ApiError(400, f"{target[:20]} is not supported")
         return [*dict.fromkeys([*sources, target])]
 
     async def detect(self, request: Request) -> JSONResponse:
         """Say which language a text is in."""
-        fields = await read_fields(request, self.options)
-        self.guard.check(request, fields)
-        texts, _ = texts_field(fields, self.options)
-        found = await run_in_threadpool(detect, " ".join(texts), self.catalogue.languages)
+        fields, _ = await self.desk.fields(request)
+        texts, _ = texts_field(fields, self.desk.options)
+        found = await run_in_threadpool(detect, " ".join(texts), self.desk.catalogue.languages)
         return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in found])
 
     async def translate_file(self, request: Request) -> JSONResponse:
         """Translate a plain text file (multipart: file, source, target)."""
-        fields, file = await read_upload(request, self.options)
-        self.guard.check(request, fields)
+        fields, file, errand = await self.desk.upload(request)
         if file is None:
             raise ApiError(400, "Invalid request: missing file parameter")
         source, target = text_field(fields, "source"), text_field(fields, "target")
@@ -139,7 +139,7 @@ class LibreTranslate:
             raise ApiError(400, "Invalid request: the file is not UTF-8 text") from error
         if source == "auto":
             ((source, _),) = await run_in_threadpool(detect_sources, [text], self._sources(target))
-        ((translation, *_),) = await self._versions(request, [text], source, target, "text", 0)
+        ((translation, *_),) = await self._versions(request, errand, [text], source, target, "text", 0)
         key = self.files.keep(translation, f"{name[:-4]}_{target}{name[-4:]}")
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", key=key))})
 
@@ -156,13 +156,13 @@ class LibreTranslate:
 
     async def suggest(self, request: Request) -> JSONResponse:
         """Say that suggestions are not taken."""
-        self.guard.check(request, await read_fields(request, self.options))
+        await self.desk.fields(request)
         raise ApiError(403, "Suggestions are disabled on this server.")
 
     async def languages(self) -> JSONResponse:
         """List languages, and what each can be translated to."""
-        codes = self.catalogue.languages
-        rows = [{"code": code, "name": name_of(code), "targets": self.catalogue.targets(code)} for code in codes]
+        codes = self.desk.catalogue.languages
+        rows = [{"code": code, "name": name_of(code), "targets": self.desk.catalogue.targets(code)} for code in codes]
         return JSONResponse(rows)
 
     async def health(self) -> JSONResponse:
@@ -171,15 +171,15 @@ class LibreTranslate:
 
     async def settings(self) -> JSONResponse:
         """Return what a page needs to know."""
-        first = next(iter(self.catalogue))
+        first = next(iter(self.desk.catalogue))
         return JSONResponse(
             {
-                "apiKeys": bool(self.options.api_keys),
-                "charLimit": self.options.characters,
+                "apiKeys": bool(self.desk.options.api_keys),
+                "charLimit": self.desk.options.characters,
                 "filesTranslation": True,
                 "frontendTimeout": 500,
                 "explanations": [name for name in methods_here() if name not in ("attention", "random")],
-                "keyRequired": bool(self.options.api_keys),
+                "keyRequired": bool(self.desk.options.api_keys),
                 "language": {
                     "source": {"code": first.source, "name": name_of(first.source)},
                     "target": {"code": first.target, "name": name_of(first.target)},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from translucid.decoding.continuations import continuations
+from translucid.decoding.lengths import length_limit
 from translucid.inspection.explain import explain, faithfulness, methods_here
 from translucid.inspection.explain.case import Case
 from translucid.inspection.html import viewer_record
@@ -20,13 +20,13 @@ from translucid.inspection.plots import draw_beam
 from translucid.inspection.plots.saving import rendered
 from translucid.inspection.words import word_spans
 from translucid.serving import schemas
-from translucid.serving.catalogue import Catalogue, Served
+from translucid.serving.catalogue import Served
+from translucid.serving.desk import Desk
+from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
-from translucid.serving.guard import Guard
-from translucid.serving.incoming import read_fields, text_field
-from translucid.serving.options import ServerOptions
+from translucid.serving.incoming import text_field
 from translucid.serving.text import Layout
-from translucid.serving.work import awaited
+from translucid.serving.work import begin
 from translucid.translation import Translation
 
 LOOKED = 500
@@ -43,10 +43,7 @@ BRANCHES = 4
 class Looking:
     """The handlers; `routes` binds them to their paths."""
 
-    catalogue: Catalogue
-    options: ServerOptions
-    guard: Guard
-    one_at_a_time: asyncio.Semaphore
+    desk: Desk
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -59,12 +56,12 @@ class Looking:
 
     async def models(self) -> JSONResponse:
         """List the models by name."""
-        rows = [{"name": s.name, "source": s.source, "target": s.target} for s in self.catalogue]
+        rows = [{"name": s.name, "source": s.source, "target": s.target} for s in self.desk.catalogue]
         return JSONResponse(rows)
 
     async def look(self, request: Request) -> JSONResponse:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""
-        fields, served, text = await self._read(request)
+        fields, errand, served, text = await self._read(request)
         method = text_field(fields, "explain", "")
         if method and method not in methods_here():
             raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
@@ -73,24 +70,23 @@ class Looking:
             return JSONResponse({"translation": text, "sentences": []})
         given = _given(fields, len(layout.sentences))
         if given is None:
-            found = await awaited(request, served.batcher.submit(layout.sentences), self.options.seconds)
+            found = await errand.result(request, begin(self.desk, errand, served, layout.sentences))
 
         def rows() -> list[dict[str, Any]]:
             if given is None:
                 return [_sentence(served, one, method) for one in found]
             return [_forced(served, *pair, method) for pair in zip(layout.sentences, given, strict=True)]
 
-        async with self.one_at_a_time:
-            sentences = await asyncio.wait_for(asyncio.to_thread(rows), self.options.seconds)
+        sentences = await errand.result(request, self.desk.workshop.submit(errand, rows))
         translation = layout.fill([sentence["text"] for sentence in sentences])
         return JSONResponse({"model": served.name, "translation": translation, "sentences": sentences})
 
     async def go_on(self, request: Request) -> JSONResponse:
         """Return the likeliest ways to go on after a prefix of the translation, given as token ids."""
-        fields, served, text = await self._read(request)
+        fields, errand, served, text = await self._read(request)
         prefix = fields.get("prefix")
         size = served.translator.tokenizer.target_size
-        if not isinstance(prefix, list) or len(prefix) > 4 * LOOKED:
+        if not isinstance(prefix, list):
             raise ApiError(400, "Invalid request: prefix is not a list of token ids")
         if not all(isinstance(i, int) and not isinstance(i, bool) and 3 < i < size for i in prefix):
             raise ApiError(400, f"Invalid request: the ids of prefix are not between 4 and {size - 1}")
@@ -98,31 +94,27 @@ class Looking:
         def rows() -> list[dict[str, Any]]:
             return _ways(served, text, prefix)
 
-        async with self.one_at_a_time:
-            return JSONResponse(await asyncio.wait_for(asyncio.to_thread(rows), self.options.seconds))
+        return JSONResponse(await errand.result(request, self.desk.workshop.submit(errand, rows)))
 
     async def beam(self, request: Request) -> JSONResponse:
         """Return the tree of the beam search of each sentence, as pictures in SVG."""
-        fields, served, text = await self._read(request)
+        fields, errand, served, text = await self._read(request)
         dark = text_field(fields, "theme", "light") == "dark"
         sentences = Layout.of(text, served.source).sentences[:TREES]
 
         def trees() -> list[str]:
             return [_tree(served, sentence, dark=dark) for sentence in sentences]
 
-        async with self.one_at_a_time:
-            pictures = await asyncio.wait_for(asyncio.to_thread(trees), self.options.seconds)
-        return JSONResponse({"trees": pictures})
+        return JSONResponse({"trees": await errand.result(request, self.desk.workshop.submit(errand, trees))})
 
-    async def _read(self, request: Request) -> tuple[dict[str, Any], Served, str]:
-        fields = await read_fields(request, self.options)
-        self.guard.check(request, fields)
-        text = text_field(fields, "q").encode("utf-8", "replace").decode()
+    async def _read(self, request: Request) -> tuple[dict[str, Any], Errand, Served, str]:
+        fields, errand = await self.desk.fields(request)
+        text = text_field(fields, "q")
         if len(text) > LOOKED:
             raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {LOOKED}")
         name = text_field(fields, "model", "") or None
-        served = self.catalogue.find(text_field(fields, "source"), text_field(fields, "target"), name)
-        return fields, served, text
+        served = self.desk.catalogue.find(text_field(fields, "source"), text_field(fields, "target"), name)
+        return fields, errand, served, text
 
 
 def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
@@ -136,8 +128,8 @@ def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
         return None
     if not isinstance(given, list) or not all(isinstance(text, str) and text.strip() for text in given):
         raise ApiError(400, "Invalid request: translations is not a list of texts")
-    if len(given) != sentences or sum(map(len, given)) > 4 * LOOKED:
-        raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {4 * LOOKED} characters")
+    if len(given) != sentences or sum(map(len, given)) > 2 * LOOKED:
+        raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {2 * LOOKED} characters")
     return given
 
 
@@ -187,10 +179,12 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
     translator = served.translator
     tokenizer, model = translator.tokenizer, translator.model
     ids = [*tokenizer.encode_source([text])[0], model.eos]
-    if model.max_length and max(len(ids), len(prefix) + 2) > model.max_length:
+    if model.max_length and len(ids) > model.max_length:
         raise ApiError(400, "Invalid request: the text is too long for this model")
-    source = torch.tensor([ids], device=translator.device)
     options = translator.configuration.decoding
+    if len(prefix) > length_limit(len(ids) - 1, options, model.max_length):
+        raise ApiError(400, "Invalid request: prefix is longer than a translation of this text may be")
+    source = torch.tensor([ids], device=translator.device)
     found = continuations(model, source, prefix, CHOICES, options, translator.own.word_starts)
     rows = []
     for hypothesis in found:

@@ -7,13 +7,14 @@ each inline element then goes around the target words that are aligned to the so
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bs4 import BeautifulSoup
 from bs4.element import Comment, NavigableString, PageElement, PreformattedString, Tag
 
 from translucid.serving.failures import ApiError
+from translucid.stopping import between_steps
 from translucid.translation import Translation
 
 _INLINE = (
@@ -179,19 +180,36 @@ def _plain(words: Sequence[str], follows: bool, goes_on: bool) -> list[PageEleme
     return [NavigableString(" ".join(words) + (" " if goes_on else ""))]
 
 
-def translate_html(html: str, translate: Callable[[list[str]], list[Translation]]) -> str:
-    """Translate the text of some HTML; `translate` is called once, with the texts of all runs.
+class Document:
+    """HTML taken apart."""
 
-    Raises:
-        ApiError: 400, its elements are nested hundreds deep.
-    """
-    try:
-        soup = BeautifulSoup(html, "html.parser")
-        runs = find_runs(soup)
-        if runs:
-            for run, found in zip(runs, translate([run.text for run in runs]), strict=True):
+    def __init__(self, html: str) -> None:
+        """Find its runs.
+
+        Raises:
+            ApiError: 400, its elements are nested hundreds deep.
+        """
+        try:
+            self.soup = BeautifulSoup(html, "html.parser")
+            self.runs = find_runs(self.soup)
+        except RecursionError:
+            raise _too_deep() from None
+
+    def filled(self, translations: Sequence[Translation]) -> str:
+        """Put the translation of each run into its place, and return the HTML; once only.
+
+        Raises:
+            ApiError: 400, its elements are nested hundreds deep.
+        """
+        try:
+            for run, found in zip(self.runs, translations, strict=True):
+                between_steps()
                 single = len(run.nodes) == 1 and not isinstance(run.nodes[0], Tag)
                 put_back(run, found.text, [] if single else found.alignment)
-        return soup.decode(formatter="minimal")
-    except RecursionError:
-        raise ApiError(400, "Invalid request: the HTML is nested too deep") from None
+            return self.soup.decode(formatter="minimal")
+        except RecursionError:
+            raise _too_deep() from None
+
+
+def _too_deep() -> ApiError:
+    return ApiError(400, "Invalid request: the HTML is nested too deep")

@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from translucid.serving.catalogue import Catalogue
-from translucid.serving.guard import Guard, address_of
-from translucid.serving.options import ServerOptions
+from translucid.serving.desk import Desk
+from translucid.serving.guard import address_of
 
 requests = logging.getLogger("translucid.serving.requests")
 """Where a line for each request goes."""
+LEFT = 499
+"""What stands for the status of a request whose client has left before its answer, as in nginx's logs."""
 
 
-def measure(app: FastAPI, catalogue: Catalogue, options: ServerOptions, guard: Guard) -> None:
+def measure(app: FastAPI, desk: Desk) -> None:
     """Count and log the requests of an application, and serve the figures for Prometheus at /metrics."""
+    options = desk.options
     registry = CollectorRegistry()
     seconds = Histogram(
         "translucid_http_request_duration_seconds", "Time to answer", ["path", "status"], registry=registry
@@ -28,35 +30,52 @@ def measure(app: FastAPI, catalogue: Catalogue, options: ServerOptions, guard: G
     flying = Gauge("translucid_http_requests_in_flight", "Requests being answered", registry=registry)
     characters = Counter("translucid_http_bytes_total", "Bytes of request bodies as announced", registry=registry)
     waiting = Gauge("translucid_sentences_waiting", "Sentences in the queues", registry=registry)
-    waiting.set_function(lambda: sum(served.batcher.sentences for served in catalogue))
+    working = Gauge("translucid_work_inside", "Explanations, maps and long texts, waiting ones too", registry=registry)
+    working.set_function(lambda: desk.workshop.inside.total())
+    waiting.set_function(lambda: sum(served.batcher.sentences for served in desk.catalogue))
 
-    @app.middleware("http")
-    async def measured(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        started = time.perf_counter()
-        announced = request.headers.get("content-length", "")
-        size = int(announced) if announced.isdecimal() and len(announced) < 12 else 0
-        characters.inc(size)
-        status = 500
-        with flying.track_inprogress():
-            try:
-                response = await call(request)
-                status = response.status_code
-                return response
-            finally:
-                spent = time.perf_counter() - started
-                route = request.scope.get("route")
-                path = getattr(route, "path", "other")  # the template, so that clients can't make up labels
-                seconds.labels(path, status).observe(spent)
-                if options.log != "off":
-                    requests.info(_line(request, path, status, spent, size, as_json=options.log == "json"))
+    class Measured:
+        """Around all else."""
 
+        def __init__(self, inner: ASGIApp) -> None:
+            self.app = inner
+
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await self.app(scope, receive, send)
+                return
+            request = Request(scope)
+            started = time.perf_counter()
+            announced = request.headers.get("content-length", "")
+            size = int(announced) if announced.isdecimal() and len(announced) < 12 else 0
+            characters.inc(size)
+            status = LEFT  # if there is no answer
+
+            async def sent(message: Message) -> None:
+                nonlocal status
+                if message["type"] == "http.response.start":
+                    status = message["status"]
+                await send(message)
+
+            with flying.track_inprogress():
+                try:
+                    await self.app(scope, receive, sent)
+                finally:
+                    spent = time.perf_counter() - started
+                    route = scope.get("route")
+                    path = getattr(route, "path", "other")  # the template, so that clients can't make up labels
+                    seconds.labels(path, status).observe(spent)
+                    if options.log != "off":
+                        requests.info(_line(request, path, status, spent, size, as_json=options.log == "json"))
+
+    app.add_middleware(Measured)
     if options.metrics == "off":
         return
 
     @app.api_route("/metrics", methods=["GET", "HEAD"], include_in_schema=False)
     async def metrics(request: Request) -> Response:
         if options.metrics == "key":
-            guard.key(request, {})
+            desk.guard.key(request, {})
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 

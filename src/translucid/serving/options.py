@@ -37,7 +37,7 @@ class ServerOptions:
     batch: int = 64
     """Sentences that are translated together."""
     seconds: float = 60.0
-    """That a request may take, waiting included."""
+    """That the work for a request may take, waiting included."""
     quota: Quota = Quota()
     """For each address, and for each key that has none of its own."""
     api_keys: Mapping[str, Quota | None] = field(default_factory=dict)
@@ -46,6 +46,10 @@ class ServerOptions:
     """Who may read /metrics: who has a key, if there are keys; everybody; nobody."""
     log: Literal["text", "json", "off"] = "off"
     """How requests are logged."""
+    hosts: tuple[str, ...] = ()
+    """Names that clients may call the server by, besides this machine's own; `*` is any."""
+    origins: tuple[str, ...] = ()
+    """Of other sites whose pages may use the server, such as `https://example.org`; `*` is any."""
     url_prefix: str = ""
     """What stands before every path, such as `/translate-app`."""
 

@@ -11,7 +11,7 @@ ERROR = {
         "application/json": {"schema": {"type": "object", "properties": {"error": TEXT}, "required": ["error"]}}
     },
 }
-ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 403, 413, 429, 503), ERROR)
+ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 403, 408, 413, 415, 421, 429, 503), ERROR)
 LIST: dict[str, Any] = {"type": "array", "items": TEXT}
 MANY: dict[str, Any] = {"oneOf": [TEXT, {"type": "array", "items": TEXT}]}
 

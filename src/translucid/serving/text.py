@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from translucid.data.sentences import split_sentences
 
-_BREAKS = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
+_LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+LONGEST = 2000
+"""Characters of what is translated as one sentence, at most; a longer one is cut between words where it has some."""
 
 
 @dataclass(frozen=True)
@@ -22,20 +25,21 @@ class Layout:
     def of(cls, text: str, language: str) -> Layout:
         """Take a text apart."""
         sentences: list[str] = []
-        between = [""]
-        for part in _BREAKS.split(text):
-            if not part.strip():
-                between[-1] += part
-                continue
-            start = len(part) - len(part.lstrip())
-            between[-1] += part[:start]
-            for sentence, after in split_sentences(part[start:], language):
+        between: list[str] = []
+        gap: list[str] = []  # the white space since the last sentence, in parts
+        at = 0
+        for line in _LINE.finditer(text):
+            start = line.start() + len(line[0]) - len(line[0].lstrip())
+            gap.append(text[at:start])
+            at = line.end()
+            for sentence, after in _cut(split_sentences(text[start:at], language)):
                 if sentence:
                     sentences.append(sentence)
-                    between.append(after)
-                else:
-                    between[-1] += after
-        return cls(sentences, between)
+                    between.append("".join(gap))
+                    gap.clear()
+                gap.append(after)
+        gap.append(text[at:])
+        return cls(sentences, [*between, "".join(gap)])
 
     def fill(self, translations: list[str]) -> str:
         """Put translations into the places of the sentences."""
@@ -43,3 +47,15 @@ class Layout:
         for translation, after in zip(translations, self.between[1:], strict=True):
             parts += [translation, after]
         return "".join(parts)
+
+
+def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Cut what is too long to be a sentence."""
+    for sentence, after in sentences:
+        at = 0
+        while len(sentence) - at > LONGEST:
+            space = sentence.rfind(" ", at + LONGEST // 2, at + LONGEST)
+            end = at + LONGEST if space < 0 else space
+            yield sentence[at:end], "" if space < 0 else " "
+            at = end + (space >= 0)
+        yield sentence[at:], after

@@ -2,56 +2,54 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import TypeVar
 
 from fastapi import Request
 
+from translucid.serving.batcher import translate
 from translucid.serving.catalogue import Served
-from translucid.serving.failures import ApiError
-from translucid.serving.options import ServerOptions
+from translucid.serving.desk import Desk, off_the_loop
+from translucid.serving.errand import Errand
 from translucid.serving.text import Layout
+from translucid.translation import Translation
 
-Result = TypeVar("Result")
+SHORT = 600
+"""Characters of a request that is translated together with others; longer ones take turns in the workshop."""
 
 
-async def awaited(request: Request, future: Future[Result], seconds: float) -> Result:
-    """Wait for a result as long as the client does, and no longer than allowed.
+def begin(
+    desk: Desk, errand: Errand, served: Served, texts: Sequence[str], nbest: int = 1
+) -> Future[list[Translation]]:
+    """Have some sentences of one request translated.
 
     Raises:
-        ApiError: 503, it took too long, or the client has left.
+        ApiError: 503, there is no room.
     """
-    wrapped = asyncio.wrap_future(future)
-    end = asyncio.get_running_loop().time() + seconds
-    try:
-        while True:
-            done, _ = await asyncio.wait({wrapped}, timeout=0.5)
-            if done:
-                return wrapped.result()
-            if await request.is_disconnected():
-                raise ApiError(503, "The client has left")
-            if asyncio.get_running_loop().time() > end:
-                raise ApiError(503, f"The translation took more than {seconds:g} seconds", retry_after=10)
-    finally:
-        if not wrapped.done():
-            wrapped.cancel()
+    if sum(map(len, texts)) <= SHORT:
+        return served.batcher.submit(errand, texts, nbest)
+    return desk.workshop.submit(errand, lambda: translate(served.translator, texts, nbest))
 
 
 async def translate_texts(
-    request: Request, served: Served, texts: Sequence[str], alternatives: int, options: ServerOptions
+    desk: Desk, errand: Errand, request: Request, served: Served, texts: Sequence[str], alternatives: int
 ) -> list[list[str]]:
     """Return for each text its translation and up to so many different alternatives.
 
     Raises:
         ApiError: 503, there is no room, or it took too long.
+        ClientLeft: nobody waits.
     """
-    layouts = [Layout.of(text, served.source) for text in texts]
+    size = sum(map(len, texts))
+    layouts = await off_the_loop(size, lambda: [Layout.of(text, served.source) for text in texts])
     sentences = [sentence for layout in layouts for sentence in layout.sentences]
     if not sentences:
         return [[text] for text in texts]
-    found = await awaited(request, served.batcher.submit(sentences, alternatives + 1), options.seconds)
+    found = await errand.result(request, begin(desk, errand, served, sentences, alternatives + 1))
+    return await off_the_loop(size, lambda: _filled(layouts, found, alternatives))
+
+
+def _filled(layouts: Sequence[Layout], found: Sequence[Translation], alternatives: int) -> list[list[str]]:
     results, at = [], 0
     for layout in layouts:
         ours = found[at : at + len(layout.sentences)]

@@ -1,0 +1,58 @@
+"""What every route needs: the models, the limits, and the way from a request to an errand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+
+from translucid.serving.bodies import Bodies
+from translucid.serving.catalogue import Catalogue
+from translucid.serving.errand import Errand
+from translucid.serving.guard import Guard
+from translucid.serving.incoming import read_fields, read_upload
+from translucid.serving.options import ServerOptions
+from translucid.serving.workshop import Workshop
+
+Result = TypeVar("Result")
+
+ON_THE_LOOP = 2000
+"""Characters of a text that may be looked through on the event loop; it takes a millisecond."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where requests are taken in."""
+
+    catalogue: Catalogue
+    options: ServerOptions
+    guard: Guard
+    bodies: Bodies = field(default_factory=Bodies)
+    workshop: Workshop = field(default_factory=Workshop)
+
+    async def fields(self, request: Request) -> tuple[dict[str, Any], Errand]:
+        """Read a request, and let it in.
+
+        Raises:
+            ApiError: it can't be read, or it may not come in.
+        """
+        fields = await read_fields(request, self.bodies, self.options)
+        return fields, Errand(self.guard.check(request, fields), self.options.seconds)
+
+    async def upload(self, request: Request) -> tuple[dict[str, Any], UploadFile | None, Errand]:
+        """Read a request with a file, and let it in.
+
+        Raises:
+            ApiError: it can't be read, or it may not come in.
+        """
+        fields, file = await read_upload(request, self.bodies, self.options)
+        return fields, file, Errand(self.guard.check(request, fields), self.options.seconds)
+
+
+async def off_the_loop(size: int, work: Callable[[], Result]) -> Result:
+    """Do what takes time with the size of a text: in a thread, unless the text is short."""
+    return work() if size <= ON_THE_LOOP else await run_in_threadpool(work)

@@ -1,0 +1,149 @@
+"""By which names, from which pages and through which proxies a server is asked."""
+
+import json
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+
+from translucid.cli import main
+from translucid.serving import catalogue
+from translucid.serving.door import is_loopback
+
+ASKED = {"q": "I sing", "source": "en", "target": "es"}
+
+
+def ask(client, host="localhost:5000", **headers):
+    return client.post("/translate", json=ASKED, headers={"Host": host, **headers})
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:5000", 200),
+        ("a.localhost", 200),
+        ("127.0.0.1:5000", 200),
+        ("127.9.9.9", 200),
+        ("[::1]:5000", 200),
+        ("localhost.", 200),
+        ("Here.example:80", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("192.0.2.1", 421),
+        ("", 421),
+        ("[::1", 421),
+        ("127.0.0.1.evil.example", 421),
+    ],
+)
+def test_a_page_that_points_its_own_name_here_is_refused(serve, host, status):
+    answer = ask(serve(hosts=("here.example",)), host)
+    assert answer.status_code == status
+    assert status == 200 or "--hosts" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("origins", "origin", "status", "allowed"),
+    [
+        ((), "https://evil.example", 403, None),
+        ((), "null", 403, None),
+        ((), "http://localhost:5000", 200, None),  # the server's own page
+        ((), "http://localhost:8080", 403, None),
+        (("https://good.example",), "https://good.example", 200, "https://good.example"),
+        (("https://good.example",), "https://evil.example", 403, None),
+        (("*",), "https://any.example", 200, "*"),
+    ],
+)
+def test_pages_of_other_sites_use_it_only_where_they_may(serve, origins, origin, status, allowed):
+    client = serve(origins=origins)
+    answer = ask(client, Origin=origin)
+    assert answer.status_code == status
+    assert answer.headers.get("access-control-allow-origin") == allowed
+    asked = {"Host": "localhost:5000", "Origin": origin, "Access-Control-Request-Method": "POST"}
+    preflight = client.options("/translate", headers=asked)
+    assert preflight.headers.get("access-control-allow-origin") == allowed
+
+
+def test_its_own_page_may_use_it_behind_a_proxy_that_calls_it_by_another_name(serve):
+    """The browser says so, and no page can make it say so."""
+    assert ask(serve(), Origin="https://here.example", **{"Sec-Fetch-Site": "same-origin"}).status_code == 200
+    assert ask(serve(), Origin="https://here.example", **{"Sec-Fetch-Site": "same-site"}).status_code == 403
+
+
+def test_a_simple_form_of_another_site_is_refused_too(serve):
+    """Browsers send it without asking."""
+    answer = serve().post("/translate", data=ASKED, headers={"Host": "localhost", "Origin": "https://evil.example"})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("options", "hosts", "origins"),
+    [
+        ([], (), ()),
+        (["--host", "::1"], (), ()),
+        (["--host", "0.0.0.0"], ("*",), ("*",)),
+        (["--host", "0.0.0.0", "--hosts", "A.example, 10.0.0.5"], ("a.example", "10.0.0.5"), ("*",)),
+        (["--origins", "https://a.example"], (), ("https://a.example",)),
+    ],
+)
+def test_who_opens_it_to_a_network_means_others_to_use_it(run, monkeypatch, options, hosts, origins):
+    """Without a model: what the command makes of its options."""
+
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def load(runs, device, given, engine):
+        assert (given.hosts, given.origins) == (hosts, origins)
+        raise Enough
+
+    monkeypatch.setattr(catalogue, "load", load)
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    with pytest.raises(Enough):
+        main.app(["serve", str(run), "--port", str(port), *options], standalone_mode=False)
+
+
+@pytest.mark.parametrize(("proxies", "statuses"), [([], [200, 200, 429]), (["--proxies", "127.0.0.1"], [200] * 3)])
+def test_forwarded_addresses_are_those_of_trusted_proxies_only(run, proxies, statuses):
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "translucid",
+        "serve",
+        str(run),
+        "--port",
+        str(port),
+        "--per-minute",
+        "2",
+        *proxies,
+    ]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        for line in server.stderr:
+            if "page and API" in line:
+                break
+        found = []
+        for number in range(3):
+            headers = {"Content-Type": "application/json", "X-Forwarded-For": f"192.0.2.{number}"}
+            request = urllib.request.Request(f"http://127.0.0.1:{port}/translate", json.dumps(ASKED).encode(), headers)
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    found.append(answer.status)
+            except urllib.error.HTTPError as error:
+                found.append(error.code)
+        assert found == statuses
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
+def test_names_that_are_always_here():
+    assert all(map(is_loopback, ["localhost", "127.0.0.1", "::1", "x.localhost"]))
+    assert not any(map(is_loopback, ["", "0.0.0.0", "::", "example.org", "localhost.example.org"]))

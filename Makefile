@@ -1,22 +1,29 @@
 # make demo   install, then train, test and look inside a small translator (about two minutes of training)
 # make test   install, then check style and types and run all tests
 # make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
+# make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
 # make check  style and types only
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test reliability browser check format clean
+.PHONY: demo test reliability mutation browser check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/translucid demo
 
 test: check browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 reliability: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.reliability
+
+SAMPLE ?= 150
+SEED ?= 1
+mutation: $(VENV)/.installed-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutation]'
+	$(BIN)/python -m benchmarks.mutation --sample $(SAMPLE) --seed $(SEED) --write
 
 # The test of the page needs Chromium; where it is missing it is installed if that is possible, else that test is skipped.
 browser:

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.attention import Dot, attend, attend_fused, causal_mask, masked_softmax, padding_mask, target_mask
+from translucid.attention import (
+    Dot,
+    MultiHeadAttention,
+    attend,
+    attend_fused,
+    causal_mask,
+    masked_softmax,
+    padding_mask,
+    target_mask,
+)
 
 
 def numpy_attention(query, key, value, mask):
@@ -18,6 +27,17 @@ def numpy_attention(query, key, value, mask):
     sums = powers.sum(-1, keepdims=True)
     weights = np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0)
     return weights @ value, weights
+
+
+def test_each_matrix_begins_as_glorot_has_it():
+    """Uniform up to sqrt(6 / (inputs + outputs)); queries, keys and values, up to that by sqrt 2."""
+    heads = MultiHeadAttention(64, 4)
+    limit = math.sqrt(6 / 128)
+    for matrix in (heads.query.weight, *heads.key_value.weight.chunk(2)):
+        assert 0.98 * limit / math.sqrt(2) < matrix.abs().max() <= limit / math.sqrt(2)
+    assert 0.98 * limit < heads.output.weight.abs().max() <= limit
+    for linear in (heads.query, heads.key_value, heads.output):
+        assert not linear.bias.any()
 
 
 def drawn(*shapes, dtype=torch.float32):

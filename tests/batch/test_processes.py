@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -27,8 +28,21 @@ def wait_for(file, process, patience=240):
     assert file.exists(), process.communicate()
 
 
-def test_jobs_killed_at_random_moments_lose_nothing(kills, small_run, tmp_path):
-    counts = kills.run(tmp_path, small_run, kills=2, lines=9000, options=QUICK[:4], seed=2)
+@pytest.fixture
+def brief_run(small_run, tmp_path):
+    """A model that says little, so that a job is soon done."""
+    copied = tmp_path / "brief"
+    shutil.copytree(small_run, copied)
+    settings = (copied / "config.yaml").read_text()
+    assert "max_length_extra: 20" in settings
+    (copied / "config.yaml").write_text(settings.replace("max_length_extra: 20", "max_length_extra: 3"))
+    return copied
+
+
+def test_jobs_killed_at_random_moments_lose_nothing(kills, brief_run, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    counts = kills.run(work, brief_run, kills=2, lines=5000, options=QUICK[:4], seed=2)
     assert counts["kills"] >= 2 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
     assert {name: counts[name] for name in kills.WRONG} == dict.fromkeys(kills.WRONG, 0)
 

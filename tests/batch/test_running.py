@@ -10,7 +10,7 @@ import pytest
 from translucid.batch import output as output_module
 from translucid.batch import running
 from translucid.batch.job import Done
-from translucid.batch.output import FileOutput, StandardOutput
+from translucid.batch.output import FileOutput, StreamOutput
 from translucid.batch.windows import Reader
 from translucid.errors import UserError
 
@@ -72,7 +72,7 @@ class Pipe(io.BytesIO):
 def translate(file, text=TEXT, job=None, stop_before=None, stream=io.BytesIO):
     """Run the job; return how many lines were bad and what was said."""
     said = []
-    target = FileOutput(file) if file else StandardOutput()
+    target = FileOutput(file) if file else StreamOutput()
     bad = running.run(job or Shouting(), stream(text), target, shouting(stop_before), say=said.append)
     return bad, said
 

@@ -5,7 +5,10 @@ import itertools
 import pytest
 import torch
 
+from translucid.data.tokenizer import BOS, EOS, PAD
 from translucid.decoding.shortlist import Narrowed
+from translucid.layers.dropout import Dropout
+from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
 from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
@@ -55,6 +58,10 @@ def source():
 @pytest.fixture
 def targets():
     return torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10], [2, 11, 12, 13]])
+
+
+def test_special_tokens_are_those_of_the_tokenizer(model):
+    assert (model.pad, model.bos, model.eos) == (PAD, BOS, EOS)
 
 
 def test_step_by_step_gives_the_logits_of_all_at_once(model, source, targets):
@@ -154,7 +161,52 @@ def test_gradients_are_finite_and_reach_every_weight(model, source, targets):
         assert torch.isfinite(parameter.grad).all(), name
 
 
-def test_dropout_only_while_training(model, source, targets):
-    assert torch.equal(model(source, targets), model(source, targets))
+def dropouts(model):
+    """Where something is dropped, and with which probability."""
+    found = {name: part.p for name, part in model.named_modules() if isinstance(part, Dropout)}
+    between = {name: part for name, part in model.named_modules() if isinstance(part, Recurrence)}
+    assert all(part.rnn.dropout == part.dropout for part in between.values())
+    return found | {name: part.dropout for name, part in between.items() if part.dropout}
+
+
+def promised_dropouts(options):
+    """What the docstrings of `dropout` in `models/options.py` say, in the names of the parts."""
+    found = ["source_embedding.dropout", "target_embedding.dropout"]
+    if options.kind == "transformer":
+        found += [f"encoder.{i}.residuals.{part}.dropout" for i in range(2) for part in range(2)]
+        found += [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(3)]
+    if options.kind == "recurrent":
+        found += ["dropout", *(["encoder.recurrence", "decoder.recurrence"] if options.layers > 1 else [])]
+    return dict.fromkeys(found, options.dropout)
+
+
+def test_dropout_is_where_the_options_say(options):
+    other = options.model_copy(update={"dropout": 0.3})
+    assert dropouts(build_model(other, V, V)) == promised_dropouts(other)
+    assert not any(dropouts(build_model(options.model_copy(update={"dropout": 0.0}), V, V)).values())
+
+
+def test_every_dropout_drops_while_training_and_only_then(model, source, targets):
+    """Each alone makes the logits another draw each time, all at once and step by step."""
+
+    def all_at_once():
+        return model(source, targets)
+
+    def step_by_step():
+        state = model.start(model.encode(source))
+        for t in range(2):
+            logits, state = model.step(targets[:, t], state)
+        return logits
+
     model.train()
-    assert not torch.equal(model(source, targets), model(source, targets))
+    for place in promised_dropouts(model.options):
+        for name, part in model.named_modules():
+            if isinstance(part, Dropout):
+                part.p = 0.5 if name == place else 0.0
+            if isinstance(part, Recurrence):
+                part.dropout = part.rnn.dropout = 0.5 if name == place else 0.0
+        for logits in (all_at_once, step_by_step):
+            assert not torch.equal(logits(), logits()), f"{place} drops nothing"
+            model.eval()
+            assert torch.equal(logits(), logits()), f"{place} drops while translating"
+            model.train()

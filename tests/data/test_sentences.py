@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from translucid.data.fixed import lost_and_invented, stands_alone
 from translucid.data.sentences import split_sentences
 
 CODES = [
@@ -100,3 +101,16 @@ def test_time_does_not_grow_with_the_square_of_a_text_without_spaces():
 
 def test_a_language_that_is_no_language_does_no_harm():
     assert len(split_sentences("One. Two.", "\ud800é\0")) == 2
+
+
+@pytest.mark.parametrize(
+    "part", [".", ". ", "a.", "a@", "1", "%0", "<!--", "{{", "。", " ", "\xa0", "http://", "%a@b", "&a", "(", "-"]
+)
+def test_long_lines_of_anything_take_time_that_grows_with_their_length(part):
+    """These took minutes, as the square of it."""
+    text = (part * 200_000)[:200_000]
+    started = time.process_time()
+    assert "".join(sentence + after for sentence, after in split_sentences(text, "en")) == text
+    stands_alone(text + "%")
+    lost_and_invented(text, text)
+    assert time.process_time() - started < 10

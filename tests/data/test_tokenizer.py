@@ -284,3 +284,12 @@ def test_what_is_written_for_an_unknown_piece_is_short_text(joint, tmp_path, sur
     file.write_bytes(content + b"\x12" + length(field) + field)
     with pytest.raises(UserError, match=said):
         Tokenizer.load(tmp_path)
+
+
+def test_what_a_strange_tokenizer_writes_is_one_line_without_control_characters():
+    evil = "a\x1b[2J b\tc d\x92e \x9b31m f\x85g h\u2028i j\x7fk"
+    pairs = [Pair(evil, evil)] * 20
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=40, normalisation="identity"), seed=1)
+    (ids,) = tokenizer.encode_target([evil])
+    assert "\x1b" in "".join(tokenizer.target_pieces(ids))
+    assert tokenizer.decode(ids) == tokenizer.decode_source(ids) == "a�[2J b c d�e �31m f g h i j�k"

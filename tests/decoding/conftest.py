@@ -37,12 +37,12 @@ class TableModel(SequenceModel):
         super().__init__()
         self.pad, self.bos, self.eos, self.max_length = PAD, BOS, EOS, None
         self.logits = logits  # [5, V, V, V]
-        self.output = nn.Identity()
+        self.source_embedding = self.output = nn.Identity()
         self.rows_seen: list[int] = []
 
-    def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
-        positions = torch.arange(1, source.size(1) + 1)
-        return Memory((source * positions)[:, :, None].float(), source != PAD)
+    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+        positions = torch.arange(1, embedded.size(1) + 1)
+        return Memory((embedded * positions)[:, :, None].float(), mask)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         raise NotImplementedError

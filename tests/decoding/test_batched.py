@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from translucid.decoding.batched import batches, decode_sentences
+from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import search
 from translucid.models.options import TransformerOptions
@@ -30,6 +31,12 @@ def test_alone_sorted_shuffled_and_in_any_batch_size(options, table_model, many)
     assert [decode_sentences(model, [sentence], options)[0] for sentence in many] == expected
     for order in (sorted(range(40), key=lambda i: len(many[i])), random.Random(1).sample(range(40), 40)):
         assert decode_sentences(model, [many[i] for i in order], options) == [expected[i] for i in order]
+
+
+@pytest.mark.parametrize("options", EVERY_SEARCH)
+def test_nothing_to_translate_is_surely_nothing(table_model, options):
+    for best, *_ in decode_sentences(table_model(8), [[EOS], [4, EOS], [EOS]], DecodingOptions(**options))[::2]:
+        assert best == Hypothesis(tokens=[], log_probability=0, score=0, token_log_probabilities=[0])
 
 
 def test_samples_do_not_depend_on_the_batch_size(table_model, many):
@@ -98,3 +105,20 @@ def test_batches_are_filled_by_tokens():
 def test_a_source_without_end_token_is_refused(table_model):
     with pytest.raises(ValueError, match="sentence 1 does not end in the end token 3"):
         decode_sentences(table_model(), [[4, EOS], [4, 5]], DecodingOptions())
+
+
+@pytest.mark.parametrize(
+    ("weights", "given", "wanted"), [("meta", None, "meta"), ("cpu", "meta", "meta"), (None, None, "cpu")]
+)
+def test_sentences_go_where_the_model_is_or_where_they_are_sent(monkeypatch, table_model, weights, given, wanted):
+    model, sent = table_model(8), []
+    if weights:
+        model.weight = torch.nn.Parameter(torch.zeros(1, device=weights))
+
+    def searched(model, source, *rest):
+        sent.append(source.device.type)
+        return [[]] * len(source)
+
+    monkeypatch.setattr("translucid.decoding.batched.search", searched)
+    decode_sentences(model, [[4, EOS], [5, 6, EOS]], DecodingOptions(), device=given and torch.device(given))
+    assert sent == [wanted]

@@ -46,6 +46,9 @@ def test_top_p_draws_from_the_fewest_that_have_p_together():
     assert draws([0.1, 0.2, 0.3, 0.4], top_p=0.6) == pytest.approx([0, 0, 3 / 7, 4 / 7], abs=0.015)
     assert draws([0.1, 0.2, 0.3, 0.4], top_p=0.75) == pytest.approx([0, 2 / 9, 3 / 9, 4 / 9], abs=0.015)
     assert draws([0.1, 0.2, 0.3, 0.4], top_p=1e-6) == [0, 0, 0, 1]
+    # What the likeliest have together may be p to the last bit: they are enough.
+    assert draws([0.25, 0.25, 0.25, 0.25], top_p=0.5) == pytest.approx([1 / 2, 1 / 2, 0, 0], abs=0.015)
+    assert draws([0.25, 0.25, 0.25, 0.25], top_p=0.75) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0], abs=0.015)
     # After top_k: 3/7 and 4/7 are left, and the second has more than a half alone.
     assert draws([0.1, 0.2, 0.3, 0.4], top_k=2, top_p=0.5) == [0, 0, 0, 1]
 

@@ -5,6 +5,7 @@ import torch
 
 from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import search
+from translucid.decoding.trace import BeamTrace
 from translucid.errors import UserError
 
 EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}, {"sample": True, "nbest": 2}]
@@ -39,6 +40,16 @@ def test_half_precision_logits_are_searched_in_float32(options, table_model, sou
 
 def test_no_sentences_give_no_results(table_model):
     assert search(table_model(), torch.zeros(0, 5, dtype=torch.long), DecodingOptions()) == []
+
+
+def test_a_trace_is_of_one_source_and_a_beam_search(table_model, source_batch, sentences):
+    trace = BeamTrace()
+    found = search(table_model(), source_batch(sentences[:1]), DecodingOptions(beam=3), trace=trace)
+    ends = [i for i, node in enumerate(trace.nodes) if node.fate == "ended"]
+    assert found[0][0].tokens in [[trace.nodes[i].token for i in trace.path(end)[:-1]] for end in ends]
+    for count, options in ((2, {"beam": 3}), (1, {"beam": 1}), (1, {"sample": True})):
+        with pytest.raises(ValueError, match="of one source and a beam search"):
+            search(table_model(), source_batch(sentences[:count]), DecodingOptions(**options), trace=BeamTrace())
 
 
 def test_the_length_penalty_favours_long_outputs(table_model, source_batch, sentences):

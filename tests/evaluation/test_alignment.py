@@ -2,8 +2,11 @@
 
 import pytest
 
+from translucid.data.corpus import Pair
 from translucid.errors import UserError
 from translucid.evaluation.alignment import Gold, alignment_score, read_gold
+
+PAIR = Pair("one two three four", "uno dos tres cuatro cinco")
 
 
 def gold(sure, possible=()):
@@ -33,12 +36,31 @@ def test_all_right_is_zero_and_nothing_found_is_one():
         alignment_score([[]], [])
 
 
+def test_where_there_are_no_links_none_are_wrong():
+    assert alignment_score([[]], [gold([])]) == (0, 0, 0)
+    assert alignment_score([[]], [gold([])]).f1 == 0
+
+
 def test_gold_files(tmp_path):
     (tmp_path / "a.txt").write_text("0-0 1?2\n\n3-3\n")
-    assert read_gold(tmp_path / "a.txt") == [gold([(0, 0)], [(1, 2)]), gold([]), gold([(3, 3)])]
+    assert read_gold(tmp_path / "a.txt", [PAIR] * 3) == [gold([(0, 0)], [(1, 2)]), gold([]), gold([(3, 3)])]
     (tmp_path / "a.jsonl").write_text('{"source": "a", "target": "b", "alignment": "0-0"}\n')
-    assert read_gold(tmp_path / "a.jsonl") == [gold([(0, 0)])]
+    assert read_gold(tmp_path / "a.jsonl", [PAIR]) == [gold([(0, 0)])]
     for name, text in (("b.txt", "0-0\n1:2\n"), ("b.jsonl", '{"alignment": "0-0"}\n{"source": "a"}\n')):
         (tmp_path / name).write_text(text)
         with pytest.raises(UserError, match=r":2: is not a line of word links"):
-            read_gold(tmp_path / name)
+            read_gold(tmp_path / name, [PAIR] * 2)
+
+
+@pytest.mark.parametrize("link", ["4-0", "0-5", "999-999", "0?5"])
+def test_a_link_to_a_word_that_is_not_there_is_refused_with_its_line(tmp_path, link):
+    (tmp_path / "a.txt").write_text(f"3-4\n0-0 {link}\n")
+    with pytest.raises(UserError, match=r"a\.txt:2: links .*, but the pair has 4 and 5 words"):
+        read_gold(tmp_path / "a.txt", [PAIR] * 2)
+
+
+@pytest.mark.parametrize("pairs", [1, 3])
+def test_gold_of_other_pairs_is_refused(tmp_path, pairs):
+    (tmp_path / "a.txt").write_text("0-0\n1-1\n")
+    with pytest.raises(UserError, match=rf"holds 2 lines for {pairs} sentence pairs"):
+        read_gold(tmp_path / "a.txt", [PAIR] * pairs)

@@ -7,6 +7,7 @@ import pytest
 from translucid.data.corpus import Pair, read_pairs
 from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.evaluation import doubts as looking
 from translucid.evaluation.doubts import Doubts
 
 
@@ -89,6 +90,102 @@ def test_people_are_seldom_doubted(real_data):
         if doubts.about(pair.source, ids, pair.target, tokens, -0.2 * len(tokens))
     ]
     assert len(doubted) < 0.01 * len(pairs)
+
+
+class Letters:
+    """A tokenizer for which each letter is a piece, and whose vocabulary is what it is given."""
+
+    def __init__(self, pieces=("ab",)):
+        self.pieces, self.source_size = list(pieces), len(pieces)
+
+    def encode_source(self, texts):
+        return [[9] * len(text) for text in texts]
+
+    def source_pieces(self, ids):
+        return [self.pieces[i] for i in ids]
+
+
+def kinds(source, ids, target, tokens, log_probability=0.0, tokenizer=None, languages=("en", "es")):
+    """The kinds of what is said of so many tokens."""
+    given = Doubts(tokenizer or Letters(), *languages).about(source, [9] * ids, target, [9] * tokens, log_probability)
+    return [doubt.split(":")[0] for doubt in given]
+
+
+@pytest.mark.parametrize(
+    ("ids", "tokens", "said"),
+    [(8, 2, "too short"), (8, 3, None), (7, 1, None), (2, 17, "too long"), (2, 16, None), (50, 17, None)],
+)
+def test_lengths_by_pencil(ids, tokens, said):
+    """Too short: 8 tokens or more, and less than 0.34 of them; too long: more than three times as many and 10."""
+    assert kinds("word", ids, "palabra", tokens) == ([said] if said else [])
+
+
+def test_fewer_sentences_are_too_short_only_with_fewer_tokens():
+    assert kinds("One. Two.", 8, "Uno.", 5) == ["too short"]
+    assert kinds("One. Two.", 8, "Uno.", 6) == []
+    assert kinds("One. Two.", 8, "Uno. Dos.", 5) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "ids", "said"), [("ABCD", 6, True), ("ABCD", 5, False), ("ABC", 9, False), ("ABCd", 9, False)]
+)
+def test_capitals_by_pencil(source, ids, said):
+    """Four letters or more, in at least half as many pieces again as in lower case."""
+    assert kinds(source, ids, "abcd", ids) == ["capitals"] * said
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("red green blue black", "red green blue black", True),
+        ("red green blue", "red green blue", False),
+        ("red green blue black", "red green blue black rosa", True),
+        ("red green blue black", "red green blue black rosa gris", False),
+        ("red green blue black", "Red, green, (blue) BLACK!", True),
+        ("a b c d red", "a b c d red", False),
+    ],
+)
+def test_copies_by_pencil(source, target, said):
+    """Four different words of two letters or more, and four in five of them in the source."""
+    assert ("copied" in kinds(source, 9, target, 9)) is said
+    assert kinds(source, 9, target, 9, languages=("en", "en")) == []
+
+
+LONG_ENOUGH = "just fifteen abcd"
+
+
+@pytest.mark.parametrize(
+    ("text", "each", "found", "said"),
+    [
+        (LONG_ENOUGH, -1.01, {"fr": 0.7, "en": 0.05, "es": 0.05}, True),
+        (LONG_ENOUGH, -1.0, {"fr": 0.7, "en": 0.05, "es": 0.05}, False),
+        (LONG_ENOUGH[1:], -1.01, {"fr": 0.7, "en": 0.05, "es": 0.05}, False),
+        (LONG_ENOUGH, -1.01, {"fr": 0.69, "en": 0.05, "es": 0.05}, False),
+        (LONG_ENOUGH, -1.01, {"fr": 0.7, "en": 0.06, "es": 0.06}, False),
+        (LONG_ENOUGH, -1.01, {"fr": 0.7}, False),
+    ],
+)
+def test_languages_by_pencil(monkeypatch, text, each, found, said):
+    """15 letters, less than -1 a token, 0.7 for another language and 0.05 or less for the text's own."""
+    monkeypatch.setattr(looking, "language_probabilities", lambda text: found)
+    tokens = 4
+    wrong = kinds(text, 4, text.upper(), tokens, each * (tokens + 1), tokenizer=Letters(["ab", "AB"]))
+    assert wrong == ["wrong language"] * 2 * said
+
+
+def test_a_script_is_known_by_longer_pieces_or_by_many_letters():
+    greek = "αβγδε"
+    assert kinds(greek, 4, "abc", 4, tokenizer=Letters(["ab", "αβ"])) == []
+    assert kinds(greek, 4, "abc", 4, tokenizer=Letters(["ab", *"α" * 100])) == []
+    assert kinds(greek, 4, "abc", 4, tokenizer=Letters(["ab", *"α" * 99])) == ["unknown script"]
+
+
+def test_ten_unknown_characters_are_shown(tokenizer):
+    characters = "足球很好看他们喜欢海滩"
+    (doubt,) = [d for d in Doubts(tokenizer, "en", "es")._unknown(characters, [1]) if "characters" in d]
+    assert doubt == f"unknown characters: {' '.join(characters[:10])} …"
+    (doubt,) = [d for d in Doubts(tokenizer, "en", "es")._unknown(characters[:10], [1]) if "characters" in d]
+    assert doubt == f"unknown characters: {' '.join(characters[:10])}"
 
 
 def test_every_doubt_has_a_kind(about):

@@ -27,13 +27,27 @@ def test_more_references_find_more():
     assert "nrefs:2" in two.signature
 
 
-def test_case_and_tokenizer_count_and_stand_in_the_signature():
+def test_case_counts_unless_it_is_not_to_in_all_three_and_the_signature_says_so():
     shouted = [text.upper() for text in FOUND]
-    assert corpus_scores(shouted, [FOUND])[0].value < 5
-    for score in corpus_scores(shouted, [FOUND], lowercase=True)[:1]:
-        assert score.value == pytest.approx(100)
-        assert "case:lc" in score.signature
-    assert "tok:none" in corpus_scores(FOUND, [WANTED], tokenize="none")[0].signature
+    bleu, chrf, ter = usual = corpus_scores(shouted, [FOUND])
+    assert bleu.value < 5
+    assert chrf.value < 5
+    assert ter.value == 100
+    assert all("case:mixed" in score.signature for score in usual)
+    bleu, chrf, ter = folded = corpus_scores(shouted, [FOUND], lowercase=True)
+    assert bleu.value == pytest.approx(100)
+    assert chrf.value == pytest.approx(100)
+    assert ter.value == 0
+    assert all("case:lc" in score.signature for score in folded)
+
+
+def test_the_tokenizer_counts_and_stands_in_the_signature():
+    """13a takes the full stop off the last word, none leaves it there."""
+    apart = [text.replace(".", " .") for text in FOUND]
+    assert corpus_scores(apart, [FOUND])[0].value == pytest.approx(100)
+    none = corpus_scores(apart, [FOUND], tokenize="none")[0]
+    assert none.value < 80
+    assert "tok:none" in none.signature
 
 
 @pytest.mark.parametrize(
@@ -65,6 +79,15 @@ def test_buckets_take_sentences_by_source_words():
     assert rows[2].bleu < 1
 
 
+def test_buckets_are_scored_as_the_whole_is():
+    shouted, apart = ([change(text) for text in FOUND] for change in (str.upper, lambda text: text.replace(".", " .")))
+    for found, options in ((shouted, {"lowercase": True}), (shouted, {}), (apart, {"tokenize": "none"}), (apart, {})):
+        result = evaluate(["a b c", "d e"], found, [FOUND], lengths=True, **options)
+        (row,) = result.by_length
+        bleu, chrf, _ = result.scores
+        assert (row.bleu, row.chrf) == pytest.approx((bleu.value, chrf.value))
+
+
 def test_empty_and_looping_translations_are_counted():
     sources = ["a b", "c", "", "ja ja ja ja ja", "d e"]
     found = ["", "no no no no", "", "yes yes yes yes yes", "salad soup salad soup salad soup salad soup"]
@@ -73,3 +96,4 @@ def test_empty_and_looping_translations_are_counted():
     assert result.looped == 2  # not the one whose source repeats itself as well
     assert result.to_json()["BLEU"]["value"] == result.scores[0].value
     assert "by_length" not in result.to_json()
+    assert result.to_json()["seconds"] == 0  # not said

@@ -9,7 +9,7 @@ import translucid
 
 HOUSE = Path(translucid.__file__).parent
 FLOORS = [
-    {"__init__", "errors", "machine", "options", "shapes"},
+    {"__init__", "console", "errors", "machine", "options", "shapes", "stopping"},
     {"atomic", "devices", "products", "progress", "reading"},
     {"attention"},
     {"layers"},

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,45 +18,95 @@ RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")), *RECIPES]
 
 
+def joined(text: str) -> str:
+    """Return a text with its continued lines made one."""
+    return re.sub(r"\\\n(#\s*)?\s*", "", text)
+
+
 def commands_in(text: str) -> list[str]:
-    """Return the lines that call `translucid`, continued ones joined."""
-    text = re.sub(r"\\\n(#\s*)?\s*", "", text)
-    lines = re.findall(r"^[#$>\s]*(?:[^|`\n]*\| )?(?:\.venv/bin/)?(translucid [^`\n|>]*)", text, flags=re.MULTILINE)
+    """Return the lines that call `translucid`."""
+    pattern = r"^[#$>\s]*(?:[^|`\n]*(?:\||-m) )?(?:\.venv/bin/)?(translucid [^`\n|<>]*)"
+    lines = re.findall(pattern, joined(text), flags=re.MULTILINE)
     return [line.split("  #")[0].strip() for line in lines]
 
 
-def check(command: str) -> None:
-    """Let the command line be parsed, without running it."""
+def mentions_in(text: str) -> list[str]:
+    """Return what is said between backticks of a call of `translucid`; it may leave out the rest (`...`)."""
+    spans = re.findall(r"`(translucid\s[^`|<>]*)", joined(text))
+    return [" ".join(span.split()).removesuffix(" ...") for span in spans]
+
+
+def check(command: str, *, whole: bool = True) -> None:
+    """Let a command line be parsed, without running it; one that is not `whole` may lack arguments."""
     node: typer.core.TyperGroup = get_command(app)  # type: ignore[assignment]
     arguments = several(shlex.split(command)[1:])
     context = typer.Context(node, info_name="translucid")
     while hasattr(node, "commands"):
         name = next((argument for argument in arguments if not argument.startswith("-")), None)
         if name is None:
+            options = {option for parameter in node.params for option in parameter.opts} | {"--help"}
+            assert set(arguments) <= options, f"{command!r}: there is no such option"
+            assert arguments or not whole, f"{command!r}: no command"
             return
         assert name in node.commands, f"{command!r}: there is no command {name!r}"
         node = node.commands[name]
         arguments = arguments[arguments.index(name) + 1 :]
     if "--help" not in arguments:
-        context = node.make_context(node.name, list(arguments), parent=context, resilient_parsing=False)
-        assert context is not None
+        try:
+            node.make_context(node.name, list(arguments), parent=context, resilient_parsing=False)
+        except Exception as error:
+            if whole or type(error).__name__ != "MissingParameter":
+                raise
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.name)
-def test_commands_in_documents_parse(document):
-    for command in commands_in(document.read_text()):
-        check(command)
+def of_documents(find):
+    """Return what is found in each document as parameters, each with a name of its own."""
+    found = [(document, command) for document in DOCUMENTS for command in find(document.read_text())]
+    return [pytest.param(command, id=f"{document.name}: {command}") for document, command in found]
+
+
+@pytest.mark.parametrize("command", of_documents(commands_in))
+def test_commands_in_documents_parse(command):
+    check(command)
+
+
+@pytest.mark.parametrize("command", of_documents(mentions_in))
+def test_what_the_text_of_documents_says_of_commands_parses(command):
+    check(command, whole=False)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
+def test_no_command_in_a_document_goes_unchecked(document):
+    """Wherever the name of a command comes after `translucid`, one of the two has found it."""
+    text = joined(document.read_text())
+    names = set(get_command(app).commands)
+    named = Counter(word for word in re.findall(r"\btranslucid\s+([\w-]+)", text) if word in names)
+    found = Counter(command.split()[1] for command in (*commands_in(text), *mentions_in(text)) if " " in command)
+    assert named == Counter({name: count for name, count in found.items() if name in names})
 
 
 def test_there_are_commands_to_check():
-    assert len(commands_in((ROOT / "README.md").read_text())) >= 8
+    text = (ROOT / "README.md").read_text()
+    assert len(commands_in(text)) >= 20
+    assert len(mentions_in(text)) >= 5
 
 
 def test_a_wrong_command_would_be_seen():
-    with pytest.raises(Exception, match="nonsense"):
-        check("translucid translate runs/demo --nonsense 3")
-    with pytest.raises(AssertionError, match="no command"):
-        check("translucid trnslate runs/demo")
+    text = "See `translucid\nshow x ...`:\n\n    $ echo x | translucid translate \\\n  RUN --nonsense 3 > out\n"
+    assert commands_in(text) == ["translucid translate RUN --nonsense 3"]
+    assert mentions_in(text) == ["translucid show x"]
+    for whole in (True, False):
+        with pytest.raises(Exception, match="nonsense"):
+            check("translucid translate runs/demo --nonsense 3", whole=whole)
+        with pytest.raises(Exception, match="nonsense"):
+            check("translucid translate --nonsense 3", whole=whole)
+        with pytest.raises(AssertionError, match="no command"):
+            check("translucid trnslate runs/demo", whole=whole)
+        with pytest.raises(AssertionError, match="no such option"):
+            check("translucid --nonsense", whole=whole)
+    with pytest.raises(Exception, match="run"):
+        check("translucid tune --shortlists")
+    check("translucid tune --shortlists", whole=False)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda file: file.name)

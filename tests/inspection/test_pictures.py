@@ -1,6 +1,7 @@
 """Pictures, pages and notebooks: they are made, they hold every word, and text in them stays text."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -175,15 +176,64 @@ def test_the_page_needs_no_network_and_text_stays_text(tmp_path):
     assert blind._repr_html_() == "<p>&lt;i&gt;</p>"
 
 
-def test_what_the_page_shows(tmp_path):
-    record = viewer_record(example())
-    names = [one["name"] for one in record["maps"]]
-    assert names[0] == "all layers and heads"
-    assert {"layer 1, all heads", "layer 0, head 1", "flow through all layers (rollout)"} <= set(names)
-    for one in record["maps"]:
-        assert len(one["weights"]) == len(record["target"]) == 3
-        assert all(len(row) == len(record["source"]) == 3 for row in one["weights"])
-    assert WordMap(["a"], ["b"], torch.ones(1, 1))
+def test_what_the_page_shows():
+    """Words, what each map gives between them, and how sure the model was of each word."""
+    halves = torch.tensor([[0.5, 0.25, 0.25, 0.0]] * 3)  # what head 0 of layer 0 makes of ▁I ▁li ke </s>
+    ends = torch.tensor([[0.0, 0.0, 0.0, 1.0]] * 3)  # what head 1 does
+    firsts = torch.tensor([[1.0, 0.0, 0.0, 0.0]] * 3)  # what both heads of layer 1 do
+    maps = {"decoder.0.cross": torch.stack([halves, ends]), "decoder.1.cross": torch.stack([firsts, firsts])}
+    log_probs = [math.log(p) for p in (0.5, 0.25, 0.8)]
+    record = viewer_record(Inspected(["▁I", "▁li", "ke", "</s>"], ["▁gus", "ta", "</s>"], maps, log_probs))
+    assert record["source"] == ["I", "like", "</s>"]
+    assert record["target"] == ["gusta", "</s>"]
+    assert record["probabilities"] == [0.125, 0.8]
+    assert [one["name"] for one in record["maps"][:-1]] == [
+        "all layers and heads",
+        "layer 0, all heads",
+        "layer 1, all heads",
+        "layer 0, head 0",
+        "layer 0, head 1",
+        "layer 1, head 0",
+        "layer 1, head 1",
+    ]
+    assert [one["weights"] for one in record["maps"][:-1]] == [
+        [[0.625, 0.125, 0.25]] * 2,
+        [[0.25, 0.25, 0.5]] * 2,
+        [[1, 0, 0]] * 2,
+        [[0.5, 0.5, 0]] * 2,
+        [[0, 0, 1]] * 2,
+        [[1, 0, 0]] * 2,
+        [[1, 0, 0]] * 2,
+    ]
+    # Each layer keeps half of what came before it, so layer 0 counts one third and layer 1 two thirds.
+    assert record["maps"][-1]["name"] == "flow through all layers (rollout)"
+    assert record["maps"][-1]["weights"] == [[pytest.approx(x, abs=1e-4) for x in (0.75, 1 / 12, 1 / 6)]] * 2
+
+
+def test_the_page_offers_no_choice_where_there_is_none():
+    """One layer with one head has one map; one layer with two heads has their average and each of them."""
+    weights = torch.tensor([[[0.75, 0.25], [0.25, 0.75]]])
+
+    def names(maps):
+        return [one["name"] for one in viewer_record(Inspected(["▁a", "</s>"], ["▁b", "</s>"], maps, [0, 0]))["maps"]]
+
+    assert names({"decoder.0.cross": weights}) == ["all layers and heads"]
+    assert names({"decoder.0.cross": weights.expand(2, 2, 2)}) == [
+        "all layers and heads",
+        "layer 0, head 0",
+        "layer 0, head 1",
+    ]
+
+
+def test_what_the_page_shows_is_what_stands_in_it():
+    one = example()
+    record = json.loads(re.search(r"const record of (\[.*\])\) \{", page([one, one], "x", "y"))[1])
+    assert record == [viewer_record(one)] * 2
+
+
+def test_a_map_between_words_has_a_row_and_a_column_for_each():
+    with pytest.raises(ValueError, match=r"weights \(1, 2\) for \(2, 1\) target and source words"):
+        WordMap(["a"], ["b", "c"], torch.ones(1, 2))
 
 
 def test_several_pieces_are_several_pictures(tmp_path):
@@ -219,6 +269,8 @@ def test_the_maps_of_many_pairs_are_one_file_for_numpy(tmp_path):
     [
         (0, "0%"),
         (1, "100%"),
+        (1.0000001, "100%"),
+        (1.5, "100%"),
         (0.5, "50%"),
         (0.0498, "5%"),
         (0.0004, "0.04%"),

@@ -8,6 +8,7 @@ from translucid.data.corpus import Pair
 from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.engine import TorchEngine
+from translucid.decoding.lengths import length_limit
 from translucid.decoding.loops import find_loop
 from translucid.decoding.options import DecodingOptions
 from translucid.errors import UserError
@@ -113,6 +114,40 @@ def test_the_rules_hold_whatever_the_engine(tokenizer):
             ngrams = [tuple(h.tokens[i : i + 2]) for h in b[:1] for i in range(len(h.tokens) - 1)]
             assert options is not alike or len(ngrams) == len(set(ngrams))
             assert [h.score for h in b] == sorted((h.score for h in b), reverse=True)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("shortest", [2, 8, 30])
+def test_a_minimum_length_gives_what_our_search_gives_also_beyond_the_limit(tokenizer, beam, shortest):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    options = DecodingOptions(beam=beam, nbest=beam, min_length=shortest, max_length_ratio=1, max_length_extra=1)
+    sources = [*sources_of(tokenizer), [3]]
+    limits = [length_limit(len(ids) - 1, options, None) for ids in sources]
+    assert shortest != 30 or min(limits) < 30
+    mine, theirs = own.decode(sources, options), fast.decode(sources, options)
+    assert mine == theirs
+    for found, limit in zip(theirs[:-1], limits, strict=False):
+        assert all(min(shortest, limit) <= len(hypothesis.tokens) <= limit for hypothesis in found)
+
+
+def test_scores_are_higher_by_what_is_forbidden_there(tokenizer):
+    options = DecodingOptions(beam=1, min_length=0, max_length_ratio=0.5, max_length_extra=5, max_loops=0)
+    sources = sources_of(tokenizer)
+    compared = 0
+    for ending in (3, 5):  # so that outputs end by themselves
+        model = model_of(tokenizer)
+        model.output.bias.data[:4] += torch.tensor([20.0, 20.0, 20.0, ending])
+        own, fast = engines(model, tokenizer)
+        for source, (a,), (b,) in zip(
+            sources, own.decode(sources, options), fast.decode(sources, options), strict=True
+        ):
+            if a.tokens == b.tokens and len(a.tokens) < length_limit(len(source) - 1, options, None):
+                with torch.no_grad():
+                    logits = model.decode(model.encode(torch.tensor([source])), torch.tensor([[2, *a.tokens]]))
+                lent = -(1 - logits.softmax(-1)[0, :, :3].sum(-1)).log().sum().item()
+                assert b.log_probability - a.log_probability == pytest.approx(lent, abs=1e-3)
+                compared += lent > 0.01
+    assert compared > 5
 
 
 def test_loops_and_limits_need_no_other_engine(tokenizer, monkeypatch):

@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from translucid.layers.dropout import Dropout
+from translucid.layers.dropout import Dropout, _kind
 from translucid.layers.embedding import Embedding, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions, sinusoidal_positions
+from translucid.layers.recurrent import Recurrence
 from translucid.layers.residual import Residual
 
 
@@ -64,6 +65,21 @@ def test_a_dropout_of_any_size_is_within_two_percent(p):
     assert Dropout(p)(ones).mean() == pytest.approx(1, abs=5 * math.sqrt(p / (1 - p) / 1e6) + 1e-6)
 
 
+def test_the_cheapest_numbers_that_are_fine_enough_are_drawn():
+    """Bytes where p is within two percent of a multiple of 1/256, words where only 1/65536 will do, else floats."""
+    kinds = {
+        0.5: np.uint8,
+        0.1: np.uint8,
+        0.99: np.uint8,
+        0.999: np.uint8,
+        0.00398: np.uint8,
+        0.004: np.uint16,
+        0.01: np.uint16,
+    }
+    for p, kind in (kinds | {0.0015: np.uint16, 1e-4: None, 1e-6: None}).items():
+        assert _kind(p) == (kind and np.dtype(kind)), p
+
+
 def test_dropout_follows_the_seed_and_the_mode():
     x, dropout = torch.ones(31), Dropout(0.5)
     torch.manual_seed(5)
@@ -76,6 +92,11 @@ def test_dropout_follows_the_seed_and_the_mode():
     for wrong in (-0.1, 1):
         with pytest.raises(ValueError, match="dropout"):
             Dropout(wrong)
+
+
+def test_every_dropout_is_another_one():
+    ones, dropout = torch.ones(64), Dropout(0.5)
+    assert len({tuple(dropout(ones).tolist()) for _ in range(500)}) == 500
 
 
 def test_the_gradient_passes_where_the_value_did():
@@ -99,12 +120,85 @@ def test_dropout_is_on_the_sum_of_embedding_and_position():
     assert (embedding(torch.tensor([[1, 2, 3]])) == 0).any()
 
 
+def test_an_lstm_remembers_from_the_start():
+    """By the bias of its forget gates, 1; its other biases and all of a GRU's are as small as PyTorch has them."""
+    for cell, forgetting in (("lstm", 1), ("gru", None)):
+        for name, bias in Recurrence(cell, 3, 16, 2, bidirectional=True).rnn.named_parameters():
+            if name.startswith("bias"):
+                gates = bias.detach().chunk(4 if cell == "lstm" else 3)
+                ones = [i for i, gate in enumerate(gates) if bool((gate == 1).all())]
+                assert ones == ([forgetting] if forgetting and "ih" in name else [])
+                assert all(gate.abs().max() < 0.4 for i, gate in enumerate(gates) if i not in ones)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_sentences_of_any_lengths_in_any_order_are_read_as_each_alone(cell):
+    recurrence, x, lengths = Recurrence(cell, 3, 8, 2, bidirectional=True), torch.randn(4, 6, 3), [2, 6, 1, 4]
+    outputs, last = recurrence.read(x, torch.tensor(lengths))
+    for i, length in enumerate(lengths):
+        alone, its_last = recurrence.read(x[i : i + 1, :length], torch.tensor([length]))
+        torch.testing.assert_close(outputs[i, :length], alone[0])
+        assert not outputs[i, length:].any()
+        for part, its_part in zip(last, its_last, strict=True):
+            torch.testing.assert_close(part[:, i], its_part[:, 0])
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_layers_drop_between_them_while_training(cell):
+    x, lengths = torch.randn(4, 6, 3), torch.tensor([6, 5, 4, 1])
+    for layers, drops in ((1, False), (2, True)):
+        recurrence = Recurrence(cell, 3, 8, layers, dropout=0.5)
+        zeros = tuple(torch.zeros(layers, 4, 8) for _ in range(2 if cell == "lstm" else 1))
+        ways = [
+            lambda r=recurrence: r.read(x, lengths)[0],
+            lambda r=recurrence, z=zeros: r(x, z)[0],
+            lambda r=recurrence, z=zeros: r.step(x[:, 0], z)[0],
+        ]
+        for way in ways:
+            assert torch.equal(recurrence.train() and way(), way()) is not drops
+            assert torch.equal(recurrence.eval() and way(), way())
+
+
 def test_residuals():
     x = torch.randn(2, 3, 4)
     post, pre = Residual(4, 0.0, "post"), Residual(4, 0.0, "pre")
     norm = nn.functional.layer_norm
     torch.testing.assert_close(post(x, torch.sin), norm(x + x.sin(), (4,)))
     torch.testing.assert_close(pre(x, torch.sin), x + norm(x, (4,)).sin())
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_residuals_drop_what_the_sublayer_says_and_never_what_they_add_it_to(norm):
+    x = torch.linspace(5, 6, 24).view(2, 3, 4)
+    residual, drop, normal = Residual(4, 0.5, norm), Dropout(0.5), nn.LayerNorm(4)
+    torch.manual_seed(2)
+    found = residual(x, torch.cos)
+    torch.manual_seed(2)
+    expected = x + drop(normal(x).cos()) if norm == "pre" else normal(x + drop(x.cos()))
+    torch.testing.assert_close(found, expected)
+    if norm == "pre":
+        assert {0.0, 2.0} == set(((found - x) / normal(x).cos()).round(decimals=3).flatten().tolist())
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_a_step_drops_between_layers_what_one_tells_the_next(cell):
+    """Neither what the first reads, nor what the last says, nor what a layer remembers."""
+    both, lower, upper = (Recurrence(cell, 4, 4, layers, dropout=0.5) for layers in (2, 1, 1))
+    for layer, one in enumerate((lower, upper)):
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+            getattr(one.rnn, f"{name}_l0").data = getattr(both.rnn, f"{name}_l{layer}").data
+    x = torch.randn(3, 4)
+    cells = tuple(torch.randn(2, 3, 4) for _ in range(2 if cell == "lstm" else 1))
+    torch.manual_seed(2)
+    output, after = both.step(x, cells)
+    said, below = lower.step(x, tuple(part[:1] for part in cells))
+    torch.manual_seed(2)
+    heard = nn.functional.dropout(said, 0.5)
+    assert (heard == 0).any() and (heard != 0).any()
+    expected, above = upper.step(heard, tuple(part[1:] for part in cells))
+    torch.testing.assert_close(output, expected)
+    for part, *parts in zip(after, below, above, strict=True):
+        torch.testing.assert_close(part, torch.cat(parts))
 
 
 def test_feed_forward():

@@ -12,7 +12,7 @@ from translucid.training.objective import batch_loss
 
 
 def sentences(count, generator):
-    lengths = torch.randint(2, 8, (count,), generator=generator).tolist()
+    lengths = torch.randint(2, 6, (count,), generator=generator).tolist()
     return [torch.randint(4, 14, (n,), generator=generator).tolist() for n in lengths]
 
 
@@ -32,11 +32,11 @@ def batch_of(texts, turned):
 
 MODELS = {
     "transformer": TransformerOptions(
-        width=64, heads=4, feed_forward=128, encoder_layers=1, decoder_layers=1, dropout=0.0
+        width=48, heads=4, feed_forward=96, encoder_layers=1, decoder_layers=1, dropout=0.0
     ),
-    "bahdanau": RecurrentOptions(width=64, attention="bahdanau", cell="gru", dropout=0.0),
-    "luong": RecurrentOptions(width=64, attention="luong-general", dropout=0.0),
-    "luong feeding": RecurrentOptions(width=64, attention="luong-dot", input_feeding=True, dropout=0.0),
+    "bahdanau": RecurrentOptions(width=48, attention="bahdanau", cell="gru", dropout=0.0),
+    "luong": RecurrentOptions(width=48, attention="luong-general", dropout=0.0),
+    "luong feeding": RecurrentOptions(width=48, attention="luong-dot", input_feeding=True, dropout=0.0),
 }
 
 
@@ -47,9 +47,9 @@ def test_it_learns(options, turned):
     generator = torch.Generator().manual_seed(1)
     model = build_model(options, 14, 14)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
-    for step in range(350):
-        optimizer.param_groups[0]["lr"] = 4e-3 * min((step + 1) / 50, (350 - step) / 200, 1)
-        batch = batch_of(sentences(96, generator), turned)
+    for step in range(260):
+        optimizer.param_groups[0]["lr"] = 6e-3 * min((step + 1) / 30, (260 - step) / 150, 1)
+        batch = batch_of(sentences(64, generator), turned)
         loss = batch_loss(model, batch)
         optimizer.zero_grad()
         (loss.smoothed / loss.tokens).backward()

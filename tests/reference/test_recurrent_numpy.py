@@ -25,20 +25,31 @@ def weights_of(model):
     return {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
 
 
-def lstm(w, x, state):
+def lstm(w, layer, x, state):
     h, c = state
-    i, f, g, o = np.split(w["weight_ih_l0"] @ x + w["bias_ih_l0"] + w["weight_hh_l0"] @ h + w["bias_hh_l0"], 4)
+    read = w[f"weight_ih_l{layer}"] @ x + w[f"bias_ih_l{layer}"]
+    i, f, g, o = np.split(read + w[f"weight_hh_l{layer}"] @ h + w[f"bias_hh_l{layer}"], 4)
     c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
     return sigmoid(o) * np.tanh(c), c
 
 
-def gru(w, x, state):
+def gru(w, layer, x, state):
     (h,) = state
     (xr, xz, xn), (hr, hz, hn) = (
-        np.split(w[f"weight_{name}_l0"] @ part + w[f"bias_{name}_l0"], 3) for name, part in (("ih", x), ("hh", h))
+        np.split(w[f"weight_{name}_l{layer}"] @ part + w[f"bias_{name}_l{layer}"], 3)
+        for name, part in (("ih", x), ("hh", h))
     )
     reset, update = sigmoid(xr + hr), sigmoid(xz + hz)
     return ((1 - update) * np.tanh(xn + reset * hn) + update * h,)
+
+
+def stack(f, w, x, states):
+    """Return the states of all layers after x: each reads the h of the one below it, the first x itself."""
+    after = []
+    for layer, state in enumerate(states):
+        after.append(f(w, layer, x, state))
+        x = after[-1][0]
+    return after
 
 
 def model_of(**options):
@@ -53,10 +64,10 @@ def expected(model, sentence):
     """Return the logits and the attention weights of one sentence, and how many weights the window cut off."""
     o, w = model.options, weights_of(model)
     cell = {name.removeprefix("decoder.recurrence.rnn."): x for name, x in w.items() if "decoder.recurrence" in name}
-    run = lstm if o.cell == "lstm" else gru
+    f = lstm if o.cell == "lstm" else gru
     memory = model.encode(SOURCE)  # the encoder has Keras for an oracle
     y = memory.states[sentence, memory.mask[sentence]].detach().numpy()
-    state = tuple(part[0, sentence].detach().numpy() for part in memory.first)
+    states = [tuple(part[layer, sentence].detach().numpy() for part in memory.first) for layer in range(o.layers)]
     feed, logits, maps, cut = np.zeros(D), [], [], 0
     for token in TARGETS[sentence].tolist():
         word = w["source_embedding.tokens.weight"][token] * np.sqrt(D)
@@ -65,7 +76,7 @@ def expected(model, sentence):
                 [
                     w["decoder.score.v"]
                     @ np.tanh(
-                        w["decoder.score.query.weight"] @ state[0]
+                        w["decoder.score.query.weight"] @ states[-1][0]
                         + w["decoder.score.query.bias"]
                         + w["decoder.score.key.weight"] @ y_j
                     )
@@ -74,12 +85,13 @@ def expected(model, sentence):
             )
             alpha = softmax(e)
             context = alpha @ y
-            state = run(cell, np.concatenate([word, context]), state)
-            t = w["decoder.readout.weight"] @ np.concatenate([state[0], word, context]) + w["decoder.readout.bias"]
+            states = stack(f, cell, np.concatenate([word, context]), states)
+            seen = np.concatenate([states[-1][0], word, context])
+            t = w["decoder.readout.weight"] @ seen + w["decoder.readout.bias"]
             feature = t.reshape(-1, 2).max(1)
         else:
-            state = run(cell, np.concatenate([word, feed]) if o.input_feeding else word, state)
-            h = state[0]
+            states = stack(f, cell, np.concatenate([word, feed]) if o.input_feeding else word, states)
+            h = states[-1][0]
             if o.attention == "luong-dot":
                 e = y @ h
             elif o.attention == "luong-general":
@@ -118,11 +130,15 @@ def expected(model, sentence):
     [
         {"attention": "bahdanau", "cell": "gru"},
         {"attention": "bahdanau", "cell": "lstm"},
+        {"attention": "bahdanau", "cell": "gru", "layers": 2},
+        {"attention": "bahdanau", "cell": "lstm", "layers": 3},
         {"attention": "luong-dot"},
         {"attention": "luong-general", "cell": "gru"},
         {"attention": "luong-concat"},
         {"attention": "luong-general", "window": 2},
         {"attention": "luong-general", "input_feeding": True},
+        {"attention": "luong-general", "layers": 2},
+        {"attention": "luong-dot", "input_feeding": True, "layers": 2},
         {"attention": "luong-concat", "input_feeding": True, "window": 1, "cell": "gru"},
     ],
     ids=str,

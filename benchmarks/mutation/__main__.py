@@ -1,0 +1,98 @@
+"""How many small wrong changes of the core do the tests see? `make mutation SAMPLE=200 SEED=1`.
+
+    python -m benchmarks.mutation [--sample 150] [--seed 1] [--rooms decoding training] [--write] [--again]
+
+A mutant is a copy of the package in which one thing is wrong, such as < for <=. It is killed if a test fails or never
+ends; it survives if all pass. Which tests are run stands in `trial.py`, what is never changed in `behaviour.py`;
+`equivalent.json` lists the mutants that no test could kill, each with its reason. --write keeps what came of it in
+docs/mutation.json and in docs/reliability.md; with --again, after more tests were written, only survivors are tried.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.mutation.mutants import ROOMS, Mutant, sample
+from benchmarks.mutation.trial import Bench, Outcome, place_of
+
+SEEN = ("killed", "timeout")
+EQUIVALENT = Path(__file__).with_name("equivalent.json")
+
+
+def reason(mutant: Mutant) -> str | None:
+    """Return why no test could kill a mutant, if that is so."""
+    for known in json.loads(EQUIVALENT.read_text(encoding="utf-8")):
+        if (known["file"], known["before"], known["after"]) == (mutant.file, mutant.before, mutant.after):
+            return known["why"]
+    return None
+
+
+def run(mutants: list[Mutant], folder: Path) -> dict[Mutant, Outcome]:
+    """Try out all mutants, one after the other."""
+    bench = Bench(folder)
+    limits = {}
+    for place in sorted({place_of(mutant) for mutant in mutants}):
+        outcome = bench.test(place)
+        if outcome.verdict != "survived":
+            raise SystemExit(f"the tests of {place} fail before anything is changed: {outcome.said}")
+        limits[place] = 2 * outcome.seconds + 60
+        print(f"{place}: {outcome.seconds:.0f} s unchanged", file=sys.stderr, flush=True)
+    found = {}
+    for number, mutant in enumerate(mutants, start=1):
+        outcome = bench.try_out(mutant, limits[place_of(mutant)])
+        found[mutant] = outcome
+        print(f"{number}/{len(mutants)} {outcome.verdict:10} {outcome.seconds:4.0f} s  {mutant}", file=sys.stderr)
+    return found
+
+
+def rooms_of(verdicts: dict[Mutant, str]) -> dict[str, dict[str, float]]:
+    """Count what came of the mutants, by room and in all; a mutant that never ends is seen, so it counts as killed."""
+    rooms = {}
+    for room in [*ROOMS, "all"]:
+        counts = Counter(verdict for mutant, verdict in verdicts.items() if room in (mutant.room, "all"))
+        real = counts.total() - counts["equivalent"]
+        if real:
+            kinds = {kind: counts[kind] for kind in ("killed", "timeout", "survived", "equivalent")}
+            score = sum(counts[kind] for kind in SEEN) / real
+            rooms[room] = {"mutants": counts.total(), **kinds, "score": round(score, 3)}
+    return rooms
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutation", description=__doc__.split("\n")[0])
+    parser.add_argument("--sample", type=int, default=150, help="mutants, as many of each room")
+    parser.add_argument("--seed", type=int, default=1, help="which ones")
+    parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=ROOMS)
+    parser.add_argument("--write", action="store_true", help="keep what came of it in docs")
+    parser.add_argument("--again", action="store_true", help="only those that survived when it was last kept in docs")
+    given = parser.parse_args()
+    from benchmarks.reliability.page import MUTATION, machine, write_page  # not above: mutants import the package anew
+    from translucid.atomic import write_atomically
+
+    kept = json.loads(MUTATION.read_text(encoding="utf-8")) if given.again else {}
+    before = kept.get("verdicts", {})
+    mutants = sample(given.sample, given.seed, given.rooms)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        left = [mutant for mutant in mutants if before.get(str(mutant), "survived") == "survived"]
+        found = run(left, Path(folder))
+    verdicts = {mutant: found[mutant].verdict if mutant in found else before[str(mutant)] for mutant in mutants}
+    for mutant, verdict in verdicts.items():
+        if verdict == "survived" and reason(mutant):
+            verdicts[mutant] = "equivalent"
+    record = {"seed": given.seed, "rooms": rooms_of(verdicts)}
+    record["seen_at_first"] = kept.get("seen_at_first", sum(verdict in SEEN for verdict in verdicts.values()))
+    record["verdicts"] = {str(mutant): verdict for mutant, verdict in verdicts.items()}
+    record |= {"tried": len(found), "seconds": round(time.monotonic() - started), "machine": machine()}
+    print(json.dumps(record["rooms"], indent=1))
+    if given.write:
+        write_atomically(MUTATION, json.dumps(record, indent=1, ensure_ascii=False).encode())
+        write_page()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Small wrong changes of the core, one at a time: what `cosmic-ray` makes of each file, less what has no behaviour."""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import islice
+from pathlib import Path
+
+import parso
+from cosmic_ray.ast import ast_nodes
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.operators.operator import Operator
+from cosmic_ray.plugins import get_operator
+
+from benchmarks.mutation.behaviour import behaviour
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "translucid"
+ROOMS = ("attention", "layers", "models", "training", "decoding", "evaluation")
+SETTINGS = {"training/presets.py"}
+"""Tables of numbers that were chosen: a test could only say them again."""
+
+OPERATORS = """
+ReplaceBinaryOperator_Add_Sub ReplaceBinaryOperator_Sub_Add ReplaceBinaryOperator_Mul_Div ReplaceBinaryOperator_Div_Mul
+ReplaceBinaryOperator_FloorDiv_Div ReplaceBinaryOperator_Mod_FloorDiv ReplaceBinaryOperator_Pow_Mul
+ReplaceBinaryOperator_RShift_LShift ReplaceBinaryOperator_LShift_RShift
+ReplaceBinaryOperator_BitOr_BitAnd ReplaceBinaryOperator_BitAnd_BitOr ReplaceBinaryOperator_BitXor_BitAnd
+ReplaceComparisonOperator_Eq_NotEq ReplaceComparisonOperator_NotEq_Eq
+ReplaceComparisonOperator_Lt_LtE ReplaceComparisonOperator_LtE_Lt ReplaceComparisonOperator_Lt_GtE
+ReplaceComparisonOperator_Gt_GtE ReplaceComparisonOperator_GtE_Gt ReplaceComparisonOperator_Gt_LtE
+ReplaceComparisonOperator_LtE_Gt ReplaceComparisonOperator_GtE_Lt
+ReplaceComparisonOperator_Is_IsNot ReplaceComparisonOperator_IsNot_Is
+ReplaceUnaryOperator_USub_UAdd ReplaceUnaryOperator_Delete_Not ReplaceUnaryOperator_Delete_Invert
+AddNot ReplaceTrueWithFalse ReplaceFalseWithTrue ReplaceAndWithOr ReplaceOrWithAnd
+ReplaceBreakWithContinue ReplaceContinueWithBreak ExceptionReplacer RemoveDecorator ZeroIterationForLoop NumberReplacer
+""".split()  # noqa: SIM905
+"""One or two near misses of each kind: of the other hundreds most fail with a TypeError, which flatters the score."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file."""
+
+    file: str
+    """Below src/translucid."""
+    line: int
+    operator: str
+    before: str
+    """The changed lines, without what stands around them."""
+    after: str
+    source: str
+    """The whole file, changed."""
+
+    @property
+    def room(self) -> str:
+        return self.file.split("/")[0]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.before}  ->  {self.after}"
+
+
+def sample(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
+    """Draw the same number of mutants from each room, `count` in all if there are so many."""
+    drawn = []
+    for place, room in enumerate(rooms):
+        draw = random.Random(f"{seed} {room}")
+        files = sorted((SOURCE / room).rglob("*.py"))
+        candidates = [candidate for file in files for candidate in _candidates(file)]
+        draw.shuffle(candidates)
+        wanted = len(range(place, count, len(rooms)))
+        drawn += islice(filter(None, (_mutant(*candidate) for candidate in candidates)), wanted)
+    random.Random(seed).shuffle(drawn)
+    return drawn
+
+
+def _candidates(file: Path) -> Iterator[tuple[Path, str, int]]:
+    """Yield file, operator and occurrence of every change, those among them that change no behaviour."""
+    if file.relative_to(SOURCE).as_posix() in SETTINGS:
+        return
+    nodes = list(ast_nodes(parso.parse(file.read_text(encoding="utf-8"))))
+    for name in OPERATORS:
+        operator: Operator = get_operator(f"core/{name}")()
+        for occurrence in range(sum(len(list(operator.mutation_positions(node))) for node in nodes)):
+            yield file, name, occurrence
+
+
+def _mutant(file: Path, operator: str, occurrence: int) -> Mutant | None:
+    """Return the change, or None if it has no behaviour to test."""
+    source = file.read_text(encoding="utf-8")
+    try:
+        mutated = mutate_code(source, get_operator(f"core/{operator}")(), occurrence)
+        same = behaviour(mutated) == behaviour(source)
+    except (SyntaxError, AttributeError):  # a bare * among parameters; a dotted name of an exception
+        return None
+    return None if same else _described(file.relative_to(SOURCE).as_posix(), operator, source, mutated)
+
+
+def _described(name: str, operator: str, source: str, mutated: str) -> Mutant:
+    changes = list(unified_diff(source.splitlines(), mutated.splitlines(), n=0, lineterm=""))[2:]
+    parts = defaultdict(list)
+    for line in changes[1:]:
+        parts[line[0]] += line[1:].split()
+    line = int(changes[0].split()[1].split(",")[0][1:])
+    return Mutant(name, line, operator, " ".join(parts["-"]), " ".join(parts["+"]), mutated)

@@ -8,6 +8,7 @@ with the other parts as they were; --quick is a few minutes and writes nothing.
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -15,31 +16,36 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.reliability import batch, large, refusals, scaling, serving, training
+from benchmarks.reliability import batch, large, mixed, outputs, refusals, scaling, serving, siege, training
 from benchmarks.reliability.common import Finding, said_by, translucid
 from benchmarks.reliability.hostile.runner import run_all
-from benchmarks.reliability.page import machine, page
+from benchmarks.reliability.page import RECORD, machine, write_page
 from translucid.atomic import write_atomically
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-RECORD = DOCS / "reliability.json"
-PARTS = ["training", "batch", "serving", "hostile", "scaling", "large"]
+PARTS = ["training", "batch", "serving", "mixed", "siege", "hostile", "scaling", "large"]
 
 
 def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
     """Run the trials of a part, one after the other."""
     if part == "training":
-        yield training.kills(work / "kills", 3 if quick else 50)
+        yield training.kills(work / "kills", *((3, 120) if quick else (50, 5000)))
         yield training.lost_workers(work / "workers", 1 if quick else 5)
         yield training.full_disk(work / "disk")
         yield training.read_only(work / "read-only")
         yield training.two_at_once(work / "two")
         yield refusals.nothing_changes(work / "refusals", 8 if quick else None)
+        yield outputs.nothing_else_is_replaced(work / "outputs", 3 if quick else None)
         yield training.damages(work / "damages", 33 if quick else 550)
     elif part == "batch":
         yield killed_jobs(work / "batch", model(work), 4 if quick else 40)
     elif part == "serving":
         yield serving.under_load(model(work), 0.2 if quick else 5)
+    elif part == "mixed":
+        for engine, minutes in (("auto", 10), ("torch", 3)):
+            yield mixed.mixed(model(work), work, 0.3 if quick else minutes, engine=engine)
+    elif part == "siege":
+        for engine in ("auto", "torch"):
+            yield from siege.under_attack(model(work), work, 5 if quick else 10, engine=engine)
     elif part == "hostile":
         for tally in run_all(1000 if quick else 100_000, 1):
             figures = {"tried": tally.tried, "refused with one line": tally.refused, "harmless": tally.accepted}
@@ -81,11 +87,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="each trial a few times; nothing is written to docs")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some of the trials")
     parser.add_argument("--large", nargs="+", type=int, default=[1_000_000, 5_000_000, 20_000_000], help="pairs")
+    parser.add_argument("--model", type=Path, help="a run of `translucid demo` to use; one is made if not given")
     parser.add_argument("--work", type=Path, help="where there is room: 10 GB")
     given = parser.parse_args()
     record = json.loads(RECORD.read_text()) if RECORD.exists() and not given.quick else {}
     failed = False
     with tempfile.TemporaryDirectory(dir=given.work) as folder:
+        if given.model:
+            shutil.copytree(given.model, Path(folder) / "model")
         for part in given.only:
             started, found = time.monotonic(), []
             for finding in trials(part, Path(folder), given.quick):
@@ -97,9 +106,8 @@ def main() -> None:
             record[part] = {"findings": found, "table": table, "seconds": seconds, "machine": machine()}
             if not given.quick:
                 write_atomically(RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode())
-    print(page(record))
     if not given.quick:
-        (DOCS / "reliability.md").write_text(page(record), encoding="utf-8")
+        write_page()
     sys.exit(failed)
 
 

@@ -1,6 +1,7 @@
 """What the trials share: a small corpus, a small training, the command, and the comparison of two runs."""
 
 import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from translucid.cli.main import run as run_command
 from translucid.data.phrasebook import generate
 from translucid.training.run_folder import RunFolder
 from translucid.training.tensor_file import load_tensors
@@ -63,15 +65,19 @@ def write_corpus(folder: Path, pairs: int = 600) -> list[str]:
     return ["--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv")]
 
 
-def translucid(*arguments: str | Path, starter: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """Start the command as a user does, on one thread, so that sums come out the same each time."""
-    return subprocess.Popen(
-        [sys.executable, *starter, "-m", "translucid", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "1000"},
-    )
+def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | None = None) -> subprocess.Popen[str]:
+    """Start the command as a user does, on one thread, so that sums come out the same each time.
+
+    What it says goes to a file if there is a `log`, else it can be read.
+    """
+    with log.open("wb") if log else contextlib.nullcontext(subprocess.PIPE) as out:
+        return subprocess.Popen(
+            [sys.executable, *starter, "-m", "translucid", *map(str, arguments)],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "COLUMNS": "1000"} | ({} if log else {"OMP_NUM_THREADS": "1"}),
+        )
 
 
 def said_by(process: subprocess.Popen[str], seconds: float = 600) -> str:
@@ -83,12 +89,26 @@ def said_by(process: subprocess.Popen[str], seconds: float = 600) -> str:
         return process.communicate()[0] + "\nHANGS"
 
 
+def here(*arguments: str | Path) -> tuple[int, str]:
+    """Run the command in this process, where how it ends is all that matters; return its exit code and what it said."""
+    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = run_command([str(argument) for argument in arguments])
+    said.flush()
+    return code, said.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def training(out: Path, corpus: list[str], steps: int) -> list[str]:
+    """Return the command that starts a training, or goes on with it."""
+    settings = [part for s in (*SETTINGS, f"training.max_steps={steps}") for part in ("--set", s)]
+    return ["train", *corpus, "--out", str(out), "--resume", "--no-tune", *settings]
+
+
 def train(out: Path, corpus: list[str], steps: int, *, processes: int = 1, restarts: int = 0) -> subprocess.Popen[str]:
     """Start a training, or go on with it; under torchrun if it has several processes."""
-    settings = [part for s in (*SETTINGS, f"training.max_steps={steps}") for part in ("--set", s)]
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     starter = [*torchrun, f"--max-restarts={restarts}"] if processes > 1 else []
-    return translucid("train", *corpus, "--out", out, "--resume", "--no-tune", *settings, starter=starter)
+    return translucid(*training(out, corpus, steps), starter=starter)
 
 
 def differences(one: Path, other: Path) -> list[str]:

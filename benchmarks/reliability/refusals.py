@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.reliability.common import Finding, said_by, train, translucid, write_corpus
+from benchmarks.reliability.common import Finding, here, training, write_corpus
 
 LOCK = ".lock"
 """Made by whoever opens a run folder to write to it, and always empty."""
@@ -54,7 +54,7 @@ def nothing_changes(work: Path, most: int | None = None) -> Finding:
     """Give each of these commands to a run, also to one whose corpus has gone; `most`: only so many of them."""
     finding = Finding("commands that are refused: every file of the run folder stays as it was, byte for byte")
     corpus, whole, run = write_corpus(work / "corpus"), work / "whole", work / "run"
-    said = said_by(train(whole, corpus, 30))
+    _, said = here(*training(whole, corpus, 30))
     if not (whole / "model.safetensors").exists():
         finding.fail(said[-300:])
         return finding
@@ -69,12 +69,11 @@ def nothing_changes(work: Path, most: int | None = None) -> Finding:
             if not encoded:
                 shutil.rmtree(run / "state" / "corpus")
             before = contents(run)
-            process = translucid(*command)
-            said = said_by(process)
+            code, said = here(*command)
             tried += 1
             shown = f"{number}: {' '.join(command[:6])}"
-            if process.returncode != 2 or "Traceback" in said:
-                finding.fail(f"{shown}: exit code {process.returncode}: {said[-200:]}")
+            if code != 2 or "Traceback" in said:
+                finding.fail(f"{shown}: exit code {code}: {said[-200:]}")
             after = contents(run)
             if after != before:
                 changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}

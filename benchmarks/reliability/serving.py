@@ -17,7 +17,7 @@ def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = translucid("serve", f"en-es={model}", "--port", str(port))
+    server = translucid("serve", f"en-es={model}", "--port", str(port), "--log-format", "off")  # nobody reads it
     address = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{address}/languages")

@@ -11,19 +11,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from rich.console import Console
 
 from benchmarks.reliability.common import (
     SETTINGS,
     Finding,
     differences,
+    here,
     remount,
     said_by,
     small_disk,
     train,
-    translucid,
+    training,
     write_corpus,
 )
+from translucid.console import Console
 from translucid.errors import UserError
 from translucid.training.configuration import resolve
 from translucid.training.experiment import run_experiment
@@ -45,12 +46,11 @@ FILES = [
 ]
 
 
-def kills(work: Path, count: int, seed: int = 1) -> Finding:
+def kills(work: Path, count: int, steps: int, seed: int = 1) -> Finding:
     """Kill a training again and again, half of the times while it writes a checkpoint; compare its end."""
     finding = Finding("training killed (SIGKILL) at random moments, then resumed to its end")
     generator = random.Random(seed)
     corpus, whole, killed = write_corpus(work / "corpus"), work / "whole", work / "killed"
-    steps = 100 * count
     said_by(train(whole, corpus, steps))
     survived = writing = 0
     while survived < count:
@@ -90,7 +90,7 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
     """Let disks of so many megabytes run full while checkpoints are written; make room; go on."""
     finding = Finding("disk full while a checkpoint is written, then room made and resumed")
     corpus, whole = write_corpus(work / "corpus"), work / "whole"
-    said_by(train(whole, corpus, 40))
+    here(*training(whole, corpus, 40))
     with small_disk(work / "disk", 0.7) as disk:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"
@@ -117,17 +117,15 @@ def read_only(work: Path) -> Finding:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"
             return finding
-        said_by(train(disk / "run", corpus, 26))
+        here(*training(disk / "run", corpus, 26))
         remount(disk, "ro")
         for what, run in {"a new run": disk / "new", "a resumed run": disk / "run"}.items():
-            process = train(run, corpus, 40)
-            said = said_by(process)
+            code, said = here(*training(run, corpus, 40))
             finding.told(said, run)
-            if process.returncode != 2 or "Traceback" in said:
-                finding.fail(f"{what}, exit code {process.returncode}: {said[-300:]}")
-        process = translucid("translate", disk / "run", "I like soccer")
-        said = said_by(process)
-        if process.returncode != 0:
+            if code != 2 or "Traceback" in said:
+                finding.fail(f"{what}, exit code {code}: {said[-300:]}")
+        code, said = here("translate", disk / "run", "I like soccer")
+        if code != 0:
             finding.fail(f"translating from there: {said[-300:]}")
         finding.figures["refused with one line"] = 2 - len(finding.failures)
     return finding
@@ -140,26 +138,25 @@ def two_at_once(work: Path) -> Finding:
     first = train(run, corpus, 1_000_000)
     while first.poll() is None and not (run / "state" / "checkpoint.safetensors").exists():
         time.sleep(0.01)
-    second = train(run, corpus, 1_000_000)
-    said = said_by(second)
+    code, said = here(*training(run, corpus, 1_000_000))
     finding.told(said, run)
-    if second.returncode != 2:
-        finding.fail(f"the second ended with {second.returncode}: {said[-300:]}")
+    if code != 2:
+        finding.fail(f"the second ended with {code}: {said[-300:]}")
     first.send_signal(signal.SIGINT)
     said = said_by(first)
     if first.returncode != 0 or "go on with" not in said:
         finding.fail(f"Ctrl-C ended the first with {first.returncode}: {said[-300:]}")
-    finding.figures["refused"] = int(second.returncode == 2)
+    finding.figures["refused"] = int(code == 2)
     return finding
 
 
-def lost_workers(work: Path, count: int, seed: int = 1) -> Finding:
+def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Finding:
     """Kill one of two processes that train one model, again and again; torchrun starts both anew."""
     finding = Finding("one of two processes of a training killed, both started again by torchrun --max-restarts")
     generator = random.Random(seed)
     corpus, whole, run = write_corpus(work / "corpus"), work / "whole", work / "run"
-    said_by(train(whole, corpus, 300, processes=2))
-    job = train(run, corpus, 300, processes=2, restarts=count)
+    said_by(train(whole, corpus, steps, processes=2))
+    job = train(run, corpus, steps, processes=2, restarts=count)
     killed: set[int] = set()
     deadline = time.monotonic() + 300
     while len(killed) < count and job.poll() is None and time.monotonic() < deadline:

@@ -13,7 +13,8 @@ from translucid.interop.shortlist import learn_links
 from translucid.interop.tuned import Tuned, save_tuned
 from translucid.models.build import build_model
 from translucid.training.configuration import resolve
-from translucid.training.run_folder import RunFolder, unshared
+from translucid.training.fitting import unshared
+from translucid.training.run_folder import RunFolder
 
 SETTINGS = {
     "model": {"width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1, "decoder_layers": 1},

@@ -1,0 +1,123 @@
+"""Many clients that ask a server for everything at once; each answer must be the one that was given alone.
+
+python -m benchmarks.reliability.mixed RUN [--minutes 10] [--clients 32] [--engine torch]
+"""
+
+import argparse
+import itertools
+import json
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.reliability.common import Finding
+from benchmarks.reliability.siege import Server, ask, at_once, send_file, serving
+from benchmarks.serving_load import memory
+from translucid.data.phrasebook import generate
+
+NEAR = 2e-3
+"""By how much figures may differ: their last digits depend on what is computed together."""
+
+
+def requests(texts: list[str]) -> list[tuple[str, dict[str, object]]]:
+    """Return requests of every kind."""
+    found: list[tuple[str, dict[str, object]]] = []
+    for i in range(0, len(texts) - 9, 10):
+        own = texts[i : i + 10]
+        found += [("/translate", {"q": text}) for text in own]
+        found += [("/translate", {"q": own}), ("/translate", {"q": own[0], "alternatives": 3})]
+        found += [("/translate", {"q": f"<p>{own[1]} <b>{own[2]}</b></p>", "format": "html"})]
+        found += [("/translate_file", {"q": "\n".join(texts[i : i + 100])})]
+        found += [
+            ("/look", {"q": " ".join(own[:2])}),
+            ("/beam", {"q": own[3]}),
+            ("/continue", {"q": own[4], "prefix": []}),
+        ]
+        found += [("/look", {"q": own[5], "explain": method}) for method in ("erasure", "lime", "gradients")]
+        found += [("/detect", {"q": own[6]})]
+    return found
+
+
+def answer(server: Server, path: str, fields: dict[str, object]) -> object:
+    """Ask, and return all of the answer that has to stay the same."""
+    if path == "/translate_file":
+        return sent_file(server, str(fields["q"]))
+    status, body = ask(server, path, fields)
+    if status != 200:
+        raise ValueError(f"{path}: {status} {body[:200]!r}")
+    said = json.loads(body)
+    return len(said["trees"]) if path == "/beam" else said  # a picture has random names in it
+
+
+def sent_file(server: Server, text: str) -> str:
+    connection = server.connect()
+    url = json.loads(send_file(connection, text.encode()))["translatedFileUrl"]
+    connection.request("GET", "/download_file/" + url.rsplit("/", 1)[1])
+    translated = connection.getresponse().read().decode()
+    connection.close()
+    return translated
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two answers are the same but for the last digits of their figures."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, int | float):
+        return abs(one - other) < NEAR
+    return one == other
+
+
+def mixed(run: Path, work: Path, minutes: float, clients: int = 32, engine: str = "auto") -> Finding:
+    """Ask for everything alone, then by many clients at once."""
+    finding = Finding(f"everything asked of a server by {clients} clients at once, --engine {engine}")
+    asked = requests([pair.source for pair in generate(300, split="test", max_words=10)])
+    with serving(run, work, "--engine", engine, "--queue", "4096") as server:
+        alone = [answer(server, path, fields) for path, fields in asked]
+        before = memory(server.pid)
+        numbers, wrong, answers = itertools.count(), [], Counter[str]()
+        end = time.monotonic() + 60 * minutes
+
+        def client() -> None:
+            while time.monotonic() < end:
+                at = next(numbers) * 11 % len(asked)
+                path, fields = asked[at]
+                try:
+                    if not same(alone[at], answer(server, path, fields)):
+                        wrong.append(f"{path} {fields} had another answer")
+                except Exception as error:
+                    wrong.append(f"{path} {fields}: {error!r}")
+                answers[path] += 1
+
+        at_once([threading.Thread(target=client) for _ in range(clients)])
+        time.sleep(4)
+        after = memory(server.pid)
+        if "Traceback" in server.said.read_text():
+            finding.fail(server.said.read_text()[-500:])
+    finding.figures = {
+        "minutes": minutes,
+        "answers": ", ".join(f"{count:,} {path}" for path, count in sorted(answers.items())),
+        "errors or other answers": len(wrong),
+        "memory": f"{before:.0f} → {after:.0f} MiB",
+    }
+    finding.failures += [one[:300] for one in wrong[:3]]
+    return finding
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--engine", default="auto")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        finding = mixed(given.run, Path(work), given.minutes, given.clients, given.engine)
+    print(finding.trial, json.dumps(finding.figures, ensure_ascii=False), *finding.failures, sep="\n    ")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""What stands where a command is told to write: files are replaced, everything else stays what it is."""
+
+import os
+import shutil
+import socket
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.reliability.common import Finding, said_by, train, translucid, write_corpus
+
+Make = Callable[[Path], None]
+
+
+def device(kind: int, major: int, minor: int) -> Make:
+    """Return what makes a device of our own: those of the machine are never tried on."""
+
+    def make(place: Path) -> None:
+        os.mknod(place, kind | 0o600, os.makedev(major, minor))
+
+    return make
+
+
+def bind(place: Path) -> None:
+    """Make a socket that nobody listens on."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(place))  # its name may have a hundred characters
+
+
+WRITTEN: dict[str, Make] = {
+    "a file": lambda place: place.write_text("before") and None,
+    "a link to a file": lambda place: place.symlink_to(place.parent / "behind"),
+    "a pipe": os.mkfifo,
+    "a device that swallows everything": device(stat.S_IFCHR, 1, 3),
+}
+"""What is written to."""
+REFUSED: dict[str, Make] = {
+    "a folder": Path.mkdir,
+    "a socket": bind,
+    "a device that is full": device(stat.S_IFCHR, 1, 7),
+    "a block device": device(stat.S_IFBLK, 240, 0),
+}
+"""What is refused."""
+
+
+def commands(run: Path, corpus: list[str]) -> Iterator[tuple[list[str], str]]:
+    """Yield commands that write what a user names, without the name, and the ending that it must have."""
+    pairs, words = corpus[3], "They sing"
+    yield ["translate", str(run), words, "--output"], ""
+    yield ["translate", str(run), "--input", pairs.replace(".tsv", ".txt"), "--workers", "2", "--output"], ""
+    yield ["align", str(run), "--pairs", pairs, "--output"], ""
+    yield ["evaluate", str(run), "--test", pairs, "--hypotheses"], ""
+    yield ["data", "phrasebook", "--count", "9"], ".tsv"
+    for ending in (".html", ".png", ".svg", ".pdf", ".json", ".npz"):
+        yield ["look", str(run), words, "--save"], ending
+    yield ["look", str(run), "--tsv", pairs, "--save"], ".npz"
+    yield ["draw", "positions", "--out"], ".png"
+
+
+def nothing_else_is_replaced(work: Path, most: int | None = None) -> Finding:
+    """Let each command write to each of these things; `most`: only so many commands."""
+    finding = Finding("outputs named as what is no file (link, pipe, device, socket, folder): each stays what it is")
+    corpus, run = write_corpus(work / "corpus"), work / "run"
+    said = said_by(train(run, corpus, 30))
+    if not (run / "model.safetensors").exists():
+        finding.fail(said[-300:])
+        return finding
+    shutil.copy(corpus[3], corpus[3].replace(".tsv", ".txt"))
+    counts = {"written to": 0, "refused with one line": 0}
+    for command, ending in list(commands(run, corpus))[:most]:
+        for what, make in {**WRITTEN, **REFUSED}.items():
+            folder = work / "place"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            place = folder / f"out{ending}"
+            try:
+                make(place)
+            except PermissionError:  # a device, which it takes root to make
+                continue
+            _try(finding, [*command, str(place), "--overwrite"], place, what, counts)
+            finding.failures += [f"{what}: left {item.name}" for item in folder.iterdir() if item.name[0] == "."]
+    finding.figures.update(counts)
+    return finding
+
+
+def _try(finding: Finding, command: list[str], place: Path, what: str, counts: dict[str, int]) -> None:
+    """Give a command, and see what has become of the place."""
+    shown, kind = f"{' '.join(command[:2])} to {what}", stat.S_IFMT(place.lstat().st_mode)
+    read = place.parent / "read" if place.is_fifo() else place
+    reader = subprocess.Popen(f"exec cat '{place}' > '{read}'", shell=True) if place.is_fifo() else None
+    process = translucid(*command)
+    said = said_by(process)
+    if reader:
+        if not place.is_fifo():  # it would wait for ever
+            reader.kill()
+        reader.wait()
+    refused = what in REFUSED
+    if process.returncode != (2 if refused else 0) or "Traceback" in said:
+        finding.fail(f"{shown}: exit code {process.returncode}: {said[-200:]}")
+    if stat.S_IFMT(place.lstat().st_mode) != kind:
+        finding.fail(f"{shown}: was replaced")
+    if read.is_file() and read.read_bytes() in (b"", b"before"):
+        finding.fail(f"{shown}: nothing was written")
+    counts["refused with one line" if refused else "written to"] += 1
+    if refused:
+        finding.told(said.replace(str(place), "OUT"), place)

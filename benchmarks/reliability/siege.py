@@ -1,0 +1,287 @@
+"""A server under attack: honest clients are served as before, work ends with its client, memory comes back.
+
+    python -m benchmarks.reliability.siege RUN [--seconds 10] [--engine torch]
+
+Each attack runs while honest clients translate a sentence after the other and look into some; before it, they do so in
+quiet. What is compared is the time that 95 of 100 answers take at most.
+"""
+
+import argparse
+import contextlib
+import http.client
+import json
+import multiprocessing
+import multiprocessing.process
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from benchmarks.reliability.common import Finding, translucid
+from benchmarks.serving_load import memory
+from translucid.data.phrasebook import generate
+
+TWICE = 2.0
+"""The times of quiet that honest clients may wait under attack."""
+LOOP = "the dog and the dog and " * 25
+"""What models repeat until they may not."""
+
+
+@dataclass
+class Server:
+    """One that runs."""
+
+    address: str
+    pid: int
+    said: Path
+
+    def connect(self, seconds: float = 60) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=seconds)
+
+    def cpu(self) -> float:
+        """Seconds of processor time, all threads together."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Times:
+    """Of honest clients, by what they ask for."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+
+    def p95(self, what: str) -> float:
+        ordered = sorted(self.seconds.get(what, [])) or [float("inf")]
+        return ordered[int(0.95 * len(ordered))]
+
+
+def ask(server: Server, path: str, fields: dict[str, object], seconds: float = 60) -> tuple[int, bytes]:
+    connection = server.connect(seconds)
+    try:
+        body = json.dumps({"source": "en", "target": "es", **fields})
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def abandon(server: Server, path: str, fields: dict[str, object], after: float) -> None:
+    """Ask, and leave before the answer."""
+    with contextlib.suppress(OSError):
+        ask(server, path, fields, after)
+
+
+def send_file(connection: http.client.HTTPConnection, text: bytes) -> bytes:
+    """Send a file to be translated; return the answer."""
+    parts = [b"--x", b'Content-Disposition: form-data; name="source"', b"", b"en"]
+    parts += [b"--x", b'Content-Disposition: form-data; name="target"', b"", b"es"]
+    parts += [b"--x", b'Content-Disposition: form-data; name="file"; filename="a.txt"', b"", text, b"--x--", b""]
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    connection.request("POST", "/translate_file", b"\r\n".join(parts), kind)
+    return connection.getresponse().read()
+
+
+def upload(server: Server, text: bytes, after: float) -> None:
+    """Send a file, and leave before the answer."""
+    connection = server.connect(after)
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        send_file(connection, text)
+    connection.close()
+
+
+def unfinished(server: Server, count: int, size: int, end: float, head: bytes | None = None) -> None:
+    """Open connections, send part of a request on each, and hold them."""
+    if head is None:
+        head = b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+        head += b"Content-Length: %d\r\n\r\n" % 1_000_000
+    held = []
+    place = urlsplit(server.address)
+    for _ in range(count):
+        one = socket.socket()
+        one.settimeout(1)
+        held.append(one)
+        with contextlib.suppress(OSError):
+            one.connect((place.hostname, place.port))
+            one.sendall(head + b"x" * size)
+    time.sleep(max(0.0, end - time.monotonic()))
+    for one in held:
+        one.close()
+
+
+def leaving(server: Server, end: float) -> None:
+    """Send part of a request and leave, fifteen at a time."""
+    while time.monotonic() < end:
+        unfinished(server, 15, 1000, 0)
+        time.sleep(0.05)
+
+
+def _loops(server: Server, end: float) -> None:
+    upload(server, "\n".join([LOOP] * 70).encode(), 1)
+
+
+def _longest_prefix(server: Server, end: float) -> None:
+    for length in (1999, 300):
+        abandon(server, "/continue", {"q": "I like the sea. " * 30, "prefix": [5] * length}, 2)
+
+
+def at_once(workers: Sequence[threading.Thread | multiprocessing.process.BaseProcess]) -> None:
+    """Start them all, and wait for them all."""
+    for one in workers:
+        one.start()
+    for one in workers:
+        one.join()
+
+
+def _several(count: int, attack: Callable[[Server, float], None]) -> Callable[[Server, float], None]:
+    def run(server: Server, end: float) -> None:
+        at_once([threading.Thread(target=attack, args=(server, end)) for _ in range(count)])
+
+    return run
+
+
+LONG = "The children are reading a book in the garden and I like soccer. " * 7
+
+ATTACKS: dict[str, Callable[[Server, float], None]] = {
+    "files of 1 MB of line breaks": lambda server, end: upload(server, b"\n" * 999_000, 30),
+    "files of 1 MB of full stops": lambda server, end: upload(server, b"." * 999_000, 30),
+    "files of 70 lines that loop, left after a second": _loops,
+    "prefixes of 300 and 1,999 tokens to go on from": _longest_prefix,
+    "explanations by gradients, left after a second": lambda server, end: abandon(
+        server, "/look", {"q": LONG, "explain": "gradients"}, 1
+    ),
+    "eight explanations by gradients at once": _several(
+        8, lambda server, end: abandon(server, "/look", {"q": LONG, "explain": "gradients"}, end - time.monotonic())
+    ),
+    "400 uploads that do not end": lambda server, end: unfinished(server, 400, 900_000, end),
+    "1,200 silent connections": lambda server, end: unfinished(server, 1200, 0, end, b""),
+    "300 clients a second that leave in the middle of a request": lambda server, end: leaving(server, end),
+}
+
+
+def honest(server: Server, seconds: float, times: Times, texts: list[str]) -> None:
+    """Translate one sentence after the other, and look into every fourth, for some time."""
+    end = time.monotonic() + seconds
+    at = 0
+    while time.monotonic() < end:
+        at += 1
+        path = "/translate" if at % 4 else "/look"
+        started = time.monotonic()
+        try:
+            status, said = ask(server, path, {"q": texts[at % len(texts)]})
+        except OSError as error:
+            status, said = 0, str(error).encode()
+        if status == 200:
+            times.seconds.setdefault(path, []).append(time.monotonic() - started)
+        else:
+            times.failed.append(f"{path}: {status} {said[:200]!r}")
+        time.sleep(0.02)  # a person, not a machine
+
+
+def measured(server: Server, seconds: float, clients: int, attack: Callable[[Server, float], None] | None) -> Times:
+    """Let honest clients ask, alone or during an attack."""
+    texts = [pair.source for pair in generate(100, split="test", max_words=10)]
+    times = Times()
+    end = time.monotonic() + seconds
+
+    def attacking() -> None:
+        while attack and time.monotonic() < end - 1:
+            attack(server, end)
+            time.sleep(0.2)
+
+    # By a process of its own: what it costs to attack is not to slow down the honest clients.
+    attacker = multiprocessing.get_context("fork").Process(target=attacking)
+    threads = [threading.Thread(target=honest, args=(server, seconds, times, texts)) for _ in range(clients)]
+    at_once([attacker, *threads])
+    return times
+
+
+@contextlib.contextmanager
+def serving(run: Path, work: Path, *options: str) -> Iterator[Server]:
+    """Start a server as a user does."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = translucid(
+        "serve", f"en-es={run}", "--port", str(port), "--log-format", "off", *options, log=work / "said"
+    )
+    server = Server(f"http://127.0.0.1:{port}", process.pid, work / "said")
+    try:
+        wait(server)
+        yield server
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+
+
+def wait(server: Server) -> None:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            ask(server, "/look", {"q": "I sing.", "explain": "erasure"})
+            return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+
+
+def under_attack(run: Path, work: Path, seconds: float, clients: int = 4, engine: str = "auto") -> Iterator[Finding]:
+    """Give a finding for each attack."""
+    with serving(run, work, "--engine", engine, "--seconds", "20") as server:
+        measured(server, seconds, clients, None)
+        for name, attack in ATTACKS.items():
+            yield one_attack(server, f"{name}, --engine {engine}", attack, seconds, clients)
+
+
+def one_attack(
+    server: Server, name: str, attack: Callable[[Server, float], None], seconds: float, clients: int
+) -> Finding:
+    finding = Finding(f"attack: {name}")
+    quiet = measured(server, seconds, clients, None)
+    before, said = memory(server.pid), server.said.stat().st_size
+    during = measured(server, seconds, clients, attack)
+    most = memory(server.pid)
+    time.sleep(1)
+    at = server.cpu()
+    time.sleep(2)
+    burnt = server.cpu() - at
+    after = memory(server.pid)
+    for what in ("/translate", "/look"):
+        one, other = quiet.p95(what), during.p95(what)
+        finding.figures[what] = f"{1000 * one:.0f} → {1000 * other:.0f} ms ({other / one:.1f}×)"
+        if other > TWICE * one:
+            finding.fail(f"{what} took {other / one:.1f} times as long")
+    finding.figures["memory"] = f"{before:.0f} → {most:.0f} → {after:.0f} MiB"
+    finding.figures["processor a second later"] = f"{burnt / 2:.0%}"
+    finding.figures["bytes logged"] = server.said.stat().st_size - said
+    finding.failures += sorted(set(during.failed + quiet.failed))[:3]
+    if burnt > 0.2:
+        finding.fail(f"{burnt:.1f} s of work in the 2 s from a second after the last client on")
+    if after > before + 64:
+        finding.fail(f"{after - before:.0f} MiB more than before")
+    return finding
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--engine", default="auto")
+    given = parser.parse_args()
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as work:
+        for finding in under_attack(given.run, Path(work), given.seconds, given.clients, given.engine):
+            print(finding.trial, json.dumps(finding.figures, ensure_ascii=False), *finding.failures, sep="\n    ")
+
+
+if __name__ == "__main__":
+    main()

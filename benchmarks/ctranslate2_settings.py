@@ -27,7 +27,7 @@ def measure(model: str, text: Path, weights: str, beam: int) -> float:
     import ctranslate2
     import sentencepiece
 
-    from translucid.machine import cores, keep_freed_memory
+    from translucid.kernels.machine import cores, keep_freed_memory
 
     if os.environ.get("KEEP"):
         keep_freed_memory()

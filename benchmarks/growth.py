@@ -27,9 +27,9 @@ Point = tuple[float, float]
 def model_of(vocabulary: int = 10_000) -> Any:
     import torch
 
-    from translucid.devices import tune_cpu
+    from translucid.kernels.devices import tune_cpu
     from translucid.models.transformer import Transformer
-    from translucid.training.configuration import resolve
+    from translucid.runs.configuration import resolve
 
     tune_cpu()
     torch.manual_seed(1)
@@ -54,7 +54,7 @@ def search(sentences: int = 64, beam: int = 5, vocabulary: int = 10_000, length:
     """Our own search over sentences of 20 tokens, outputs of 20 tokens."""
     import torch
 
-    from translucid.decoding.options import DecodingOptions
+    from translucid.decoding.decoding_options import DecodingOptions
     from translucid.decoding.search import search
 
     model = model_of(vocabulary)

@@ -6,7 +6,7 @@ python benchmarks/learning_curve.py runs/multi30k [runs/other ...]
 import sys
 from pathlib import Path
 
-from translucid.training.run_folder import RunFolder
+from translucid.runs.run_folder import RunFolder
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from dataclasses import replace
 import torch
 
 from translucid.data.batching import Batch
-from translucid.devices import tune_cpu
-from translucid.models.options import RecurrentOptions
+from translucid.kernels.devices import tune_cpu
+from translucid.models.model_options import RecurrentOptions
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.recurrent.luong import LuongDecoder
 from translucid.training.objective import batch_loss

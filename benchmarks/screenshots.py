@@ -17,7 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 from translucid.cli.main import run as translucid
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.options import ServerOptions
+from translucid.serving.server_options import ServerOptions
 
 TEXT = "I like soccer and also going to the beach"
 

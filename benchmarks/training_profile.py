@@ -11,8 +11,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from training_speed import step_of
 
-from translucid.devices import tune_cpu
-from translucid.products import bfloat16_is_quick, rounded_products
+from translucid.kernels.devices import tune_cpu
+from translucid.kernels.linear import bfloat16_is_quick, rounded_products
 
 KINDS = {
     "matrix products (linear layers, output, their gradients)": ("aten::mm", "aten::addmm"),

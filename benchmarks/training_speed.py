@@ -18,16 +18,16 @@ from unittest.mock import patch
 
 import torch
 
-from translucid import products
 from translucid.attention import multi_head
 from translucid.data.batching import Batch
-from translucid.devices import tune_cpu
+from translucid.kernels import linear as products
+from translucid.kernels.devices import tune_cpu
+from translucid.kernels.linear import bfloat16_is_quick, rounded_products
 from translucid.layers.dropout import Dropout
 from translucid.models.transformer import Transformer
-from translucid.products import bfloat16_is_quick, rounded_products
+from translucid.runs.configuration import resolve
+from translucid.runs.presets import PRESETS
 from translucid.training import objective
-from translucid.training.configuration import resolve
-from translucid.training.presets import PRESETS
 
 SIZES = {"tiny": (256, 16), "small": (200, 10)}
 """Preset: sentences and tokens of a batch, about those of Multi30k and Tatoeba."""

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from translucid import Translations, Translator, UserError
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.engine import TorchEngine
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.engine import TorchEngine
 from translucid.inspection import watching
 from translucid.models.transformer import Transformer
-from translucid.training.configuration import resolve
+from translucid.runs.configuration import resolve
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,13 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF
 from scipy.stats import t as student
 
-from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
-from translucid.decoding.options import DecodingOptions
-from translucid.training.configuration import Configuration
-from translucid.training.corpora import Corpora
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.atomic import write_atomically
+from translucid.runs.configuration import Configuration
+from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
-from translucid.training.run_folder import RunFolder
 from translucid.translator import Translator
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "claims"

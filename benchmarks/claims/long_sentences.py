@@ -22,9 +22,9 @@ import matplotlib.pyplot as plt
 from common import DOCS, facts, scored, show, table, train_once, translations, write
 from rich.console import Console
 
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.phrasebook import generate
-from translucid.training.configuration import resolve
+from translucid.runs.configuration import resolve
 
 LONGEST = 15
 """Words of the longest sentence to learn from."""

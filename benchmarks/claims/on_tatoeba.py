@@ -21,8 +21,8 @@ from common import DOCS, facts, scored, show, table, train_once, translations, w
 from rich.console import Console
 
 from translucid.data.corpus import Pair, read_pairs
-from translucid.training.configuration import resolve
-from translucid.training.presets import PRESETS
+from translucid.runs.configuration import resolve
+from translucid.runs.presets import PRESETS
 
 NAMES = [name for name in PRESETS if name.startswith(("rnn", "attention"))] + ["small"]
 LONG = 15

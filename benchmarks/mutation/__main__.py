@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="only those that survived when it was last kept in docs")
     given = parser.parse_args()
     from benchmarks.reliability.page import MUTATION, machine, write_page  # not above: mutants import the package anew
-    from translucid.atomic import write_atomically
+    from translucid.ground.atomic import write_atomically
 
     kept = json.loads(MUTATION.read_text(encoding="utf-8")) if given.again else {}
     before = kept.get("verdicts", {})

@@ -18,7 +18,7 @@ from benchmarks.mutation.behaviour import behaviour
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "translucid"
 ROOMS = ("attention", "layers", "models", "training", "decoding", "evaluation")
-SETTINGS = {"training/presets.py"}
+SETTINGS = {"runs/presets.py"}
 """Tables of numbers that were chosen: a test could only say them again."""
 
 OPERATORS = """

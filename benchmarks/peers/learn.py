@@ -22,7 +22,7 @@ from run import reported
 
 from translucid.data.corpus import read_lines
 from translucid.evaluation.scores import bleu
-from translucid.machine import cores
+from translucid.kernels.machine import cores
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

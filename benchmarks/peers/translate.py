@@ -89,8 +89,8 @@ def one_by_one(translator: Any, pieces: dict[str, list[str]], beam: int, line: s
 
 def translucid(engine: str) -> None:
     from translucid import Translator
-    from translucid.decoding.options import DecodingOptions
-    from translucid.interop.tuned import Tuned, load_tuned
+    from translucid.decoding.decoding_options import DecodingOptions
+    from translucid.engines.tuned import Tuned, load_tuned
 
     translator = Translator.load(MODEL, "cpu", engine)  # type: ignore[arg-type]
     tuned = load_tuned(Path(MODEL)) or Tuned()

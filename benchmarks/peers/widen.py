@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from translucid.layers.positions import sinusoidal_positions
 from translucid.models.build import build_model
-from translucid.models.options import TransformerOptions
-from translucid.training.run_folder import RunFolder
+from translucid.models.model_options import TransformerOptions
+from translucid.runs.run_folder import RunFolder
 
 
 class Widening:

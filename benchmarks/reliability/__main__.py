@@ -20,7 +20,7 @@ from benchmarks.reliability import batch, large, mixed, outputs, refusals, scali
 from benchmarks.reliability.common import Finding, said_by, translucid
 from benchmarks.reliability.hostile.runner import run_all
 from benchmarks.reliability.page import RECORD, machine, write_page
-from translucid.atomic import write_atomically
+from translucid.ground.atomic import write_atomically
 
 PARTS = ["training", "batch", "serving", "mixed", "siege", "hostile", "scaling", "large"]
 

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from translucid.data.phrasebook import generate
+from translucid.builtin.phrasebook import generate
 
 WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
 """What must be 0."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run as run_command
-from translucid.data.phrasebook import generate
-from translucid.training.run_folder import RunFolder
-from translucid.training.tensor_file import load_tensors
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
 
 SETTINGS = [
     "model.width=32",

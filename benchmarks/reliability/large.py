@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from translucid.data.phrasebook import generate
-from translucid.training.run_folder import RunFolder
+from translucid.builtin.phrasebook import generate
+from translucid.runs.run_folder import RunFolder
 
 UPDATES = 20
 

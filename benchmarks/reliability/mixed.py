@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.reliability.common import Finding
 from benchmarks.reliability.siege import Server, ask, at_once, send_file, serving
 from benchmarks.serving_load import memory
-from translucid.data.phrasebook import generate
+from translucid.builtin.phrasebook import generate
 
 NEAR = 2e-3
 """By how much figures may differ: their last digits depend on what is computed together."""

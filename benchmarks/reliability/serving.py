@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.reliability.common import Finding, said_by, translucid
 from benchmarks.serving_load import load
-from translucid.data.phrasebook import generate
+from translucid.builtin.phrasebook import generate
 
 
 def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:

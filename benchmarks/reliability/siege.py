@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.reliability.common import Finding, translucid
 from benchmarks.serving_load import memory
-from translucid.data.phrasebook import generate
+from translucid.builtin.phrasebook import generate
 
 TWICE = 2.0
 """The times of quiet that honest clients may wait under attack."""

@@ -24,11 +24,11 @@ from benchmarks.reliability.common import (
     training,
     write_corpus,
 )
-from translucid.console import Console
-from translucid.errors import UserError
-from translucid.training.configuration import resolve
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
-from translucid.training.run_folder import RunFolder
 
 HOW = ["flipped", "flipped", "flipped", "cut short", "emptied", "removed"]
 FILES = [

@@ -17,11 +17,11 @@ def __getattr__(name: str) -> Any:
 
         return getattr(translation, name)
     if name == "DecodingOptions":
-        from translucid.decoding.options import DecodingOptions
+        from translucid.decoding.decoding_options import DecodingOptions
 
         return DecodingOptions
     if name == "UserError":
-        from translucid.errors import UserError
+        from translucid.ground.errors import UserError
 
         return UserError
     raise AttributeError(f"module 'translucid' has no attribute {name!r}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from translucid.atomic import write_atomically
-from translucid.console import Console
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.phrasebook import generate
-from translucid.training.configuration import resolve
-from translucid.training.corpora import Corpora
+from translucid.ground.atomic import write_atomically
+from translucid.ground.console import Console
+from translucid.runs.configuration import resolve
+from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
-from translucid.training.run_folder import RunFolder
 
 SIZES = {"train": 60_000, "valid": 500, "test": 1000}
 """Sentence pairs of each split."""

@@ -9,7 +9,7 @@ from heapq import nlargest
 from html import escape
 from typing import TYPE_CHECKING, Protocol
 
-from translucid.cutting import Piece
+from translucid.data.cutting import Piece
 from translucid.data.tokenizer import EOS
 from translucid.decoding.hypothesis import Hypothesis
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.words import WordMap
     from translucid.models.protocol import Maps, SequenceModel
-    from translucid.training.configuration import Configuration
+    from translucid.runs.configuration import Configuration
 
 
 @dataclass(frozen=True)

@@ -9,24 +9,24 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from translucid.cutting import MOST_PIECES, Cutter, Piece
+from translucid.data.cutting import MOST_PIECES, Cutter, Piece
 from translucid.data.tokenizer import EOS, Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.options import DecodingOptions
-from translucid.devices import choose_device, tune_cpu
-from translucid.errors import UserError
+from translucid.engines.choosing import EngineName, choose_engine
 from translucid.evaluation.doubts import Doubts
 from translucid.evaluation.report import Forced
-from translucid.interop.engines import EngineName, choose_engine
-from translucid.training.configuration import Configuration, checked
-from translucid.training.run_folder import RunFolder
+from translucid.ground.errors import UserError
+from translucid.kernels.devices import choose_device, tune_cpu
+from translucid.runs.configuration import Configuration, checked
+from translucid.runs.run_folder import RunFolder
 from translucid.translation import Alternative, Translation, Translations, best_together
 
 if TYPE_CHECKING:
     import torch
 
-    from translucid.decoding.engine import Engine, TorchEngine
     from translucid.decoding.trace import BeamTrace
+    from translucid.engines.engine import Engine, TorchEngine
     from translucid.inspection.inspected import Inspected
     from translucid.models.protocol import SequenceModel
 
@@ -99,7 +99,7 @@ class Translator:
 
         @cache
         def own() -> TorchEngine:
-            from translucid.decoding.engine import TorchEngine
+            from translucid.engines.engine import TorchEngine
 
             tune_cpu()
             chosen = choose_device(device)

@@ -6,15 +6,14 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-from translucid.console import Console
-from translucid.decoding.options import Considered
-from translucid.errors import UserError
-from translucid.interop.shortlist import learn_links, seen_pieces
-from translucid.interop.trials import Trial, all_ways, fastest, trials
-from translucid.interop.tuned import save_tuned
-from translucid.progress import counting
-from translucid.training.corpora import read_corpora
-from translucid.training.run_folder import RunFolder
+from translucid.decoding.decoding_options import Considered
+from translucid.engines.piece_links import learn_links, seen_pieces
+from translucid.engines.trials import Trial, all_ways, fastest, trials
+from translucid.engines.tuned import save_tuned
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.runs.corpora import read_corpora
+from translucid.runs.run_folder import RunFolder
 from translucid.translator import Translator
 
 ALLOWED = 0.2

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from translucid import products
 from translucid.attention import MultiHeadAttention, attend, causal_mask, multi_head
 from translucid.attention.rounded import attend_rounded
-from translucid.products import rounded_products
+from translucid.kernels import linear as products
+from translucid.kernels.linear import rounded_products
 
 B, H, T, S, D = 3, 2, 5, 7, 8
 

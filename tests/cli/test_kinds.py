@@ -2,8 +2,8 @@
 
 import pytest
 
-from translucid.evaluation.alignment import to_pharaoh
-from translucid.training.presets import PRESETS
+from translucid.evaluation.alignment_error import to_pharaoh
+from translucid.runs.presets import PRESETS
 from translucid.translator import Translator
 
 SMALL = [

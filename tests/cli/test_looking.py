@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from translucid import Translator
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import read_pairs
-from translucid.data.phrasebook import generate
-from translucid.evaluation.alignment import to_pharaoh
+from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.explain import explanation
 
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from translucid.cli.train import _tune
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.tuning import find_fastest
 
 

@@ -14,11 +14,11 @@ import torch
 import yaml
 
 from translucid import __version__
-from translucid.errors import UserError
-from translucid.training.configuration import resolve
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
+from translucid.runs.recipes import recipes
+from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import Outcome
-from translucid.training.recipes import recipes
-from translucid.training.run_folder import RunFolder
 from translucid.training.trainer import Place
 
 from ..conftest import SHAPE
@@ -119,7 +119,7 @@ def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, ov
     asked = []
     outcome = Outcome(Place(best_bleu=bleu), over, leads)
     monkeypatch.setattr("translucid.training.experiment.run_experiment", lambda *_, **__: outcome)
-    monkeypatch.setattr("translucid.devices.choose_device", lambda _: torch.device(device))
+    monkeypatch.setattr("translucid.kernels.devices.choose_device", lambda _: torch.device(device))
     monkeypatch.setattr("translucid.cli.train._tune", lambda *_: asked.append(True))
     assert call("train", *counting).code == 0
     assert bool(asked) == wanted

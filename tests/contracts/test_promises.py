@@ -10,7 +10,7 @@ from translucid.decoding.shortlist import Narrowed
 from translucid.layers.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
-from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
+from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 V = 23
 
@@ -170,7 +170,7 @@ def dropouts(model):
 
 
 def promised_dropouts(options):
-    """What the docstrings of `dropout` in `models/options.py` say, in the names of the parts."""
+    """What the docstrings of `dropout` in `models/model_options.py` say, in the names of the parts."""
     found = ["source_embedding.dropout", "target_embedding.dropout"]
     if options.kind == "transformer":
         found += [f"encoder.{i}.residuals.{part}.dropout" for i in range(2) for part in range(2)]

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from translucid.builtin.phrasebook import generate
 from translucid.data import parallel
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Filter
-from translucid.data.phrasebook import generate
 from translucid.data.store import FILES, INDEX, CorpusStore
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 
 PAIRS = [Pair(p.source, p.target) for p in generate(400, max_words=10)] + [Pair("", "vacío")]
 CORPORA = [PAIRS[:250], PAIRS[250:]]

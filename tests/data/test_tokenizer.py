@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 
 ENGLISH = [
     "I like soccer",

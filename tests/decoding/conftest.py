@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 PAD, UNK, BOS, EOS = range(4)

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from translucid.decoding.batched import batches, decode_sentences
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import search
-from translucid.models.options import TransformerOptions
+from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 
 EOS = 3

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from translucid.decoding.beam import beam_search, likeliest
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.greedy import greedy_search
-from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import prepare, search
 
 EOS = 3

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from translucid.decoding.continuations import continuations
-from translucid.decoding.options import DecodingOptions
-from translucid.models.options import TransformerOptions
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 
 SOURCE = torch.tensor([[5, 6, 3]])

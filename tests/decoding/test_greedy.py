@@ -1,6 +1,6 @@
 """Greedy search with a pencil."""
 
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import search
 
 EOS = 3

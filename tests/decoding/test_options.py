@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.lengths import length_limit
-from translucid.decoding.options import DecodingOptions
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 import torch
 
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.loops import find_loop
-from translucid.decoding.options import DecodingOptions
 from translucid.decoding.rules import MinLength, Never, NoLoops, NoRepeatNgram
 from translucid.decoding.search import search
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 import torch
 
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.sampling import draw_tokens
 from translucid.decoding.search import search
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import search
 from translucid.decoding.trace import BeamTrace
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 
 EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}, {"sample": True, "nbest": 2}]
 

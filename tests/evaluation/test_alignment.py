@@ -3,8 +3,8 @@
 import pytest
 
 from translucid.data.corpus import Pair
-from translucid.errors import UserError
-from translucid.evaluation.alignment import Gold, alignment_score, read_gold
+from translucid.evaluation.alignment_error import Gold, alignment_score, read_gold
+from translucid.ground.errors import UserError
 
 PAIR = Pair("one two three four", "uno dos tres cuatro cinco")
 

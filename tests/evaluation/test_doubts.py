@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair, read_pairs
-from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.evaluation import doubts as looking
 from translucid.evaluation.doubts import Doubts

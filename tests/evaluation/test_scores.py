@@ -3,10 +3,10 @@
 import pytest
 import sacrebleu
 
-from translucid.errors import UserError
 from translucid.evaluation.by_length import by_length
 from translucid.evaluation.report import evaluate
 from translucid.evaluation.scores import bleu, corpus_scores
+from translucid.ground.errors import UserError
 
 FOUND = ["The cat sat on the mat.", "It is raining in London today."]
 WANTED = ["The cat sat on a mat.", "It rains in London today."]

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 
 COUNTS = {
     "corpora": 600,

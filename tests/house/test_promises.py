@@ -10,8 +10,8 @@ import typer
 from typer.main import get_command
 
 from translucid.cli.main import app, several
-from translucid.training.configuration import resolve
-from translucid.training.presets import PRESETS
+from translucid.runs.configuration import resolve
+from translucid.runs.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))

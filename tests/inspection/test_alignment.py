@@ -2,7 +2,7 @@
 
 import torch
 
-from translucid.evaluation.alignment import AlignmentOptions, Gold
+from translucid.evaluation.alignment_error import AlignmentOptions, Gold
 from translucid.inspection.alignment import choose, grow_diagonal, link, read_alignment, source_shares
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap

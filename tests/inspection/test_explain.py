@@ -6,7 +6,7 @@ from torch import nn
 
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import UNK, Tokenizer, TokenizerOptions
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.inspection.explain import METHODS, explain, faithfulness
 from translucid.inspection.explain.case import Case
 from translucid.models.protocol import Memory, SequenceModel

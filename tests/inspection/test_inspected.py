@@ -5,12 +5,12 @@ import torch
 
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import cross_attention, forced_pass, rollout
 from translucid.inspection.watching import watch
 from translucid.models.build import build_model
-from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
+from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 KINDS = {
     "transformer": TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=2),

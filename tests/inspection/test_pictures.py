@@ -12,7 +12,7 @@ from translucid.attention import causal_mask
 from translucid.attention.masks import padding_mask, target_mask
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.inspection.archive import save_maps
 from translucid.inspection.html import notebook_table, page, viewer_record
 from translucid.inspection.inspected import Inspected

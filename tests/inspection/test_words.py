@@ -6,7 +6,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from translucid.evaluation.alignment import to_pharaoh
+from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.alignment import link, source_shares
 from translucid.inspection.terminal import heatmap, looked_at
 from translucid.inspection.words import WordMap, word_map, word_spans

@@ -5,9 +5,9 @@ import torch
 
 from translucid.data.batching import Batch
 from translucid.decoding.batched import decode_sentences
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.models.build import build_model
-from translucid.models.options import RecurrentOptions, TransformerOptions
+from translucid.models.model_options import RecurrentOptions, TransformerOptions
 from translucid.training.objective import batch_loss
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from translucid.models.options import TransformerOptions
+from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 
 SMALL = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}

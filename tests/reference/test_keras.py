@@ -7,7 +7,7 @@ import torch
 
 from translucid.attention import Dot, MultiHeadAttention, attend, causal_mask
 from translucid.models.attention_only import AttentionOnly
-from translucid.models.options import AttentionOnlyOptions
+from translucid.models.model_options import AttentionOnlyOptions
 
 DRAWN = torch.Generator().manual_seed(1)
 QUERY, MEMORY = torch.randn(2, 4, 12, generator=DRAWN), torch.randn(2, 5, 12, generator=DRAWN)

@@ -3,7 +3,7 @@
 import torch
 from transformers import MarianConfig, MarianMTModel
 
-from translucid.models.options import TransformerOptions
+from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 
 V, WIDTH, PAD = 37, 24, 36

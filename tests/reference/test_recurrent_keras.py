@@ -7,7 +7,7 @@ import torch
 
 from translucid.attention import Concat, attend
 from translucid.layers.recurrent import Recurrence
-from translucid.models.options import RecurrentOptions
+from translucid.models.model_options import RecurrentOptions
 from translucid.models.recurrent import RecurrentModel
 
 D = 6

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.models.options import RecurrentOptions
+from translucid.models.model_options import RecurrentOptions
 from translucid.models.recurrent import RecurrentModel
 
 D, V = 6, 11

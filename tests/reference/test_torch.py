@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from translucid.models.options import TransformerOptions
+from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])

@@ -3,14 +3,14 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from translucid.console import Console
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.phrasebook import generate
+from translucid.ground.console import Console
+from translucid.runs.configuration import resolve
+from translucid.runs.corpora import Corpora
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.options import ServerOptions
-from translucid.training.configuration import resolve
-from translucid.training.corpora import Corpora
+from translucid.serving.server_options import ServerOptions
 from translucid.training.experiment import run_experiment
 
 SETTINGS = [

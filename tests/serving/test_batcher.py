@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.stopping import Stopped, asked_between_steps, between_steps
 from translucid.serving.batcher import CHUNK_CHARACTERS, Batcher, translate
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.text import LONGEST, Layout
-from translucid.stopping import Stopped, asked_between_steps, between_steps
 
 
 class Slow:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.options import ServerOptions
+from translucid.serving.server_options import ServerOptions
 from translucid.translator import Translator
 
 

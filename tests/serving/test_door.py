@@ -15,11 +15,11 @@ from fastapi.testclient import TestClient
 from typer.main import get_command
 
 from translucid.cli import main
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.serving import catalogue
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import is_language, load
-from translucid.serving.options import Quota, ServerOptions, read_keys
+from translucid.serving.server_options import Quota, ServerOptions, read_keys
 
 SECRET = "a text that nobody else may read"
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from translucid.serving.options import Quota
+from translucid.serving.server_options import Quota
 from translucid.translator import Translator
 
 

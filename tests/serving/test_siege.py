@@ -16,7 +16,7 @@ from translucid.serving import connections
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.connections import Connection, Listening, most_connections
-from translucid.serving.options import Quota, ServerOptions
+from translucid.serving.server_options import Quota, ServerOptions
 from translucid.serving.workshop import PLACES
 
 LONG = "The children are reading a book in the garden and I like soccer. " * 7

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
+from translucid.ground.stopping import Stopped, between_steps
 from translucid.serving import turns
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.turns import Turns
 from translucid.serving.workshop import PLACES, SHARE, Workshop
-from translucid.stopping import Stopped, between_steps
 
 
 def until(condition):

@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 import torch
 
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
-from translucid.data.phrasebook import generate
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import PAD, Tokenizer, TokenizerOptions
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.training.epochs import Epochs
 from translucid.training.workers import Workers
 

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from translucid.data.batching import Batch
-from translucid.models.options import TransformerOptions
+from translucid.kernels.linear import rounded_products
+from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
-from translucid.products import rounded_products
 from translucid.training import objective
 from translucid.training.objective import batch_loss, chunked_loss, plain_loss
 

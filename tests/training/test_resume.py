@@ -8,12 +8,12 @@ from itertools import chain
 import pytest
 import torch
 
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.layers.dropout import Dropout
 from translucid.models.build import build_model
-from translucid.training.corpora import Corpora
-from translucid.training.run_folder import RunFolder
-from translucid.training.tensor_file import load_tensors
+from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
 from translucid.training.weights import Weights, under
 
 TIMES = {"seconds", "tokens_per_second", "done"}
@@ -233,7 +233,7 @@ def test_two_trainings_do_not_share_a_folder(train, tmp_path):
     ],
 )
 def test_a_checkpoint_of_something_else_is_one_line(train, tmp_path, forge):
-    from translucid.training.tensor_file import save_tensors
+    from translucid.runs.tensor_file import save_tensors
 
     train(tmp_path / "run", "training.max_steps=3")
     file = RunFolder(tmp_path / "run").state_file

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.training.options import TrainingOptions
+from translucid.runs.training_options import TrainingOptions
 from translucid.training.schedule import learning_rate
 
 

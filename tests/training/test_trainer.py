@@ -6,11 +6,11 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from translucid import products
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
+from translucid.kernels import linear as products
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
 from translucid.training import trainer
-from translucid.training.run_folder import RunFolder
-from translucid.training.tensor_file import load_tensors
 from translucid.training.trainer import Trainer
 from translucid.training.weights import Weights
 

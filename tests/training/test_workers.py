@@ -11,11 +11,11 @@ import time
 import pytest
 import torch
 
+from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
-from translucid.data.phrasebook import generate
-from translucid.errors import UserError
-from translucid.training.run_folder import RunFolder
-from translucid.training.tensor_file import load_tensors
+from translucid.ground.errors import UserError
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
 from translucid.training.workers import Workers
 
 SETTINGS = {
@@ -96,7 +96,7 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
     script = tmp_path / "held.py"
     script.write_text(
         "import torch\n"
-        "from translucid.training.configuration import resolve\n"
+        "from translucid.runs.configuration import resolve\n"
         "from translucid.models.build import build_model\n"
         "from translucid.training.sharding import ShardedWeights\n"
         "from translucid.training.workers import Workers\n"

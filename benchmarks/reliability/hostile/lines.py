@@ -14,7 +14,7 @@ from benchmarks.reliability.hostile.small_run import make_run
 from benchmarks.reliability.hostile.tally import Tally
 from benchmarks.reliability.hostile.texts import ODD
 from translucid.cli.main import run
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 
 WORDS = [
     *(text.encode("utf-8", "surrogatepass") for text in ODD),

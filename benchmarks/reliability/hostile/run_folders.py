@@ -17,9 +17,9 @@ from benchmarks.reliability.hostile.damage import damaged
 from benchmarks.reliability.hostile.settings import KEYS, ODD
 from benchmarks.reliability.hostile.small_run import make_run
 from benchmarks.reliability.hostile.tally import Tally
-from translucid.training.configuration import read_settings
-from translucid.training.run_folder import RunFolder
-from translucid.training.tensor_file import load_tensors, save_tensors
+from translucid.runs.configuration import read_settings
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors, save_tensors
 from translucid.translator import Translator
 
 FILES = [

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from benchmarks.reliability.hostile.generating import each
 from benchmarks.reliability.hostile.tally import Tally
 from translucid.decoding.batched import decode_sentences
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.lengths import length_limit
-from translucid.decoding.options import DecodingOptions
 from translucid.models.build import build_model
-from translucid.models.options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
+from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.protocol import SequenceModel
-from translucid.training.configuration import checked
+from translucid.runs.configuration import checked
 
 V = 13
 # Floats below are not subnormal: `tune_cpu` takes those as 0, and Hypothesis then refuses to draw them.

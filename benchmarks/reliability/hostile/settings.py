@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from benchmarks.reliability.hostile.generating import each
 from benchmarks.reliability.hostile.tally import Tally
-from translucid.training.configuration import Configuration, resolve, validated
-from translucid.training.presets import PRESETS
+from translucid.runs.configuration import Configuration, resolve, validated
+from translucid.runs.presets import PRESETS
 
 ODD = [
     *(

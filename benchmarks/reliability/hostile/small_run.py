@@ -6,15 +6,15 @@ from pathlib import Path
 
 import torch
 
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer
-from translucid.interop.shortlist import learn_links
-from translucid.interop.tuned import Tuned, save_tuned
+from translucid.engines.piece_links import learn_links
+from translucid.engines.tuned import Tuned, save_tuned
 from translucid.models.build import build_model
-from translucid.training.configuration import resolve
-from translucid.training.fitting import unshared
-from translucid.training.run_folder import RunFolder
+from translucid.runs.configuration import resolve
+from translucid.runs.fitting import unshared
+from translucid.runs.run_folder import RunFolder
 
 SETTINGS = {
     "model": {"width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1, "decoder_layers": 1},

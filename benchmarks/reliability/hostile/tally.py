@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from types import FrameType
 from typing import Any
 
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 
 SHOWN = 1000
 """Characters of a failing input that are kept."""

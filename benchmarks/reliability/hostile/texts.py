@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from benchmarks.reliability.hostile.generating import each
 from benchmarks.reliability.hostile.tally import Tally
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Filter, fault
-from translucid.data.phrasebook import generate
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.reliability.hostile.damage import damaged
 from benchmarks.reliability.hostile.tally import Tally
+from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.phrasebook import generate
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 
 SECONDS = 20

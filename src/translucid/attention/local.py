@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from translucid.products import Linear
+from translucid.kernels.linear import Linear
 
 
 class PredictiveWindow(nn.Module):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from translucid.attention.attend import attend, attend_fused
 from translucid.attention.masks import causal_mask
 from translucid.attention.rounded import LONGEST, attend_rounded
-from translucid.products import Linear
+from translucid.kernels.linear import Linear
 
 
 class MultiHeadAttention(nn.Module):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.attend import scaled_dot_product
-from translucid.products import Linear
+from translucid.kernels.linear import Linear
 
 
 class Score(nn.Module, ABC):

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.files import pair_up, refuse_to_replace
-from translucid.console import Console
+from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.ground.console import Console
 
 
 def align(
@@ -40,12 +40,12 @@ def align(
 
         translucid align runs/en-es --reverse runs/es-en --pairs pairs.tsv --layer 1 --shift
     """
-    from translucid.atomic import write_output
     from translucid.data.corpus import Pair, read_pairs
-    from translucid.errors import UserError
-    from translucid.evaluation.alignment import AlignmentOptions, to_pharaoh
+    from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
+    from translucid.ground.atomic import write_output
+    from translucid.ground.console import counting
+    from translucid.ground.errors import UserError
     from translucid.inspection.alignment import read_alignment
-    from translucid.progress import counting
     from translucid.translator import Translator
 
     if not pairs:

@@ -10,8 +10,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from translucid.cli.files import pair_up, refuse_to_replace
-from translucid.console import Console
+from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.ground.console import Console
 
 if TYPE_CHECKING:
     from translucid.data.statistics import Overlap, SplitStatistics
@@ -43,8 +43,8 @@ def stats(
     from translucid.data.corpus import read_pairs
     from translucid.data.filtering import Filter
     from translucid.data.statistics import Overlap, SplitStatistics
-    from translucid.errors import UserError
-    from translucid.progress import counting
+    from translucid.ground.console import counting
+    from translucid.ground.errors import UserError
 
     log = Console(stderr=True)
     files = {name: pair_up(given) for name, given in (("train", train), ("valid", valid), ("test", test)) if given}
@@ -137,11 +137,11 @@ def phrasebook(
 
         translucid data phrasebook long.jsonl --split test --count 500 --min-words 30
     """
-    from translucid.atomic import write_output
-    from translucid.data.phrasebook import generate
-    from translucid.errors import UserError, nearest
-    from translucid.evaluation.alignment import to_pharaoh
-    from translucid.progress import counting
+    from translucid.builtin.phrasebook import generate
+    from translucid.evaluation.alignment_error import to_pharaoh
+    from translucid.ground.atomic import write_output
+    from translucid.ground.console import counting
+    from translucid.ground.errors import UserError, nearest
 
     splits = ("train", "valid", "test")
     if split not in splits:

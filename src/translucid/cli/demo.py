@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from translucid.console import Console
+from translucid.ground.console import Console
 
 BOOK = ("I like soccer", "I like soccer and also going to the beach")
 """The book's two sentences; neither is in the training data."""
@@ -32,14 +32,14 @@ def demo(
 
         translucid look runs/demo "They are going to the beach"
     """
+    from translucid.builtin.phrasebook import generate
     from translucid.data.corpus import read_pairs
-    from translucid.data.phrasebook import generate
     from translucid.demonstration import phrasebook_files, train_demo
-    from translucid.evaluation.alignment import Gold
+    from translucid.evaluation.alignment_error import Gold
     from translucid.evaluation.report import evaluate
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import looked_at
-    from translucid.training.run_folder import RunFolder
+    from translucid.runs.run_folder import RunFolder
     from translucid.translator import Translator
 
     console, log = Console(), Console(stderr=True)

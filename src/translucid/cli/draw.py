@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from translucid.cli.files import refuse_to_replace
-from translucid.console import Console
+from translucid.cli.arguments import refuse_to_replace
+from translucid.ground.console import Console
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +72,7 @@ def mask(
         translucid draw mask runs/demo "I like soccer" "They are going to the beach" --kind padding --out padding.png
     """
     _refuse(out, overwrite, *texts)
-    from translucid.errors import UserError
+    from translucid.ground.errors import UserError
     from translucid.inspection.masks import draw_batch_mask
     from translucid.translator import Translator
 
@@ -144,7 +144,7 @@ def curves(
     """
     _refuse(out, overwrite)
     from translucid.inspection.plots import draw_curves
-    from translucid.training.run_folder import RunFolder
+    from translucid.runs.run_folder import RunFolder
 
     for run in runs:
         RunFolder(run).configuration()  # raises if it is none
@@ -153,7 +153,7 @@ def curves(
 
 def _refuse(out: Path, overwrite: bool, *texts: str) -> None:
     """Check, before any work, that a picture may be written, and that there is something to draw."""
-    from translucid.errors import UserError
+    from translucid.ground.errors import UserError
     from translucid.inspection import PICTURES
 
     refuse_to_replace(out, overwrite, PICTURES)

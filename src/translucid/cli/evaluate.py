@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.files import pair_up, refuse_to_replace
+from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.options import EngineOption
-from translucid.console import Console
+from translucid.ground.console import Console
 
 
 def evaluate(
@@ -61,16 +61,16 @@ def evaluate(
 
         translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
     """
-    from translucid.atomic import write_output
     from translucid.data.corpus import read_lines, read_pairs
-    from translucid.errors import UserError
-    from translucid.evaluation.alignment import read_gold
+    from translucid.evaluation.alignment_error import read_gold
     from translucid.evaluation.report import evaluate as score
+    from translucid.ground.atomic import write_output
+    from translucid.ground.console import counting
+    from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
-    from translucid.progress import counting
-    from translucid.training.configuration import checked
-    from translucid.training.run_folder import RunFolder
+    from translucid.runs.configuration import checked
+    from translucid.runs.run_folder import RunFolder
     from translucid.translator import Translator
 
     if not test:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from translucid.console import Console
+from translucid.ground.console import Console
 
 
 def explain(
@@ -40,7 +40,7 @@ def explain(
 
         translucid explain runs/demo "I like soccer" --method lime
     """
-    from translucid.errors import UserError
+    from translucid.ground.errors import UserError
     from translucid.inspection.explain import explain as explaining
     from translucid.inspection.explain import faithfulness, refuse_method
     from translucid.inspection.explain.case import Case

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from translucid.cli.files import pair_up
-from translucid.console import Console
+from translucid.cli.arguments import pair_up
+from translucid.ground.console import Console
 
 ALLOWED_FALL = 0.2
 """BLEU that an exported model may cost."""
@@ -36,11 +36,11 @@ def export(
         translucid export runs/mine mine-ct2 --quantization int8 --check dev.tsv
     """
     from translucid.data.corpus import read_pairs
-    from translucid.decoding.options import DecodingOptions
-    from translucid.errors import UserError
-    from translucid.interop.ctranslate2.export import export_ctranslate2, refuse_to_lose
-    from translucid.interop.trials import trials
-    from translucid.interop.tuned import Tuned
+    from translucid.decoding.decoding_options import DecodingOptions
+    from translucid.engines.ctranslate2.export import export_ctranslate2, refuse_to_lose
+    from translucid.engines.trials import trials
+    from translucid.engines.tuned import Tuned
+    from translucid.ground.errors import UserError
     from translucid.translator import Translator
 
     console = Console(stderr=True)

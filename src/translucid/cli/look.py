@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from translucid.cli.files import pair_up, refuse_to_replace
-from translucid.console import Console
+from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.ground.console import Console
 
 if TYPE_CHECKING:
     from translucid.inspection.inspected import Inspected
@@ -54,7 +54,7 @@ def look(
 
         translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
     """
-    from translucid.errors import UserError
+    from translucid.ground.errors import UserError
     from translucid.inspection import ENDINGS
 
     refuse_to_replace(save, overwrite, ENDINGS)
@@ -100,8 +100,8 @@ def look(
 def _save_all(translator: Translator, files: list[str], save: Path) -> None:
     """Write the attention of a model that is made to write the targets of sentence pairs."""
     from translucid.data.corpus import read_pairs
+    from translucid.ground.console import counting
     from translucid.inspection.archive import save_maps
-    from translucid.progress import counting
 
     pairs = list(read_pairs(*pair_up(files)))
     log = Console(stderr=True)

@@ -27,9 +27,9 @@ from translucid.cli import (
     translate,
     tune,
 )
-from translucid.console import Console
-from translucid.errors import UserError
-from translucid.machine import wait_asleep
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.kernels.machine import wait_asleep
 
 SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv")
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""

@@ -8,10 +8,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from translucid.console import Console
+from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.models.options import ModelOptions
+    from translucid.models.model_options import ModelOptions
 
 
 def models(
@@ -29,9 +29,9 @@ def models(
     if keys:
         _print_keys(console)
         return
-    from translucid.training.configuration import resolve
-    from translucid.training.presets import PRESETS
-    from translucid.training.recipes import recipes
+    from translucid.runs.configuration import resolve
+    from translucid.runs.presets import PRESETS
+    from translucid.runs.recipes import recipes
 
     table = Table(box=None, pad_edge=False)
     table.add_column("name", no_wrap=True)
@@ -63,7 +63,7 @@ def _shape(model: ModelOptions) -> str:
 def _print_keys(console: Console) -> None:
     from pydantic import BaseModel
 
-    from translucid.training.configuration import Configuration
+    from translucid.runs.configuration import Configuration
 
     def walk(options: type[BaseModel], prefix: str) -> None:
         for name, field in options.model_fields.items():

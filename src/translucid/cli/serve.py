@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from translucid.console import Console
-from translucid.errors import UserError
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 
 def _option(help_text: str, name: str, **more: Any) -> Any:
@@ -87,7 +87,7 @@ def serve(
 
         translucid serve runs/mine --hosts translate.example.org --proxies 127.0.0.1
     """
-    from translucid.errors import missing_package
+    from translucid.ground.errors import missing_package
 
     try:
         import uvicorn
@@ -96,7 +96,7 @@ def serve(
         from translucid.serving.catalogue import load
         from translucid.serving.connections import AT_ONCE, Connection, Listening, most_connections
         from translucid.serving.door import ANY, is_loopback
-        from translucid.serving.options import Quota, ServerOptions, read_keys
+        from translucid.serving.server_options import Quota, ServerOptions, read_keys
     except ModuleNotFoundError as error:
         raise missing_package("the server", error.name, "serve") from error
     if not re.fullmatch(r"(/[\w.~-]+)*", url_prefix, re.ASCII):

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.files import pair_up
-from translucid.console import Console
+from translucid.cli.arguments import pair_up
+from translucid.ground.console import Console
 
 LEARNED = 1.0
 """BLEU from which on a loss of a tenth says something."""
@@ -59,13 +59,13 @@ def train(
     ] = True,
 ) -> None:
     """Train a translator from sentence pairs; Ctrl-C saves, --resume goes on exactly."""
-    from translucid.devices import choose_device
-    from translucid.errors import UserError
-    from translucid.interop.tuned import FILE
-    from translucid.training.configuration import resolve, resumed, unchanged
+    from translucid.engines.tuned import FILE
+    from translucid.ground.errors import UserError
+    from translucid.kernels.devices import choose_device
+    from translucid.runs.configuration import resolve, resumed, unchanged
+    from translucid.runs.recipes import recipe
+    from translucid.runs.run_folder import RunFolder
     from translucid.training.experiment import run_experiment
-    from translucid.training.recipes import recipe
-    from translucid.training.run_folder import RunFolder
 
     if config:
         config = recipe(config)
@@ -105,7 +105,7 @@ def train(
 
 def _tune(run: Path, console: Console) -> None:
     """Find the fastest way to translate; whatever is in the way of that, the training is done."""
-    from translucid.errors import UserError
+    from translucid.ground.errors import UserError
     from translucid.tuning import find_fastest
 
     try:

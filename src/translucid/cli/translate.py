@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from translucid.cli.files import refuse_to_replace
+from translucid.cli.arguments import refuse_to_replace
 from translucid.cli.options import EngineOption
-from translucid.console import Console
+from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.batch.job import Job, Way
+    from translucid.jobs.job import Job, Way
 
 
 class Format(StrEnum):
@@ -100,15 +100,15 @@ def translate(
 
         translucid translate runs/es --input huge.txt --output out.txt --ray auto
     """
-    from translucid.batch.job import Job
-    from translucid.batch.output import output_to
-    from translucid.batch.running import run as run_job
-    from translucid.data.documents import refuse_documents
-    from translucid.decoding.options import DecodingOptions
-    from translucid.errors import UserError
-    from translucid.progress import counting
-    from translucid.training.configuration import checked
-    from translucid.training.run_folder import RunFolder
+    from translucid.data.file_kinds import refuse_documents
+    from translucid.decoding.decoding_options import DecodingOptions
+    from translucid.ground.console import counting
+    from translucid.ground.errors import UserError
+    from translucid.jobs.job import Job
+    from translucid.jobs.output import output_to
+    from translucid.jobs.running import run as run_job
+    from translucid.runs.configuration import checked
+    from translucid.runs.run_folder import RunFolder
 
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
@@ -166,17 +166,17 @@ def translate(
 
 def _way(job: Job, file: Path | None, workers: int | None, ray: str | None) -> AbstractContextManager[Way]:
     if ray:
-        from translucid.batch.cluster import ray_cluster
-        from translucid.errors import UserError
+        from translucid.ground.errors import UserError
+        from translucid.jobs.cluster import ray_cluster
 
         if file is None or str(file) == "-":
             raise UserError("a cluster translates a file", fix="Give it with --input.")
         return ray_cluster(job, file, ray, workers)
     if workers and workers > 1:
-        from translucid.batch.processes import processes
+        from translucid.jobs.processes import processes
 
         return processes(job, workers)
-    from translucid.batch.job import alone
+    from translucid.jobs.job import alone
 
     return alone(job)
 
@@ -187,7 +187,7 @@ def _bytes(texts: list[str]) -> BinaryIO:
 
 
 def _open(file: Path | None) -> BinaryIO:
-    from translucid.errors import UserError
+    from translucid.ground.errors import UserError
 
     if file is None or str(file) == "-":
         if sys.stdin is None:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from translucid.cli.files import pair_up
-from translucid.console import Console
+from translucid.cli.arguments import pair_up
+from translucid.ground.console import Console
 
 
 def tune(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from translucid.data.corpus import BadLine
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 
 
 class BadLines:

@@ -12,8 +12,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from translucid.data.documents import refuse_as_pairs
-from translucid.errors import UserError
+from translucid.data.file_kinds import refuse_as_pairs
+from translucid.ground.errors import UserError
 
 _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}(?P<tail>[^{}/]*)$")
 LONGEST_LINE = 10_000_000

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pydantic import Field
 
 from translucid.data.corpus import Pair
-from translucid.options import OptionGroup
+from translucid.ground.option_group import OptionGroup
 
 
 class Filter(OptionGroup):

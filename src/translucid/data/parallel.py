@@ -13,8 +13,8 @@ from multiprocessing import get_context
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.tokenizer import Tokenizer
-from translucid.errors import UserError
-from translucid.machine import cores
+from translucid.ground.errors import UserError
+from translucid.kernels.machine import cores
 
 CHUNK = 50_000
 """Pairs that are encoded at a time: about a second's work."""

@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.atomic import write_atomically
 from translucid.data.bad_lines import BadLines
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Filter, Skipped, keep
 from translucid.data.parallel import encode_chunks
 from translucid.data.tokenizer import Tokenizer
-from translucid.errors import UserError
+from translucid.ground.atomic import write_atomically
+from translucid.ground.errors import UserError
 
 FILES = "source.ids", "source.offsets", "target.ids", "target.offsets"
 INDEX = "index.jsonl"

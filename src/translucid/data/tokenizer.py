@@ -17,12 +17,12 @@ from typing import Literal
 import sentencepiece
 from pydantic import Field
 
-from translucid.atomic import write_atomically
 from translucid.data.corpus import Pair
 from translucid.data.drawing import draw
-from translucid.errors import UserError
-from translucid.options import OptionGroup
-from translucid.reading import read_at_most
+from translucid.ground.atomic import write_atomically
+from translucid.ground.errors import UserError
+from translucid.ground.option_group import OptionGroup
+from translucid.ground.reading import read_at_most
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
-from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import search
 from translucid.decoding.shortlist import Narrowed, Shortlist
 from translucid.models.protocol import SequenceModel

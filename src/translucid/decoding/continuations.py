@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.options import DecodingOptions
 from translucid.decoding.search import UNKNOWN, search
+from translucid.ground.stopping import between_steps
 from translucid.models.protocol import SequenceModel
-from translucid.stopping import between_steps
 
 
 @torch.inference_mode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
 
 if TYPE_CHECKING:
     from torch import Tensor

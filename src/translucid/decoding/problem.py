@@ -13,9 +13,9 @@ from torch import Tensor
 
 from translucid.decoding.lengths import length_penalty
 from translucid.decoding.rules import Rule
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 from translucid.models.protocol import Memory, SequenceModel, State
-from translucid.stopping import between_steps
 
 
 @dataclass(frozen=True)

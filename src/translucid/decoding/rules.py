@@ -15,8 +15,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.loops import LONGEST_LOOP
-from translucid.decoding.options import DecodingOptions
 
 Rule: TypeAlias = Callable[[Tensor, Tensor], None]
 

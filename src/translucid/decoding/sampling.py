@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.finished import Finished
 from translucid.decoding.greedy import token_by_token
-from translucid.decoding.options import DecodingOptions
 from translucid.decoding.problem import Problem
 
 

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.beam import beam_search
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.greedy import greedy_search
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.lengths import length_limit
-from translucid.decoding.options import DecodingOptions
 from translucid.decoding.problem import Problem, length_penalties
 from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import sample

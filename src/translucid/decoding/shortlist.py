@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from translucid.data.corpus import read_lines
 from translucid.data.tokenizer import EOS, Tokenizer
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.models.protocol import Maps, Memory, SequenceModel, State
 
 

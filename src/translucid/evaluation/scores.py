@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from translucid.errors import UserError, nearest
+from translucid.ground.errors import UserError, nearest
 
 
 @dataclass(frozen=True)

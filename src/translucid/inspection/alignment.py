@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from torch import Tensor
 
-from translucid.evaluation.alignment import AlignmentOptions, AlignmentScore, Gold, Links, alignment_score
+from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, Links, alignment_score
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from translucid.atomic import output
+from translucid.ground.atomic import output
 from translucid.inspection.inspected import Inspected
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from translucid.atomic import write_output
-from translucid.errors import UserError
+from translucid.ground.atomic import write_output
+from translucid.ground.errors import UserError
 from translucid.inspection.maps import chosen_maps, rollout
 from translucid.inspection.words import WordMap, word_map, word_spans
 from translucid.models.protocol import Maps

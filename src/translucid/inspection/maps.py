@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 

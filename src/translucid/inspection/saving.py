@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from translucid.atomic import write_output
-from translucid.errors import UserError
+from translucid.ground.atomic import write_output
+from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS
 from translucid.inspection.archive import save_maps
 from translucid.inspection.html import page

@@ -12,7 +12,7 @@ from rich.text import Text
 from torch import Tensor
 
 from translucid.decoding.hypothesis import percent
-from translucid.evaluation.alignment import AlignmentOptions, AlignmentScore
+from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
 from translucid.inspection.words import WordMap
 
 BAR = 20

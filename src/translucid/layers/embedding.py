@@ -7,8 +7,8 @@ import math
 
 from torch import Tensor, nn
 
+from translucid.kernels.linear import Linear
 from translucid.layers.dropout import Dropout
-from translucid.products import Linear
 
 
 class Embedding(nn.Module):

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from translucid.products import Linear
+from translucid.kernels.linear import Linear
 
 
 class FeedForward(nn.Module):

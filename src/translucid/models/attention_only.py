@@ -13,7 +13,7 @@ from translucid.attention.masks import causal_mask
 from translucid.attention.scores import Dot
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import SinusoidalPositions
-from translucid.models.options import AttentionOnlyOptions
+from translucid.models.model_options import AttentionOnlyOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from translucid.errors import UserError
-from translucid.machine import physical_memory
+from translucid.ground.errors import UserError
+from translucid.kernels.machine import physical_memory
 from translucid.models.attention_only import AttentionOnly
-from translucid.models.options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
+from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer

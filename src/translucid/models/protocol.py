@@ -17,7 +17,7 @@ from typing import Protocol, Self, TypeAlias
 
 from torch import Tensor, nn
 
-from translucid.models.options import ModelOptions
+from translucid.models.model_options import ModelOptions
 
 Maps: TypeAlias = dict[str, Tensor]
 """Attention weights by name (`encoder.0.self`, `decoder.1.cross`), each [B, H, T, S].

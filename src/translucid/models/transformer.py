@@ -12,7 +12,7 @@ from translucid.layers.embedding import Embedding, output_projection, token_embe
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual
-from translucid.models.options import TransformerOptions
+from translucid.models.model_options import TransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 KeyValue = tuple[Tensor, Tensor]

@@ -19,8 +19,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
-from translucid.errors import UserError
-from translucid.machine import give_memory_back
+from translucid.ground.errors import UserError
+from translucid.kernels.machine import give_memory_back
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.desk import Desk
 from translucid.serving.door import Door
@@ -29,7 +29,7 @@ from translucid.serving.guard import Guard
 from translucid.serving.libretranslate import LibreTranslate
 from translucid.serving.looking import Looking
 from translucid.serving.measuring import LEFT, measure
-from translucid.serving.options import ServerOptions
+from translucid.serving.server_options import ServerOptions
 
 PAGE = {
     "/": ("translucid.serving", "page/index.html"),

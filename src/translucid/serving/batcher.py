@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from translucid.ground.stopping import Stopped, between_steps
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.turns import Turns
-from translucid.stopping import Stopped, between_steps
 from translucid.translation import Translation
 from translucid.translator import Translator
 

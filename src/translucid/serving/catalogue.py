@@ -10,11 +10,11 @@ from pathlib import Path
 from babel import Locale
 from babel.core import get_global
 
-from translucid.errors import UserError
-from translucid.interop.engines import EngineName
+from translucid.engines.choosing import EngineName
+from translucid.ground.errors import UserError
 from translucid.serving.batcher import Batcher
 from translucid.serving.failures import ApiError
-from translucid.serving.options import ServerOptions
+from translucid.serving.server_options import ServerOptions
 from translucid.translator import Translator
 
 

@@ -15,7 +15,7 @@ from translucid.serving.catalogue import Catalogue
 from translucid.serving.errand import Errand
 from translucid.serving.guard import Guard
 from translucid.serving.incoming import read_fields, read_upload
-from translucid.serving.options import ServerOptions
+from translucid.serving.server_options import ServerOptions
 from translucid.serving.workshop import Workshop
 
 Result = TypeVar("Result")

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from translucid.serving.bodies import Bodies
-from translucid.serving.options import ServerOptions
+from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
 ANY = "*"

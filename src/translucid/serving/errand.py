@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
+from translucid.ground.stopping import Stopped
 from translucid.serving.failures import ApiError, ClientLeft
-from translucid.stopping import Stopped
 
 Result = TypeVar("Result")
 

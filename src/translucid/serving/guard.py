@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import Request
 
 from translucid.serving.failures import ApiError
-from translucid.serving.options import ServerOptions
+from translucid.serving.server_options import ServerOptions
 
 REMEMBERED = 10_000
 """Addresses and keys, at most; the one that was heard of longest ago is forgotten first."""

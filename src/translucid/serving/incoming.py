@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 
 from translucid.serving.bodies import Bodies
 from translucid.serving.failures import ApiError
-from translucid.serving.options import ServerOptions
+from translucid.serving.server_options import ServerOptions
 
 MOST_FIELDS = 1000
 """Of a multipart form."""

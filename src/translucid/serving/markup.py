@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from bs4 import BeautifulSoup
 from bs4.element import Comment, NavigableString, PageElement, PreformattedString, Tag
 
+from translucid.ground.stopping import between_steps
 from translucid.serving.failures import ApiError
-from translucid.stopping import between_steps
 from translucid.translation import Translation
 
 _INLINE = (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from translucid.stopping import Stopped, asked_between_steps
+from translucid.ground.stopping import Stopped, asked_between_steps
 
 _LOOK_AGAIN = 0.2
 """Seconds after which one that waits looks whether it is still wanted."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from translucid.machine import step_back
+from translucid.kernels.machine import step_back
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.turns import Turns

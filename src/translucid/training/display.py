@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from translucid.console import Console
+from translucid.ground.console import Console
 from translucid.training.validation import Validation
 
 QUIET_SECONDS = 20.0

@@ -14,7 +14,7 @@ from translucid.data.batching import Batch, collate, plan_epoch
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.order import BLOCK, Order
 from translucid.data.subword_dropout import VariedCorpus
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 from translucid.training.workers import Workers
 
 AHEAD = 8

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import torch
 
-from translucid.console import Console
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Skipped, keep
@@ -21,16 +20,16 @@ from translucid.data.parallel import chunks
 from translucid.data.store import CorpusStore, StoredCorpus
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
-from translucid.devices import choose_device, fixed_order, tune_cpu
-from translucid.errors import UserError
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.kernels.devices import choose_device, fixed_order, tune_cpu
 from translucid.models.build import build_model
-from translucid.progress import counting
-from translucid.training.configuration import Configuration, fixed_settings
-from translucid.training.corpora import Corpora, read_corpora
+from translucid.runs.configuration import Configuration, fixed_settings
+from translucid.runs.corpora import Corpora, read_corpora
+from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Display, clock
 from translucid.training.epochs import Epochs
 from translucid.training.provenance import provenance
-from translucid.training.run_folder import RunFolder
 from translucid.training.trainer import Place, Trainer
 from translucid.training.validation import Validator
 from translucid.training.workers import Workers

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from translucid.data.batching import Batch
+from translucid.kernels.linear import factor, fast_products
 from translucid.models.protocol import SequenceModel
-from translucid.products import factor, fast_products
 
 ROWS = 1024
 """Target positions whose logits are held at a time; 1,024 rows of 10,000 entries are 40 MB, half that in bfloat16."""

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from translucid.models.protocol import SequenceModel
+from translucid.runs.training_options import TrainingOptions
 from translucid.training.muon import Muon
-from translucid.training.options import TrainingOptions
 
 ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
 """As in arXiv 1706.03762, section 5.3."""

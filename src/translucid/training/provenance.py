@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from translucid import __version__
-from translucid.machine import cores, physical_memory, processor
+from translucid.kernels.machine import cores, physical_memory, processor
 
 
 def provenance(

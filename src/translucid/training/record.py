@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Status
-from translucid.training.run_folder import RunFolder
 from translucid.training.validation import Validation
 
 WINDOW = 50

@@ -2,7 +2,7 @@
 
 import math
 
-from translucid.training.options import TrainingOptions
+from translucid.runs.training_options import TrainingOptions
 
 
 def learning_rate(options: TrainingOptions, step: int, progress: float) -> float:

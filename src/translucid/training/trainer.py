@@ -12,16 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
+from translucid.kernels.linear import bfloat16_is_quick, rounded_products
 from translucid.models.protocol import SequenceModel
-from translucid.products import bfloat16_is_quick, rounded_products
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
 from translucid.training.optimizer import Optimizer
-from translucid.training.options import TrainingOptions
 from translucid.training.record import Recent, Record
-from translucid.training.run_folder import RunFolder
 from translucid.training.schedule import learning_rate
 from translucid.training.validation import Validator
 from translucid.training.weights import Weights, under

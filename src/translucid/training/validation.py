@@ -13,7 +13,7 @@ from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.tokenizer import EOS, Tokenizer
 from translucid.decoding.batched import decode_sentences
-from translucid.decoding.options import DecodingOptions
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.scores import bleu
 from translucid.models.protocol import SequenceModel
 from translucid.training.objective import batch_loss

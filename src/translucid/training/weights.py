@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
-from translucid.training.fitting import load_weights, unshared
+from translucid.runs.fitting import load_weights, unshared
 from translucid.training.objective import Loss, batch_loss
 from translucid.training.workers import Workers
 

@@ -19,7 +19,7 @@ from torch import nn
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
 
 Item = TypeVar("Item")
 PATIENCE = timedelta(hours=2)

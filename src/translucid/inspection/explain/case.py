@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from translucid.data.tokenizer import Tokenizer
-from translucid.errors import UserError
+from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import forced_log_probs
 from translucid.inspection.watching import watch
 from translucid.inspection.words import word_spans
 from translucid.models.protocol import SequenceModel
-from translucid.stopping import between_steps
 
 BATCH = 128
 """Perturbed sources that are read at a time, at most."""

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from translucid.errors import UserError, missing_package, nearest
+from translucid.ground.errors import UserError, missing_package, nearest
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.gradients import integrated_gradients
 from translucid.inspection.explain.perturbing import erasure, lime

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from translucid.data.tokenizer import UNK
+from translucid.ground.stopping import between_steps
 from translucid.inspection.explain.case import Case
 from translucid.inspection.maps import forced_log_probs
-from translucid.stopping import between_steps
 
 TOKENS = 256
 """Tokens, source and target, in the sentences on the way that are read together; at least one sentence is."""

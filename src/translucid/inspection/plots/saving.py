@@ -11,8 +11,8 @@ from matplotlib import font_manager, rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from translucid.atomic import write_output
-from translucid.errors import UserError
+from translucid.ground.atomic import write_output
+from translucid.ground.errors import UserError
 
 _SCRIPTS = ("CJK", "Arabic", "Hebrew", "Devanagari", "Thai", "Bengali", "Tamil", "Georgian", "Armenian", "Ethiopic")
 """What fonts of other scripts have in their names."""

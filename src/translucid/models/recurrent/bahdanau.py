@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from translucid.attention.attend import attend
 from translucid.attention.scores import Concat
+from translucid.kernels.linear import Linear
 from translucid.layers.recurrent import Recurrence
-from translucid.models.options import RecurrentOptions
+from translucid.models.model_options import RecurrentOptions
 from translucid.models.recurrent.state import RecurrentState
-from translucid.products import Linear
 
 
 class BahdanauDecoder(nn.Module):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from translucid.kernels.linear import Linear
 from translucid.layers.recurrent import Cells, Recurrence
-from translucid.models.options import RecurrentOptions
+from translucid.models.model_options import RecurrentOptions
 from translucid.models.protocol import Memory
-from translucid.products import Linear
 
 
 @dataclass(frozen=True)

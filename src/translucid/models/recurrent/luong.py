@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from translucid.attention.attend import attend
 from translucid.attention.local import PredictiveWindow
 from translucid.attention.scores import Concat, Dot, General, Score
+from translucid.kernels.linear import Linear
 from translucid.layers.recurrent import Recurrence
-from translucid.models.options import RecurrentOptions
+from translucid.models.model_options import RecurrentOptions
 from translucid.models.recurrent.state import RecurrentState
-from translucid.products import Linear
 
 
 class LuongDecoder(nn.Module):

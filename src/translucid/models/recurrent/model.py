@@ -8,7 +8,7 @@ from torch import Tensor
 from translucid.layers.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
-from translucid.models.options import RecurrentOptions
+from translucid.models.model_options import RecurrentOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 from translucid.models.recurrent.bahdanau import BahdanauDecoder
 from translucid.models.recurrent.encoder import RecurrentEncoder, RecurrentMemory

@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import Tensor, nn
 
 from translucid.layers.recurrent import Recurrence
-from translucid.models.options import RecurrentOptions
+from translucid.models.model_options import RecurrentOptions
 from translucid.models.recurrent.state import RecurrentState
 
 

@@ -1,0 +1,1 @@
+"""Corpora that we generate."""

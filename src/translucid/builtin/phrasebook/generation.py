@@ -1,0 +1,134 @@
+"""Draw distinct sentence pairs of a split, in a range of lengths."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from random import Random
+from typing import Literal, TypeAlias
+
+from translucid.ground.errors import UserError
+
+from .being import thing_said
+from .nominals import someone
+from .questions import answer, fragment, greeting, request, wh, yes_no
+from .sentences import compound, long, speaker
+from .statements import statement
+from .text import Part, Phrase, write
+
+Split: TypeAlias = Literal["train", "valid", "test"]
+
+SPLITS = ("train", "valid", "test")
+SHORTEST, LONGEST = 2, 60
+HELD_OUT = 10
+"""Percent of the sentences in each of valid and test."""
+BOOK = frozenset({"me gusta el fútbol", "me gusta el fútbol y también ir a la playa"})
+"""The demo translates these: they and all that translates alike are test sentences."""
+PATIENCE = 30_000
+"""Draws in a row that bring nothing new before the range counts as exhausted."""
+_MARKS = str.maketrans("", "", ".,?!¿¡")
+
+
+def normalise(text: str) -> str:
+    """Return the content of a sentence: lower case, without punctuation."""
+    return text.translate(_MARKS).lower()
+
+
+def split_of(target: str) -> Split:
+    """Tell which split a Spanish sentence belongs to, whatever its case and punctuation.
+
+    The grammar gives an English sentence one translation, so pairs that share a side share the Spanish one, and a
+    hash of it keeps the splits apart on both sides.
+    """
+    content = normalise(target)
+    if content in BOOK:
+        return "test"
+    bucket = int.from_bytes(hashlib.blake2b(content.encode(), digest_size=4).digest(), "big") % 100
+    return "test" if bucket < HELD_OUT else "valid" if bucket < 2 * HELD_OUT else "train"
+
+
+def generate(
+    count: int, *, split: Split = "train", seed: int = 1, min_words: int = SHORTEST, max_words: int = LONGEST
+) -> Iterator[Phrase]:
+    """Generate distinct sentence pairs.
+
+    Args:
+        count: how many.
+        split: which split they belong to; decided by content, so the splits never share a sentence.
+        seed: another seed draws other sentences of the same split.
+        min_words, max_words: limits on the whitespace-separated words of both sides, within 2..60.
+
+    Returns:
+        an iterator of pairs, distinct in their English content, the same for the same arguments.
+
+    Raises:
+        UserError: if the arguments are impossible, or, while iterating, if the range holds too few sentences.
+    """
+    if split not in SPLITS:
+        raise UserError(f"unknown split {split!r} of the phrasebook", fix=f"Known: {', '.join(SPLITS)}.")
+    if not SHORTEST <= min_words <= max_words <= LONGEST:
+        raise UserError(
+            f"the phrasebook has no sentences of {min_words} to {max_words} words",
+            fix=f"Ask for a range within {SHORTEST} to {LONGEST}.",
+        )
+    return _generate(count, split, Random(f"{split} {seed}"), min_words, max_words)
+
+
+def _generate(count: int, split: Split, rng: Random, min_words: int, max_words: int) -> Iterator[Phrase]:
+    seen: set[str] = set()
+    vain = 0
+    while len(seen) < count:
+        if vain > PATIENCE:
+            raise UserError(
+                f"only {len(seen)} of {count} {split} sentences of {min_words} to {max_words} words in the phrasebook",
+                fix="Ask for fewer, or for a wider range of lengths.",
+            )
+        vain += 1
+        phrase = draw(rng, min_words, max_words)
+        if phrase is None or split_of(phrase.target) != split:
+            continue
+        content = normalise(phrase.source)
+        if content not in seen:
+            seen.add(content)
+            vain = 0
+            yield phrase
+
+
+def draw(rng: Random, min_words: int, max_words: int) -> Phrase | None:
+    """Draw one sentence; None if its length is out of range."""
+    kind = rng.random()
+    if max_words < 8 or (kind < 0.7 and min_words < 12):
+        part, ending = short(rng)
+    elif min_words < 14 and (kind < 0.9 or max_words < 14):
+        part, ending = compound(rng, speaker(rng)), "."
+    else:
+        part, ending = long(rng, max(min_words, 8), max_words), "."
+    if not min_words <= len(part.english) <= max_words + 4:
+        return None
+    if rng.random() < 0.16:
+        ending = ""
+    elif ending == "." and len(part.english) < 9 and rng.random() < 0.03:
+        ending = "!"
+    phrase = write(part, ending, contracted=rng.random() < 0.7)
+    sizes = phrase.source.count(" ") + 1, phrase.target.count(" ") + 1
+    return phrase if min_words <= min(sizes) and max(sizes) <= max_words else None
+
+
+def short(rng: Random) -> tuple[Part, str]:
+    """Return one clause or less, and how it ends."""
+    kind = rng.random()
+    if kind < 0.6:
+        return statement(rng, someone(rng)), "."
+    if kind < 0.68:
+        return thing_said(rng), "."
+    if kind < 0.79:
+        return yes_no(rng), "?"
+    if kind < 0.87:
+        return wh(rng), "?"
+    if kind < 0.9:
+        return request(rng), "."
+    if kind < 0.92:
+        return answer(rng, someone(rng)), "."
+    if kind < 0.94:
+        return greeting(rng)
+    return fragment(rng), ""

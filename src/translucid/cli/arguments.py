@@ -1,0 +1,70 @@
+"""Corpus files as they come from a shell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from translucid.data.file_kinds import refuse_as_pairs
+from translucid.ground.atomic import behind_links, is_stream
+from translucid.ground.errors import UserError
+
+ENDINGS = (".tsv", ".jsonl")
+
+
+def pair_up(files: Sequence[str]) -> list[str]:
+    """Put a Moses pair together again that the shell has spread: `x.en x.de`, from `x.{en,de}`, is one corpus."""
+    corpora: list[str] = []
+    waiting: tuple[str, str, str] | None = None
+    for file in files:
+        refuse_as_pairs(file)
+        gz = ".gz" if file.endswith(".gz") else ""
+        plain = file.removesuffix(".gz")
+        if plain.endswith((*ENDINGS, "}")) or not Path(plain).suffix:
+            corpora.append(file)
+            continue
+        stem, language = plain.rsplit(".", 1)
+        if waiting is None:
+            waiting = stem, language, gz
+        elif waiting[0] == stem and waiting[2] == gz:
+            corpora.append(f"{stem}.{{{waiting[1]},{language}}}{gz}")
+            waiting = None
+        else:
+            break
+    if waiting is not None:
+        stem, language, gz = waiting
+        raise UserError(
+            "is one side of a corpus, its partner is missing",
+            file=f"{stem}.{language}{gz}",
+            fix=f"Give both sides, as {stem}.{{{language},xx}}{gz}, or a .tsv or .jsonl file.",
+        )
+    return corpora
+
+
+def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str] = ()) -> None:
+    """Check, before any work, that an output file is not there yet or may be replaced, and that it can be written.
+
+    Standard output (`-`), pipes and character devices are written to, and so never replaced.
+
+    Args:
+        file: to be written, if any.
+        overwrite: whether it may be replaced.
+        endings: that it may have; any if there are none.
+
+    Raises:
+        UserError: it is there, ends in something else, is no file, or its folder is not there or can't be written to.
+    """
+    if file is None:
+        return
+    if endings and file.suffix.lower() not in endings:
+        raise UserError("is of no kind that can be written", file=file, fix=f"End it in {', '.join(endings)}.")
+    if is_stream(file):
+        return
+    if file.exists() and not overwrite:
+        raise UserError("is there already", file=file, fix="Replace it with --overwrite.")
+    folder = behind_links(file).parent
+    if not folder.is_dir():
+        raise UserError("can't be written (there is no such folder)", file=file, fix="Check the path.")
+    if not os.access(folder, os.W_OK):
+        raise UserError("can't be written (its folder is read-only)", file=file, fix="Choose another folder.")

@@ -1,0 +1,56 @@
+"""Files that are not read as plain text or as sentence pairs, by their endings: what they are, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from translucid.ground.errors import UserError
+
+_OFFICE = "a document", "Save it as plain text, one paragraph a line."
+_MARKUP = "a page with markup", "Serve the model: POST /translate with format=html keeps the tags."
+_SUBTITLES = "subtitles", "Write what is said to a .txt file, one caption a line."
+_STRINGS = "a catalogue of messages", "Write the messages to a .txt file, one a line."
+_MEMORY = "a translation memory", "Export the segments as plain text, one a line."
+_TABLE = "a table", "Write the column of texts to a .txt file, one a line."
+_DATA = "structured data", "Write the texts to a .txt file, one a line."
+_PACKED = "compressed", "Unpack it first."
+_ENDINGS: dict[tuple[str, str], str] = {
+    _OFFICE: ".doc .docx .odp .odt .pdf .ppt .pptx .epub .rtf .tex .ipynb",
+    _MARKUP: ".htm .html .xhtml",
+    _SUBTITLES: ".ass .sbv .srt .ssa .sub .vtt",
+    _STRINGS: ".mo .po .pot .properties .resx .strings .arb",
+    _MEMORY: ".mqxliff .sdlxliff .tbx .tmx .xlf .xliff",
+    _TABLE: ".csv .ods .tsv .xls .xlsx",
+    _DATA: ".json .jsonl .toml .xml .yaml .yml",
+    _PACKED: ".bz2 .gz .xz .zip .zst",
+}
+_KNOWN = {ending: about for about, endings in _ENDINGS.items() for ending in endings.split()}
+
+
+def refuse_documents(file: Path | None) -> None:
+    """Check that a file to translate does not have the ending of one whose structure would be translated as well.
+
+    Raises:
+        UserError: it does.
+    """
+    if file and (about := _KNOWN.get(file.suffix.lower())):
+        what, fix = about
+        raise UserError(
+            f"is {what} by its ending: only plain text is translated, line by line",
+            file=file,
+            fix=f"{fix} If it is plain text after all, give it on standard input.",
+        )
+
+
+def refuse_as_pairs(file: str) -> None:
+    """Check that a corpus does not have the ending of a file that holds sentence pairs but is not read.
+
+    Raises:
+        UserError: it does.
+    """
+    ending = Path(file.removesuffix(".gz")).suffix.lower()
+    if ending in (".tsv", ".jsonl") or _KNOWN.get(ending) in (None, _PACKED):
+        return
+    what, _ = _KNOWN[ending]
+    fix = "Export it as .tsv (source TAB target) or as .jsonl (source, target)."
+    raise UserError(f"is {what} by its ending, which is not read as sentence pairs", file=file, fix=fix)

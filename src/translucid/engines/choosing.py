@@ -1,0 +1,80 @@
+"""Which engine searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from translucid.data.tokenizer import Tokenizer
+from translucid.engines.tuned import SHORTLIST, Tuned, load_tuned
+from translucid.ground.errors import UserError
+from translucid.kernels.devices import certainly_cpu, choose_device
+from translucid.models.model_options import TransformerOptions
+from translucid.runs.configuration import Configuration
+from translucid.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from translucid.engines.engine import Engine, TorchEngine
+
+EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2"]
+
+
+def choose_engine(
+    name: EngineName,
+    run: RunFolder,
+    configuration: Configuration,
+    tokenizer: Tokenizer,
+    own: Callable[[], TorchEngine],
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+) -> Engine:
+    """Return the engine of that name for a run; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
+
+    There it has been measured to be the faster one (docs/benchmarks.md), unless `translucid tune` has found otherwise.
+    What it has found holds on a CPU, except that `torch` is our search with the whole vocabulary. PyTorch is not loaded
+    where CTranslate2 does without.
+
+    Args:
+        name: what is wanted.
+        run: where the model is.
+        configuration: of the run.
+        tokenizer: of the run.
+        own: gives our own search, and loads the model for it.
+        device: auto, cpu, cuda, cuda:1 or mps.
+        threads: see `CTranslate2Engine`.
+
+    Raises:
+        UserError: CTranslate2 is asked for and can't run the model, or not on that device; or the model is damaged.
+    """
+    if name == "torch":
+        return own()
+    where = "cpu" if certainly_cpu(device) else str(choose_device(device))
+    if name == "auto" and where != "cpu":
+        return own()
+    if not where.startswith(("cpu", "cuda")):
+        raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
+    transformer = isinstance(configuration.model, TransformerOptions)
+    tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
+    shortlist = run.path / SHORTLIST if tuned.considered != "all pieces" else None
+
+    @cache
+    def narrowed() -> TorchEngine:
+        return own().narrowed(tuned.considered, shortlist, tokenizer)
+
+    if name == "auto" and tuned.engine == "torch":
+        return narrowed()
+    from translucid.engines.ctranslate2.searching import CTranslate2Engine
+
+    return CTranslate2Engine.of_run(
+        run,
+        configuration,
+        tokenizer,
+        narrowed,
+        device=where,
+        quantization=tuned.quantization,
+        considered=tuned.considered,
+        shortlist=shortlist,
+        threads=threads,
+    )

@@ -1,0 +1,143 @@
+"""A Transformer of this package as a model of CTranslate2, the fastest maintained engine for Transformers on CPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ctranslate2 import specs
+from ctranslate2.specs.common_spec import LayerNormSpec, LinearSpec
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from translucid.attention.multi_head import MultiHeadAttention
+from translucid.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from translucid.decoding.shortlist import read_shortlist
+from translucid.engines.ctranslate2.conventions import END, PADDING, POSITIONS, START, UNKNOWN, Quantization
+from translucid.ground.errors import UserError
+from translucid.layers.embedding import Embedding
+from translucid.layers.feed_forward import FeedForward
+from translucid.layers.positions import NoPositions
+from translucid.models.protocol import SequenceModel
+from translucid.models.transformer import Transformer
+
+
+def save_ctranslate2(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    folder: Path,
+    quantization: Quantization = "float32",
+    shortlist: Path | None = None,
+) -> None:
+    """Write a model into a folder that `ctranslate2.Translator` opens. It is fed pieces, the end token included.
+
+    Of a `shortlist` that is the same for all sources, the model has no other target pieces; one by source words goes
+    with it, to be used with `use_vmap=True`.
+
+    Raises:
+        UserError: the model is not a Transformer, which is the one kind that CTranslate2 has, or there is no shortlist.
+    """
+    if not isinstance(model, Transformer):
+        raise UserError(
+            f"a model of the kind {type(model).__name__} can't become a CTranslate2 model",
+            fix="CTranslate2 runs Transformers only; use the model as it is.",
+        )
+    spec = _spec(model)
+    targets = tokenizer.target_pieces(range(tokenizer.target_size))
+    if shortlist:
+        listed = read_shortlist(shortlist, tokenizer)  # so that CTranslate2 is given none that is damaged
+        if listed.by_source:
+            spec.register_vocabulary_mapping(str(shortlist))
+        else:
+            targets = [targets[i] for i in listed.always]
+            _keep(spec.decoder, listed.always)
+    spec.register_source_vocabulary(_vocabulary(tokenizer.source_pieces(range(tokenizer.source_size))))
+    spec.register_target_vocabulary(_vocabulary(targets))
+    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = START, END, UNKNOWN
+    spec.config.decoder_start_token = START
+    spec.config.add_source_bos = spec.config.add_source_eos = False
+    spec.validate()
+    spec.optimize(quantization=None if quantization == "float32" else quantization)
+    folder.mkdir(parents=True, exist_ok=True)
+    spec.save(str(folder))
+
+
+def _vocabulary(pieces: list[str]) -> list[str]:
+    """Give the four special ids the names that CTranslate2 is told of."""
+    special = {PAD: PADDING, UNK: UNKNOWN, BOS: START, EOS: END}
+    return [special.get(i, piece) for i, piece in enumerate(pieces)]
+
+
+def _keep(decoder: Any, pieces: NDArray[np.int64]) -> None:
+    """Leave a decoder only these target ids."""
+    decoder.embeddings.weight = decoder.embeddings.weight[pieces]
+    decoder.projection.weight = decoder.projection.weight[pieces]
+    decoder.projection.bias = decoder.projection.bias[pieces]
+
+
+def _spec(transformer: Transformer) -> specs.TransformerSpec:
+    o = transformer.options
+    model: Any = transformer  # whose submodules have no types of their own
+    spec = specs.TransformerSpec.from_config((o.encoder_layers, o.decoder_layers), o.heads, pre_norm=o.norm == "pre")
+    for side, embedding in ((spec.encoder, model.source_embedding), (spec.decoder, model.target_embedding)):
+        side.position_encodings.encodings = _positions(embedding, model.max_length or POSITIONS)
+    spec.encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)
+    spec.decoder.embeddings.weight = _array(model.target_embedding.tokens.weight)
+    _linear(spec.decoder.projection, model.output)
+    if o.norm == "pre":
+        _norm(spec.encoder.layer_norm, model.encoder_norm)
+        _norm(spec.decoder.layer_norm, model.decoder_norm)
+    for layer, block in zip(spec.encoder.layer, model.encoder, strict=True):
+        attention, feed_forward = block.residuals
+        _self_attention(layer.self_attention, block.self_attention, attention.norm)
+        _feed_forward(layer.ffn, block.feed_forward, feed_forward.norm)
+    for layer, block in zip(spec.decoder.layer, model.decoder, strict=True):
+        attention, cross, feed_forward = block.residuals
+        _self_attention(layer.self_attention, block.self_attention, attention.norm)
+        _cross_attention(layer.attention, block.cross_attention, cross.norm)
+        _feed_forward(layer.ffn, block.feed_forward, feed_forward.norm)
+    return spec
+
+
+def _positions(embedding: Embedding, length: int) -> NDArray[np.float32]:
+    width = embedding.tokens.embedding_dim
+    if isinstance(embedding.positions, NoPositions):
+        return np.zeros((length, width), np.float32)
+    return _array(embedding.positions(length))
+
+
+def _self_attention(spec: specs.MultiHeadAttentionSpec, attention: MultiHeadAttention, norm: nn.LayerNorm) -> None:
+    _joined(spec.linear[0], attention.query, attention.key_value)
+    _linear(spec.linear[1], attention.output)
+    _norm(spec.layer_norm, norm)
+
+
+def _cross_attention(spec: specs.MultiHeadAttentionSpec, attention: MultiHeadAttention, norm: nn.LayerNorm) -> None:
+    _linear(spec.linear[0], attention.query)
+    _linear(spec.linear[1], attention.key_value)
+    _linear(spec.linear[2], attention.output)
+    _norm(spec.layer_norm, norm)
+
+
+def _feed_forward(spec: specs.transformer_spec.FeedForwardSpec, layer: FeedForward, norm: nn.LayerNorm) -> None:
+    _linear(spec.linear_0, layer.inner)
+    _linear(spec.linear_1, layer.outer)
+    _norm(spec.layer_norm, norm)
+
+
+def _joined(spec: LinearSpec, *layers: nn.Linear) -> None:
+    spec.weight = np.concatenate([_array(layer.weight) for layer in layers])
+    spec.bias = np.concatenate([_array(layer.bias) for layer in layers])
+
+
+def _linear(spec: LinearSpec, layer: nn.Linear) -> None:
+    _joined(spec, layer)
+
+
+def _norm(spec: LayerNormSpec, norm: nn.LayerNorm) -> None:
+    spec.gamma, spec.beta = _array(norm.weight), _array(norm.bias)
+
+
+def _array(tensor: Tensor) -> NDArray[np.float32]:
+    return tensor.detach().float().cpu().numpy().copy()  # quantisation works in place

@@ -1,0 +1,110 @@
+"""What searches for translations: our own search, or another engine behind the same door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.batched import decode_sentences
+from translucid.decoding.decoding_options import Considered, DecodingOptions
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.shortlist import Shortlist, read_shortlist
+from translucid.models.protocol import SequenceModel
+
+
+class Engine(Protocol):
+    """Finds outputs for sentences of any lengths."""
+
+    name: str
+    device_type: str
+    """Where it works: cpu, cuda or mps."""
+
+    def decode(
+        self,
+        sentences: Sequence[list[int]],
+        options: DecodingOptions,
+        on_batch: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return up to `nbest` hypotheses for each sentence, best first, at least one, in the order given.
+
+        Args:
+            sentences: source ids, each ending in the end token; one that is nothing else gives the empty output.
+            options: how to search.
+            on_batch: called now and then with the number of sentences done since.
+            numbers: of the sentences, which decide with the seed what sampling draws; 0, 1, .. if not given.
+
+        Raises:
+            UserError: the model's output is not a number.
+        """
+
+
+class TorchEngine:
+    """Our own search, for every model, device and option."""
+
+    name = "torch"
+
+    def __init__(
+        self,
+        model: SequenceModel,
+        word_starts: Tensor,
+        device: torch.device,
+        considered: Considered = "all pieces",
+        shortlist: Shortlist | None = None,
+    ) -> None:
+        """Put together an engine.
+
+        Args:
+            model: any.
+            word_starts: [V] boolean, True where a piece begins a word.
+            device: where the model is.
+            considered: the target pieces that are considered.
+            shortlist: says which they are, if not all; see `decode_sentences`.
+        """
+        self.model, self.word_starts, self.device = model, word_starts, device
+        self.considered, self.shortlist = considered, shortlist
+        self.device_type = device.type
+
+    def __str__(self) -> str:
+        """Say what it is and what it considers."""
+        return f"{self.name}, float32, {self.considered}"
+
+    @classmethod
+    def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
+        """Return our search for a model and its tokenizer."""
+        return cls(model, torch.tensor(tokenizer.target_word_starts(), device=device), device)
+
+    def narrowed(self, considered: Considered, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
+        """Return the same that considers only pieces of a shortlist, a file that `translucid tune` has written, if any.
+
+        Raises:
+            UserError: there is no such file, or it is damaged.
+        """
+        if not shortlist:
+            return self
+        listed = read_shortlist(shortlist, tokenizer)
+        return TorchEngine(self.model, self.word_starts, self.device, considered, listed)
+
+    def decode(
+        self,
+        sentences: Sequence[list[int]],
+        options: DecodingOptions,
+        on_batch: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """See `Engine`."""
+        return decode_sentences(
+            self.model,
+            sentences,
+            options,
+            word_starts=self.word_starts,
+            shortlist=self.shortlist,
+            device=self.device,
+            on_batch=on_batch,
+            numbers=numbers,
+        )

@@ -1,1 +1,0 @@
-"""To and from the formats of other tools."""

@@ -1,0 +1,183 @@
+"""A Ray cluster, or Ray on this machine: Ray Data maps the windows of a file over a pool of workers.
+
+The file and the run folder are read where the work is done, from the paths given, so every machine must see them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import torch
+
+from translucid.ground.errors import UserError, missing_package
+from translucid.jobs.job import Done, Job, Way, Worker
+from translucid.jobs.windows import Reader, Window
+from translucid.kernels.devices import tune_cpu
+
+if TYPE_CHECKING:
+    import pyarrow
+
+HERE = "local"
+"""The address that starts Ray on this machine."""
+_BLOCKS = 10_000
+"""The most blocks of a data set: with up to so many windows, each is written as soon as its turn comes."""
+
+
+@contextmanager
+def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) -> Iterator[Way]:
+    """Connect to a cluster, and part from it in the end.
+
+    Args:
+        job: what is to be done.
+        file: the text.
+        address: of the cluster; `auto` for the one that this machine belongs to, `local` for a new one of this machine
+            alone. Where Ray is connected already it stays as it is.
+        workers: how many; each takes a GPU of the cluster, or a CPU if it has none. All of them if not given.
+
+    Raises:
+        UserError: Ray is not installed, or there is no such cluster.
+    """
+    ray = _ray()
+    begun = not ray.is_initialized()
+    if begun:
+        try:
+            own = {"include_dashboard": False} if address == HERE else {}
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            reason = str(error).strip().split("\n")[0].rstrip(".")
+            fix = "Start a cluster with ray start --head, or use --ray local."
+            raise UserError(f"there is no Ray cluster at {address} ({reason})", fix=fix) from error
+    try:
+        # Whether the job can be done at all is found out here, before any worker is started.
+        Worker(replace(job, run=job.run.resolve(), device="cpu"), threads=1)
+        yield _Mapping(ray, job, file, workers)
+    finally:
+        if begun:
+            ray.shutdown()
+
+
+class _Mapping:
+    """Ray Data's way."""
+
+    def __init__(self, ray: Any, job: Job, file: Path, workers: int | None) -> None:
+        has = ray.cluster_resources()
+        wants_gpu = job.device.startswith("cuda") or (job.device == "auto" and has.get("GPU", 0) >= 1)
+        self.device = "cuda" if wants_gpu else "cpu" if job.device == "auto" else job.device
+        self.share = {"num_gpus": 1} if wants_gpu else {"num_cpus": 1}
+        self.workers = workers or max(1, int(has.get("GPU" if wants_gpu else "CPU", 1)))
+        self.job = replace(job, run=job.run.resolve(), device=self.device)
+        self.ray, self.file = ray, file.resolve()
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Be a way; the text is read once for the places of its windows, whose lines are not kept."""
+        places: list[Window] = []
+        rows: list[dict[str, int]] = []
+        for window in windows:
+            places.append(replace(window, lines=[]))
+            rows.append(
+                {
+                    "number": len(rows),
+                    "line": window.before.lines,
+                    "start": window.before.bytes,
+                    "size": window.after.bytes - window.before.bytes,
+                    "crc": _checksum(window.lines),
+                }
+            )
+        if not rows:
+            return
+        dataset = self._dataset(rows)
+        for number, row in enumerate(self._rows(dataset)):
+            if row["number"] != number:
+                raise RuntimeError(f"Ray gave window {row['number']} for window {number}")
+            if row["wrong"]:
+                raise UserError(row["wrong"].removesuffix("."))
+            notes = json.loads(row["notes"])
+            yield places[number], Done(row["text"], [(i, warning) for i, warning in notes["warnings"]], notes["bad"])
+
+    def _rows(self, dataset: Any) -> Iterator[dict[str, Any]]:
+        errors = self.ray.exceptions
+        try:
+            for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
+                yield from batch.to_pylist()
+        except errors.RayError as error:
+            if isinstance(error, errors.RayTaskError):  # our own fault
+                raise
+            fix = "The same command goes on with what is written."
+            raise UserError(f"Ray has given up ({str(error).splitlines()[0]})", fix=fix) from error
+
+    def _dataset(self, rows: list[dict[str, int]]) -> Any:
+        data = self.ray.data
+        context = data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.print_on_execution_start = False
+        context.execution_options.preserve_order = True
+        blocks = min(len(rows), _BLOCKS)
+        return data.from_items(rows, override_num_blocks=blocks).map_batches(
+            _Mapper,
+            fn_constructor_args=(self.job, self.file),
+            batch_size=1,
+            batch_format="pyarrow",
+            compute=data.ActorPoolStrategy(size=min(self.workers, blocks)),
+            **self.share,
+        )
+
+
+class _Mapper:
+    """A worker, as Ray Data wants it: made once for each actor, then called with a row for each window."""
+
+    def __init__(self, job: Job, file: Path) -> None:
+        self.job, self.file = job, file
+
+    @cached_property
+    def worker(self) -> Worker:
+        torch.set_num_threads(1)
+        return Worker(self.job, threads=1)
+
+    def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
+        import pyarrow
+
+        tune_cpu()  # it may be another thread that calls
+        return pyarrow.Table.from_pylist([self._answer(**row) for row in batch.to_pylist()])
+
+    def _answer(self, number: int, **place: int) -> dict[str, Any]:
+        answer = {"number": number, "text": b"", "notes": "", "wrong": ""}
+        try:
+            return answer | self._row(**place)
+        except UserError as error:  # as an exception, Ray would bury it in its own
+            return answer | {"wrong": str(error)}
+
+    def _row(self, line: int, start: int, size: int, crc: int) -> dict[str, Any]:
+        with self.file.open("rb") as stream:
+            stream.seek(start)
+            (window,) = Reader(BytesIO(stream.read(size)), wrapped=self.job.wrapped).windows()
+        if _checksum(window.lines) != crc:
+            raise UserError("the input has changed while it was translated", file=self.file)
+        done = self.worker.translate(window.lines, line)
+        notes = json.dumps({"warnings": done.warnings, "bad": done.bad})
+        return {"text": done.text, "notes": notes}
+
+
+def _checksum(lines: list[bytes]) -> int:
+    return crc32(b"\n".join(lines))
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise missing_package("--ray", error.name or str(error), "cluster") from error
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    return ray

@@ -1,0 +1,170 @@
+"""What is to be done to each window, and the worker that does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from translucid import __version__
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.choosing import EngineName
+from translucid.engines.tuned import FILE as TUNED
+from translucid.engines.tuned import SHORTLIST
+from translucid.evaluation.alignment_error import to_pharaoh
+from translucid.ground.errors import UserError
+from translucid.ground.reading import digest
+from translucid.jobs.windows import Window
+from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
+from translucid.kernels.devices import same_sums_on_any_threads
+from translucid.kernels.machine import cores
+from translucid.runs.run_folder import RunFolder
+from translucid.translation import Translation
+from translucid.translator import WINDOW, Translator
+
+Say = Callable[[str], None]
+"""Takes a line for the person who waits."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that decides what comes out for a text; it can be sent to another process."""
+
+    run: Path
+    options: DecodingOptions
+    device: str = "auto"
+    engine: EngineName = "auto"
+    split_sentences: bool = True
+    wrapped: bool = False
+    """Whether the text is hard-wrapped, so that sentences go on from line to line."""
+    form: Literal["text", "jsonl"] = "text"
+    columns: int = 1
+    """Translations of each line that are written."""
+    alignments: bool = False
+    token_scores: bool = False
+
+    def identity(self, device: str) -> dict[str, Any]:
+        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
+        folder = RunFolder(self.run)
+        tuning = [file for name in (TUNED, SHORTLIST) if (file := self.run / name).exists()]
+        return {
+            "the version": __version__,
+            "the model": folder.model_digest(),
+            "the tokenizer": folder.tokenizer().fingerprint,
+            "the configuration": digest(folder.config_file),
+            "the tuning": " ".join(map(digest, tuning)) or None,
+            "the device": device,
+            "--engine": self.engine,
+            "--format": self.form,
+            "--alignments": self.alignments,
+            "--token-scores": self.token_scores,
+            "--split-sentences": self.split_sentences,
+            "--wrapped": self.wrapped,
+            "the number of columns": self.columns,
+            "the window": WINDOW,
+            **self.options.model_dump(),
+        }
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a window."""
+
+    text: bytes
+    """One line for each of its lines, line feeds included."""
+    warnings: list[tuple[int, str]] = field(default_factory=list)
+    """(line, what the reader should know), lines counted from 0 within the window."""
+    bad: list[int] = field(default_factory=list)
+    """Lines that are not UTF-8, counted likewise."""
+
+
+class Way(Protocol):
+    """A way to get windows translated: in this process, in several, on a cluster."""
+
+    device: str
+    """The kind of device at work: cpu, cuda or mps."""
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Translate windows; the results come in the same order, with few windows in memory at a time.
+
+        Raises:
+            UserError: a worker died, or can't do it.
+        """
+
+
+class Worker:
+    """Translates one window after the other."""
+
+    def __init__(self, job: Job, threads: int | None = None) -> None:
+        """Load the run folder, to be used with so many threads, or with all cores if not given.
+
+        Raises:
+            UserError: it is damaged, can't run there, or can't do what the job asks for.
+        """
+        same_sums_on_any_threads()
+        self.job = job
+        self.translator = Translator.load(job.run, job.device, job.engine, threads=threads or cores())
+        self.device = self.translator.engine.device_type
+        if job.alignments and not self.translator.can_look():
+            fix = "Omit --alignments."
+            raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Be a way, alone."""
+        return ((window, self.translate(window.lines, window.before.lines)) for window in windows)
+
+    def translate(self, lines: list[bytes], first: int) -> Done:
+        """Translate the lines of a window, also those that are not UTF-8; `first` is the number of the first."""
+        bad = [i for i, line in enumerate(lines) if not _is_utf8(line)]
+        texts = [line.decode("utf-8", errors="replace") for line in lines]
+        groups = paragraphs(texts) if self.job.wrapped else [[i] for i in range(len(texts))]
+        sources = [unwrapped([texts[i] for i in group]) if len(group) > 1 else texts[group[0]] for group in groups]
+        found = self.translator.stream(sources, self.job.options, split=self.job.split_sentences, first=first)
+        written, warnings = [], []
+        for group, translation in zip(groups, found, strict=True):
+            warnings += [(group[0], warning) for warning in translation.warnings]
+            if self.job.wrapped:
+                written += wrapped(translation.text, [texts[i] for i in group])
+            else:
+                written.append(self._line(translation))
+        return Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
+
+    def _line(self, found: Translation) -> str:
+        job = self.job
+        if job.form == "jsonl":
+            return json.dumps(self._record(found), ensure_ascii=False)
+        columns = found.alternatives if job.columns > 1 else [found.text]
+        return "\t".join([*columns, to_pharaoh(found.alignment)] if job.alignments else columns)
+
+    def _record(self, found: Translation) -> dict[str, object]:
+        job = self.job
+        record: dict[str, object] = {"source": found.source, "translation": found.text, "score": round(found.score, 6)}
+        if job.columns > 1:
+            record["alternatives"] = found.alternatives
+            record["scores"] = [round(one.score, 6) for one in found.nbest]
+        if job.token_scores:
+            # One list for each translation, a pair of piece and log-probability for each token.
+            record["token_log_probabilities"] = [
+                [(piece, round(value, 6)) for piece, value in one]
+                for one in self.translator.token_log_probabilities(found)[: job.columns]
+            ]
+        if job.alignments:
+            record["alignment"] = found.alignment
+        return {**record, "warnings": found.warnings}
+
+
+@contextmanager
+def alone(job: Job) -> Iterator[Way]:
+    """Translate in this process."""
+    yield Worker(job)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

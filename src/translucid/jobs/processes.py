@@ -1,0 +1,154 @@
+"""Several processes on this machine, each with a share of its cores or with a GPU."""
+
+from __future__ import annotations
+
+import os
+import signal
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import connection, get_context, parent_process, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from threading import Thread
+from typing import Any
+
+from translucid.ground.errors import UserError
+from translucid.jobs.job import Done, Job, Way, Worker
+from translucid.jobs.windows import Window
+from translucid.kernels.devices import device_of_worker
+from translucid.kernels.machine import cores
+
+
+@contextmanager
+def processes(job: Job, count: int) -> Iterator[Way]:
+    """Start worker processes and end them in the end, however it comes.
+
+    Raises:
+        UserError: a worker can't do the job, or died while it was loading.
+    """
+    workers: list[_Process] = []
+    try:
+        threads = max(1, cores() // count)
+        for i in range(count):
+            workers.append(_Process(replace(job, device=device_of_worker(job.device, i)), threads))
+        (device,) = {worker.loaded() for worker in workers}
+        yield _InOrder(workers, device)
+    finally:
+        for worker in workers:
+            worker.process.kill()
+        for worker in workers:
+            worker.process.join()
+            worker.pipe.close()
+
+
+class _Process:
+    """A worker, seen from here: it has one window at a time."""
+
+    def __init__(self, job: Job, threads: int) -> None:
+        self.pipe, theirs = get_context("spawn").Pipe()
+        self.process: SpawnProcess = get_context("spawn").Process(
+            target=_work, args=(job, threads, theirs), daemon=True
+        )
+        with _no_ctrl_c():
+            self.process.start()
+        theirs.close()  # else the pipe would not end with the process
+        self.number: int | None = None
+        """Of the window that it has."""
+
+    def loaded(self) -> str:
+        """Wait until it has loaded the model; return the kind of device that it is on."""
+        return self._received()
+
+    def give(self, number: int, window: Window) -> None:
+        self.number = number
+        try:
+            self.pipe.send((window.lines, window.before.lines))
+        except OSError as error:
+            raise self._death() from error
+
+    def answer(self) -> Done:
+        self.number = None
+        return self._received()
+
+    def _received(self) -> Any:
+        try:
+            answer = self.pipe.recv()
+        except (EOFError, OSError) as error:
+            raise self._death() from error
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _death(self) -> UserError:
+        self.process.join(5)
+        code = self.process.exitcode or 0
+        how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"has ended with exit code {code}"
+        fix = "If memory has run out, take fewer --workers; the same command goes on with what is written."
+        return UserError(f"a worker process {how}", fix=fix)
+
+
+class _InOrder:
+    """Gives each window to whoever is free, and the results out in order."""
+
+    def __init__(self, workers: list[_Process], device: str) -> None:
+        self.workers, self.device = workers, device
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Be a way; no more than two windows a worker are in memory, translated ones that wait for their turn too."""
+        coming = enumerate(windows)
+        waiting: dict[int, Window] = {}
+        done: dict[int, Done] = {}
+        while True:
+            for worker in self.workers:
+                if worker.number is None and len(waiting) < 2 * len(self.workers) and (item := next(coming, None)):
+                    number, waiting[number] = item
+                    worker.give(number, waiting[number])
+            if not waiting:
+                return
+            busy = {worker.pipe: worker for worker in self.workers if worker.number is not None}
+            for pipe in connection.wait(list(busy)):
+                worker = busy[pipe]  # type: ignore[index]
+                finished, answer = worker.number, worker.answer()
+                assert finished is not None
+                done[finished] = answer
+            while waiting and (first := next(iter(waiting))) in done:
+                yield waiting.pop(first), done.pop(first)
+
+
+def _work(job: Job, threads: int, pipe: Connection[Any, Any]) -> None:
+    """Be a worker process, until nobody is there to work for."""
+    Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # PyTorch's, should it be loaded
+        worker = Worker(job, threads)
+        pipe.send(worker.device)
+        while True:
+            pipe.send(worker.translate(*pipe.recv()))
+    except (EOFError, ConnectionError):
+        return
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        pipe.send(error)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def _no_ctrl_c() -> Iterator[None]:
+    """Let a process that is started here never hear Ctrl-C: it is ended by whoever started it, who does."""
+    resource_tracker.ensure_running()  # Python's helper, which would lift the block when it is started with the process
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

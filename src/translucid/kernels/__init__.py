@@ -1,0 +1,1 @@
+"""What is fast, and why it may be: products, devices, the machine."""

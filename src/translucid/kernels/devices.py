@@ -1,0 +1,94 @@
+"""Where to compute: a GPU when there is one, and the settings that make a CPU quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from translucid.ground.errors import UserError
+from translucid.kernels.machine import keep_freed_memory
+
+if TYPE_CHECKING:
+    import torch
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """Return the device of that name; `auto` is CUDA, else Apple's MPS, else the CPU.
+
+    Raises:
+        UserError: this machine or this build of PyTorch has no such device.
+    """
+    import torch
+
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
+    if name == "cuda" and "LOCAL_RANK" in os.environ:  # torchrun: each process has a GPU of its own
+        name = f"cuda:{os.environ['LOCAL_RANK']}"
+    if not available.get(name.split(":")[0], False):
+        known = ", ".join(kind for kind, here in available.items() if here)
+        raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {known}.")
+    return torch.device(name)
+
+
+def certainly_cpu(name: str) -> bool:
+    """Whether a name means the CPU, as far as can be told without loading PyTorch: if in doubt, it may not."""
+    return name == "cpu" or (name == "auto" and _no_gpu())
+
+
+def _no_gpu() -> bool:
+    if metadata.version("torch").endswith("+cpu"):
+        return True
+    gpus = "nvidia*", "nvhost*", "kfd", "dxg"  # Nvidia's, its small boards', AMD's, Windows' from within Linux
+    return sys.platform == "linux" and not any(next(Path("/dev").glob(name), None) for name in gpus)
+
+
+def device_of_worker(name: str, worker: int) -> str:
+    """Return the device of one of several workers on this machine: `auto` and `cuda` are dealt out over its GPUs."""
+    if certainly_cpu(name):
+        return "cpu"
+    import torch
+
+    if name in ("auto", "cuda") and torch.cuda.is_available():
+        return f"cuda:{worker % torch.cuda.device_count()}"
+    return name
+
+
+def same_sums_on_any_threads() -> None:
+    """Let matrix products on a CPU not depend, in their last digits, on how many threads make them.
+
+    So Intel's library promises it, which PyTorch has on x86; it costs no time that could be measured. It is asked for
+    before the first product of a process, and what the environment says goes before.
+    """
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+
+
+def tune_cpu() -> None:
+    """Keep freed memory for the next step, and take numbers too small to matter as 0.
+
+    Denormal numbers, which Adam's averages of rarely seen words decay into, are slow.
+    """
+    import torch
+
+    torch.set_flush_denormal(True)
+    keep_freed_memory()
+
+
+@contextmanager
+def fixed_order(wanted: bool) -> Iterator[None]:
+    """Within it, if wanted, GPUs add in a fixed order; PyTorch warns of operations that have no such form."""
+    import torch
+
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])

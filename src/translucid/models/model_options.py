@@ -1,0 +1,117 @@
+"""What can be chosen about each kind of model."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from translucid.ground.option_group import OptionGroup
+
+
+class TransformerOptions(OptionGroup):
+    """The shape of a Transformer."""
+
+    kind: Literal["transformer"] = "transformer"
+    """The family of model."""
+    width: int = Field(256, ge=1, le=16384)
+    """D, the width of embeddings and layers."""
+    heads: int = Field(4, ge=1, le=16384)
+    """H, attention heads; they divide the width among them."""
+    feed_forward: int = Field(1024, ge=1, le=65536)
+    """F, the inner width of the feed-forward sublayers."""
+    encoder_layers: int = Field(3, ge=1, le=256)
+    """Encoder blocks."""
+    decoder_layers: int = Field(3, ge=1, le=256)
+    """Decoder blocks."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on each sublayer's output and on the sum of embedding and position."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalisation before each sublayer, or after it as in the paper."""
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """How the model knows where a token stands."""
+    max_length: int = Field(1024, ge=2, le=1 << 20)
+    """The number of learned positions; sinusoidal positions have no limit."""
+    share_embeddings: bool = True
+    """Share source and target embeddings; for one joint vocabulary only."""
+    tie_output: bool = True
+    """Share the target embeddings with the output projection."""
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> TransformerOptions:
+        if self.width % self.heads:
+            raise ValueError(f"heads={self.heads} do not divide width={self.width}")
+        return self
+
+    @property
+    def longest(self) -> int | None:
+        """The most tokens on either side, start or end token included; None if there is no limit."""
+        return self.max_length if self.positions == "learned" else None
+
+
+class RecurrentOptions(OptionGroup):
+    """The shape of a recurrent encoder-decoder."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    """The family of model."""
+    cell: Literal["lstm", "gru"] = "lstm"
+    """Long short-term memory (Hochreiter and Schmidhuber 1997) or gated recurrent units (Cho et al. 2014)."""
+    width: int = Field(256, ge=2, le=16384)
+    """D, the width of embeddings, of the decoder's states, and of the encoder's with both directions together."""
+    layers: int = Field(1, ge=1, le=64)
+    """L, layers of the encoder and of the decoder each."""
+    bidirectional: bool = True
+    """Read the source in both directions, each with half the width."""
+    attention: Literal["none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"] = (
+        "luong-general"
+    )
+    """Where the decoder looks: nowhere, as Bahdanau et al. 2015 or as Luong et al. 2015, by one of his scores."""
+    window: int | None = Field(None, ge=1, le=1 << 16)
+    """Luong's local attention (local-p): look at most so many positions to either side of a predicted one."""
+    input_feeding: bool = False
+    """Luong's input feeding: the decoder is told where it looked before; slower, as it then goes word by word."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Dropout on the embeddings, between layers, and before the output projection."""
+    share_embeddings: bool = True
+    """Share source and target embeddings; for one joint vocabulary only."""
+    tie_output: bool = True
+    """Share the target embeddings with the output projection."""
+
+    longest: ClassVar[None] = None
+    """There is no limit to the length."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> RecurrentOptions:
+        if self.bidirectional and self.width % 2:
+            raise ValueError(f"width={self.width} can't be halved between the two directions of the encoder")
+        if not self.attention.startswith("luong"):
+            if self.window:
+                raise ValueError(f"window is for Luong's attention, not for attention={self.attention}")
+            if self.input_feeding:
+                raise ValueError(f"input_feeding is for Luong's attention, not for attention={self.attention}")
+        return self
+
+
+class AttentionOnlyOptions(OptionGroup):
+    """The shape of an attention-only Transformer."""
+
+    kind: Literal["attention-only"] = "attention-only"
+    """The family of model."""
+    width: int = Field(256, ge=1, le=16384)
+    """D, the width of everything."""
+    encoder_layers: int = Field(6, ge=1, le=256)
+    """Layers of self-attention."""
+    decoder_layers: int = Field(6, ge=1, le=256)
+    """Layers of causal self-attention followed by cross-attention."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on the sum of embedding and position."""
+    share_embeddings: bool = True
+    """Share source and target embeddings; for one joint vocabulary only."""
+    tie_output: bool = True
+    """Share the target embeddings with the output projection."""
+
+    longest: ClassVar[None] = None
+    """There is no limit to the length."""
+
+
+ModelOptions: TypeAlias = TransformerOptions | RecurrentOptions | AttentionOnlyOptions

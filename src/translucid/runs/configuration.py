@@ -1,0 +1,284 @@
+"""The whole configuration of a run: one YAML file, four groups of keys, every value checked."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+
+from translucid.data.filtering import Filter
+from translucid.data.tokenizer import TokenizerOptions
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.errors import UserError, nearest
+from translucid.evaluation.alignment_error import AlignmentOptions
+from translucid.models.model_options import ModelOptions, TransformerOptions
+from translucid.ground.option_group import OptionGroup
+from translucid.ground.reading import read_at_most
+from translucid.runs.careful_yaml import LONGEST, parse_yaml
+from translucid.runs.training_options import TrainingOptions
+from translucid.runs.presets import PRESETS
+
+Settings = dict[str, Any]
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
+
+_PRINTABLE = r"^\P{C}*$"
+"""No control characters, nor others that are not seen."""
+
+_FIXED = (
+    "model",
+    "data.tokenizer",
+    "data.filter",
+    "data.max_tokens",
+    "data.subword_dropout",
+    "data.weights",
+    "data.temperature",
+    "training.seed",
+    "training.batch_tokens",
+    "training.accumulate",
+    "training.optimizer",
+)
+"""Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
+
+
+class DataOptions(OptionGroup):
+    """Which sentence pairs to learn from, and how they become tokens."""
+
+    train: list[str] = Field(default_factory=list)
+    """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not."""
+    valid: list[str] = Field(default_factory=list)
+    """Validation files; without any, up to 1,000 training pairs are held out."""
+    skip_bad: bool = False
+    """Skip lines that are no sentence pairs, and write them to bad-lines.jsonl in the run folder."""
+    weights: list[Annotated[float, Field(gt=0)]] | None = None
+    """What part of an epoch each training corpus is, in any unit: [3, 1]; if not given, each as large as it is."""
+    temperature: float = Field(1.0, ge=1)
+    """T of the parts size^(1/T) of the training corpora: above 1, small ones are read more often than large ones."""
+    source_language: str | None = Field(None, pattern=_PRINTABLE)
+    """Code of the source language, such as `en`; for display, and for splitting sentences."""
+    target_language: str | None = Field(None, pattern=_PRINTABLE)
+    """Code of the target language, such as `es`."""
+    filter: Filter = Field(default_factory=Filter)
+    """Which pairs are skipped."""
+    tokenizer: TokenizerOptions = Field(default_factory=TokenizerOptions)
+    """How text becomes pieces of words."""
+    max_tokens: int = Field(256, ge=2, le=1 << 14)
+    """Training pairs with more tokens than this on either side are skipped."""
+    subword_dropout: float = Field(0.0, ge=0, lt=1)
+    """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020), for small data, which it holds
+    in memory; learning then takes longer (docs/results.md)."""
+
+    @model_validator(mode="after")
+    def _one_way_of_mixing(self) -> DataOptions:
+        if self.weights and self.temperature != 1:
+            raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
+        return self
+
+
+class Configuration(OptionGroup):
+    """Everything that decides a run."""
+
+    preset: str | None = None
+    """The preset that the other settings start from (`translucid models` lists them)."""
+    model: ModelOptions = Field(default_factory=TransformerOptions, discriminator="kind")
+    """The network: a Transformer, unless `model.kind` says otherwise."""
+    data: DataOptions = Field(default_factory=DataOptions)
+    """The corpus."""
+    training: TrainingOptions = Field(default_factory=TrainingOptions)
+    """How to train."""
+    decoding: DecodingOptions = Field(default_factory=DecodingOptions)
+    """How to translate, unless the command says otherwise."""
+    alignment: AlignmentOptions = Field(default_factory=AlignmentOptions)
+    """Where word alignments are read."""
+    versions: dict[str, str] = Field(default_factory=dict)
+    """What wrote this file; for the record."""
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _a_transformer_by_default(cls, model: Any) -> Any:
+        return {"kind": "transformer", **model} if isinstance(model, dict) else model
+
+    @model_validator(mode="after")
+    def _sharing_needs_one_vocabulary(self) -> Configuration:
+        if self.model.share_embeddings and not self.data.tokenizer.joint:
+            raise ValueError(
+                "model.share_embeddings needs one joint vocabulary: "
+                "set data.tokenizer.joint=true or model.share_embeddings=false"
+            )
+        return self
+
+    def to_yaml(self) -> str:
+        """Return the text of `config.yaml`, every value spelled out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def resolve(
+    file: Path | None = None,
+    preset: str | None = None,
+    assignments: Iterable[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+) -> Configuration:
+    """Put a configuration together; what comes later wins: preset, file, `key=value` assignments, overrides by key.
+
+    Raises:
+        UserError: the file can't be read, or a key or value is not one of ours.
+    """
+    settings = read_settings(file) if file else {}
+    name = preset or settings.get("preset")
+    base: Settings = {}
+    if isinstance(name, str):
+        if name not in PRESETS:
+            raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
+        base = _merged({"preset": name}, PRESETS[name].settings)
+    settings = _merged(base, {**settings, "preset": name})
+    return validated(_assigned(settings, assignments, overrides or {}), file)
+
+
+def resumed(configuration: Configuration, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Configuration:
+    """Change a run's configuration where that keeps its weights meaningful: limits, files, decoding.
+
+    Raises:
+        UserError: the shape of the model, the tokens or the order of the data would change.
+    """
+    return unchanged(configuration, validated(_assigned(configuration.model_dump(), assignments, overrides)))
+
+
+def unchanged(before: Configuration, after: Configuration) -> Configuration:
+    """Return `after`, if a run that was begun with `before` can go on with it.
+
+    Raises:
+        UserError: the shape of the model, the tokens or the order of the data would change.
+    """
+    fixed, wanted = _fixed(before), _fixed(after)
+    for key in _FIXED:
+        if wanted[key] != fixed[key]:
+            raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
+    return after
+
+
+def fixed_settings(configuration: Configuration) -> str:
+    """Return the settings that a resumed run can't change, as text."""
+    return json.dumps(_fixed(configuration), sort_keys=True)
+
+
+def _fixed(configuration: Configuration) -> dict[str, Any]:
+    settings = configuration.model_dump(mode="json")
+    return {key: reduce(getitem, key.split("."), settings) for key in _FIXED}
+
+
+def read_settings(file: Path) -> Settings:
+    """Read a YAML file of settings.
+
+    Raises:
+        UserError: there is no such file, or it is not YAML with keys and values.
+    """
+    try:
+        settings = parse_yaml(read_at_most(file, LONGEST).decode("utf-8"))
+    except OSError as error:
+        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise UserError("is not UTF-8 text", file=file, fix="A configuration is a YAML file.") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else None
+        problem = getattr(error, "problem", None) or "it can't be parsed"
+        raise UserError(f"not valid YAML: {problem}", file=file, line=line, fix="Check indents and colons.") from error
+    if not isinstance(settings, dict):
+        raise UserError(
+            "holds no settings", file=file, fix="Write keys and values, such as `training: {max_steps: 1000}`."
+        )
+    return settings
+
+
+def validated(settings: Settings, file: Path | None = None) -> Configuration:
+    """Check every key and value of a configuration; see `checked`."""
+    return checked(Configuration, settings, file)
+
+
+Options = TypeVar("Options", bound=BaseModel)
+
+
+def checked(options: type[Options], settings: Settings, file: Path | None = None) -> Options:
+    """Check every key and value of any group of options.
+
+    Raises:
+        UserError: naming the first wrong one, and the nearest that is right.
+    """
+    try:
+        return options.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        parents, group = _found(options, first["loc"][:-1])
+        key = ".".join(_found(options, first["loc"])[0])
+        if first["type"] == "extra_forbidden":
+            known = [".".join([*parents, field]) for field in group.model_fields]
+            raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, known)) from error
+        if first["type"] == "union_tag_invalid":
+            kinds = [str(kind.model_fields["kind"].default) for kind in get_args(group.model_fields[key].annotation)]
+            given = first["ctx"]["tag"]
+            raise UserError(f"{key}.kind: there is no {given!r}", file=file, fix=nearest(given, kinds)) from error
+        reason = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "value_error":  # one of ours, which says it all
+            raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
+        fix = "`translucid models --keys` lists all keys."
+        raise UserError(f"{key}: {reason}, not {_shown(first['input'])}", file=file, fix=fix) from error
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is written in Python, the middle left out of a long one."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # which Python raises where a number has more than 4,300 digits
+        return "such a long number"
+
+
+def nested(key: str, value: Any) -> Settings:
+    """`nested("a.b", 1)` is `{"a": {"b": 1}}`."""
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    settings: Settings = value
+    return settings
+
+
+def _assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Settings:
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise UserError(f"--set {assignment!r} has no value", fix="Write --set key=value.")
+        try:
+            settings = _merged(settings, nested(key.strip(), parse_yaml(value)))
+        except yaml.YAMLError as error:
+            raise UserError(f"--set {assignment!r}: the value is not YAML", fix="Put it into quotes.") from error
+    for key, value in overrides.items():
+        settings = _merged(settings, nested(key, value))
+    return settings
+
+
+def _merged(base: Settings, over: Settings) -> Settings:
+    merged = dict(base)
+    for key, value in over.items():
+        inner = merged.get(key)
+        merged[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _found(options: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:
+    """Follow a place in pydantic's words: the keys on the way, and the group of options that it leads to."""
+    keys = []
+    for part in place:
+        kinds = get_args(options)
+        if kinds and all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds):
+            options = next(kind for kind in kinds if kind.model_fields["kind"].default == part)
+            continue
+        keys.append(str(part))
+        field = options.model_fields.get(part) if hasattr(options, "model_fields") else None
+        options = field.annotation if field else None
+    return keys, options

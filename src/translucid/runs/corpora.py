@@ -1,0 +1,110 @@
+"""Where a run's sentence pairs come from: files, read again whenever they are needed, or lists."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from random import Random
+
+from translucid.data.bad_lines import BadLines
+from translucid.data.corpus import Pair, read_pairs, sides
+from translucid.data.drawing import draw
+from translucid.data.filtering import Filter, Skipped, keep
+from translucid.ground.errors import UserError
+from translucid.ground.reading import digest
+from translucid.runs.configuration import DataOptions
+
+HELD_OUT = 1000
+"""Training pairs kept for validation when no validation file is given, but never more than 2 % of them."""
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """The pairs of a run. None of them need fit into the memory but those for validation."""
+
+    train: Sequence[Iterable[Pair]]
+    """The training corpora, unfiltered; each is read from its beginning several times."""
+    valid: Sequence[Pair]
+    """What the training is validated with."""
+    digest: str
+    """Another training text gives another one."""
+    held_out: bool = False
+    """Whether `valid` was taken from the training corpora."""
+    bad: BadLines | None = None
+    """Told of lines that are no pairs, if those are to be skipped."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of each file, those to train on first."""
+
+    @classmethod
+    def of(cls, train: Sequence[Pair], valid: Sequence[Pair]) -> Corpora:
+        """Return corpora that are in memory."""
+        digest = hashlib.sha256()
+        for pair in train:
+            digest.update(json.dumps(pair).encode())
+        return cls([train], valid, digest.hexdigest())
+
+    def kept(self, wanted: Filter, skipped: Skipped | None = None) -> Iterator[Pair]:
+        """Yield the training pairs that are fit for use, corpus after corpus."""
+        return keep(chain.from_iterable(self.train), wanted, skipped or Skipped())
+
+
+class _Files:
+    """The pairs of one corpus, without those whose source is held out."""
+
+    def __init__(self, name: str, held: Collection[str], bad: BadLines | None) -> None:
+        self.name, self.held, self.bad = name, held, bad
+
+    def __iter__(self) -> Iterator[Pair]:
+        pairs = read_pairs(self.name, on_bad=self.bad)
+        return (pair for pair in pairs if pair.source not in self.held) if self.held else pairs
+
+
+def read_corpora(options: DataOptions, seed: int, held_out: Sequence[Pair] | None = None) -> Corpora:
+    """Find a run's corpora; what is validated with is read, and so is all if some of it has to be held out for that.
+
+    Args:
+        options: the files, and which pairs are kept.
+        seed: decides which pairs are held out.
+        held_out: those that were held out before.
+
+    Raises:
+        UserError: a file is unreadable, or nothing is left of one.
+    """
+    if not options.train:
+        raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
+    if options.weights and len(options.weights) != len(options.train):
+        weights, corpora = len(options.weights), len(options.train)
+        raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
+    bad = BadLines() if options.skip_bad else None
+    if options.valid:
+        valid: Sequence[Pair] = list(
+            keep(read_pairs(*options.valid, on_bad=bad.first.append if bad else None), options.filter, Skipped())
+        )
+        if not valid:
+            raise UserError("no sentence pairs are left", file=options.valid[0], fix="See `translucid data stats`.")
+    else:
+        valid = _hold_out(options, seed, bad) if held_out is None else held_out
+    held = set() if options.valid else {pair.source for pair in valid}
+    train = [_Files(name, held, bad) for name in options.train]
+    text = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
+    hashes = {str(file): digest(file) for name in options.train for file in sides(name)}
+    for name in options.train:
+        for file in sides(name):
+            text.update(bytes.fromhex(hashes[str(file)]))
+    hashes |= {str(file): digest(file) for name in options.valid for file in sides(name)}
+    return Corpora(train, valid, text.hexdigest(), not options.valid, bad, hashes)
+
+
+def _hold_out(options: DataOptions, seed: int, bad: BadLines | None) -> list[Pair]:
+    """Draw some pairs to validate with; none of their sources is then left in training."""
+    skipped = Skipped()
+    drawn = draw(keep(read_pairs(*options.train, on_bad=bad), options.filter, skipped), HELD_OUT, seed)
+    Random(seed).shuffle(drawn)
+    count = min(HELD_OUT, skipped.kept // 50)
+    if not count:
+        what = f"{skipped.kept} pairs are too few to hold some out"
+        raise UserError(what, fix="Give validation files with --valid.")
+    return drawn[:count]

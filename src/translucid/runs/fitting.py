@@ -1,0 +1,75 @@
+"""Whether weights and a model belong together: names, shapes, and the options that the weights were trained with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from translucid.ground.errors import UserError
+from translucid.models.model_options import ModelOptions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from translucid.models.protocol import SequenceModel
+
+_MISFIT = "The file does not belong to the config.yaml beside it."
+
+
+def unshared(model: SequenceModel) -> dict[str, Tensor]:
+    """Return the weights by name, a shared one under its first name only."""
+    return {name: parameter.data for name, parameter in model.named_parameters()}
+
+
+def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
+    """Copy weights by name into a model.
+
+    Raises:
+        UserError: names are missing or unknown, or a shape differs.
+    """
+    wanted = unshared(model)
+    refuse_misfits(
+        {name: tensor.shape for name, tensor in wanted.items()},
+        {name: tensor.shape for name, tensor in tensors.items()},
+        file,
+    )
+    for name, tensor in wanted.items():
+        if not tensors[name].is_floating_point():
+            raise UserError(f"does not fit the model: {name} is {tensors[name].dtype}", file=file, fix=_MISFIT)
+        tensor.copy_(tensors[name])
+
+
+def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], file: Path) -> None:
+    """Compare the shapes of weights by name.
+
+    Raises:
+        UserError: names are missing or unknown, or a shape differs.
+    """
+    missing, unknown = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
+    if missing or unknown:
+        odd = ", ".join([*(f"{name} is missing" for name in missing), *(f"{name} is unknown" for name in unknown)][:3])
+        raise UserError(f"does not fit the model: {odd}", file=file, fix=_MISFIT)
+    for name, shape in wanted.items():
+        if shape != found[name]:
+            raise UserError(
+                f"does not fit the model: {name} is {list(found[name])}, not {list(shape)}", file=file, fix=_MISFIT
+            )
+
+
+def refuse_other_options(trained: Any, now: ModelOptions, file: Path) -> None:
+    """Compare a configured model to the one that the weights were trained in; the number of heads has no shape.
+
+    Args:
+        trained: what stands with the weights, option by option. Nothing does in older files, and nothing is compared.
+        now: what the configuration says.
+        file: of the configuration.
+
+    Raises:
+        UserError: an option differs.
+    """
+    before = trained if isinstance(trained, dict) else {}
+    for name, value in now.model_dump(mode="json").items():
+        if name in before and before[name] != value:
+            what = f"says model.{name}={value}, but the weights were trained with {before[name]}"
+            raise UserError(what, file=file, fix="Put back what was there.")

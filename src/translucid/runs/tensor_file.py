@@ -1,0 +1,102 @@
+"""Tensors on disk: safetensors with a checksum, written atomically, never unpickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+
+from translucid.ground.atomic import write_atomically
+from translucid.ground.errors import UserError
+from translucid.kernels.machine import physical_memory
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LONGEST_HEADER = 1 << 24
+"""Bytes of names, shapes and metadata, at most: enough for the checkpoint of a hundred thousand tensors."""
+_FIX = "Take the file from a backup, or train again."
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    """Write tensors with JSON metadata and a SHA-256 of both."""
+    from safetensors.torch import save
+
+    tensors = {name: tensor.detach().to("cpu").contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(metadata, sort_keys=True)
+    write_atomically(path, save(tensors, {"translucid": text, "sha256": _checksum(tensors, text)}))
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote.
+
+    Raises:
+        UserError: the file is missing, cut short, damaged, or not ours.
+    """
+    with _opened(path, "pt") as (file, facts):
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
+            raise UserError("is damaged: its content does not match its checksum", file=path, fix=_FIX)
+    return tensors, facts
+
+
+def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]:
+    """Read the shapes of the tensors and the metadata, and nothing else: in no memory to speak of, but unchecked.
+
+    PyTorch is not loaded for it.
+
+    Raises:
+        UserError: the file is missing, cut short, or not ours.
+    """
+    with _opened(path, "np") as (file, facts):
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}, facts  # noqa: SIM118
+
+
+@contextmanager
+def _opened(path: Path, framework: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Open a file: what safetensors makes of it, and our metadata."""
+    try:
+        with path.open("rb") as start:
+            header = int.from_bytes(start.read(8), "little")
+        size, memory = path.stat().st_size, physical_memory()
+        if memory and size > memory:  # which a file full of holes may have that takes no room on the disk
+            raise UserError(f"has {size:,} bytes, more than this machine's memory", file=path, fix=_FIX)
+        if header > LONGEST_HEADER:
+            raise UserError(f"is damaged or not ours: it begins with {header:,} bytes of names", file=path, fix=_FIX)
+        with safe_open(path, framework=framework) as file:
+            yield file, _facts(file.metadata() or {}, path)
+    except FileNotFoundError as error:
+        raise UserError("is missing", file=path, fix=_FIX) from error
+    except MemoryError as error:
+        raise UserError("needs more memory than there is", file=path, fix="Use a machine with more.") from error
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"is damaged or cut short ({error})", file=path, fix=_FIX) from error
+    except (ValueError, TypeError, RuntimeError) as error:  # such as a type of number that PyTorch has not
+        raise UserError(f"is damaged or not ours ({error})", file=path, fix=_FIX) from error
+
+
+def _facts(metadata: dict[str, str], path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(metadata["translucid"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise UserError("was not written by translucid", file=path, fix=_FIX) from error
+    if "sha256" not in metadata or not isinstance(facts, dict):
+        raise UserError("was not written by translucid", file=path, fix=_FIX)
+    return facts
+
+
+def _checksum(tensors: dict[str, Tensor], text: str) -> str:
+    import torch
+
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,71 @@
+"""What can be set about training."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from translucid.ground.option_group import OptionGroup
+
+MANY = 1_000_000_000
+"""More than anybody wants of anything, and little enough to count with."""
+
+
+class TrainingOptions(OptionGroup):
+    """How long, how fast and how carefully to train."""
+
+    seed: int = Field(1, ge=0, lt=1 << 63)
+    """Decides the first weights, the order of the data and every dropout."""
+    batch_tokens: int = Field(4096, ge=1, le=1 << 20)
+    """Tokens in a batch, on its longer side, padding included."""
+    accumulate: int = Field(1, ge=1, le=MANY)
+    """Batches whose gradients are added up for one update."""
+    max_steps: int | None = Field(None, ge=1, le=MANY)
+    """Stop after so many updates."""
+    max_epochs: int | None = Field(None, ge=1, le=MANY)
+    """Stop after so many passes over the data."""
+    max_minutes: float | None = Field(None, gt=0, le=MANY)
+    """Stop after so many minutes of training and validating, earlier runs of the same folder included."""
+    patience: int | None = Field(10, ge=1, le=MANY)
+    """Stop after so many validations without a better BLEU."""
+
+    optimizer: Literal["adam", "nadam", "muon"] = "adam"
+    """Adam; Adam with Nesterov's momentum; or Muon (Jordan et al. 2024), which moves the matrices within the layers in
+    directions made orthogonal, and Adam for the rest."""
+    learning_rate: float = Field(0.001, gt=0, le=1000)
+    """The peak, reached at the end of the warm-up."""
+    warmup: int = Field(1000, ge=1, le=MANY)
+    """Updates over which the learning rate rises to its peak; it then falls with the square root of the update."""
+    cooldown: float = Field(0.2, ge=0, le=1)
+    """The last share of max_steps, max_epochs or max_minutes, over which the learning rate also falls linearly to 0."""
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Probability mass taken from the right token and spread over the vocabulary."""
+    clip_norm: float = Field(1.0, gt=0, le=MANY)
+    """Gradients longer than this are shortened to it."""
+    averaging: float = Field(0.999, ge=0, lt=1)
+    """Decay of the running average of the weights, which is what is validated and kept; 0 keeps the last weights."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of what is multiplied in large matrix products and in attention; weights and updates stay in float32.
+    auto is bfloat16 on GPUs and CPUs that have instructions for it, where it is faster; float32 is alike on all."""
+
+    sharded: bool = False
+    """Of several processes, each holds a part of all weights, gradients and moments (FSDP2), for models too large to be
+    trained whole on one device; slower where they are not."""
+    deterministic: bool = False
+    """On GPUs, only operations that add in a fixed order, so that the same seed gives the same bits; slower."""
+
+    validate_every: int = Field(500, ge=1, le=MANY)
+    """Updates between two validations."""
+    validate_sentences: int = Field(500, ge=1, le=MANY)
+    """Validation sentences translated for BLEU; the loss is measured over all of them."""
+    save_minutes: float = Field(5, gt=0, le=MANY)
+    """Minutes between two checkpoints, besides those at each validation."""
+    log_every: int = Field(20, ge=1, le=MANY)
+    """Updates between two rows in metrics.jsonl and TensorBoard."""
+
+    @model_validator(mode="after")
+    def _muon_wants_whole_matrices(self) -> TrainingOptions:
+        if self.sharded and self.optimizer == "muon":
+            raise ValueError("training.sharded holds parts of matrices, and optimizer=muon wants whole ones")
+        return self

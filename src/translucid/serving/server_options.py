@@ -1,0 +1,83 @@
+"""What bounds the server, and who may ask it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from translucid.data.corpus import read_lines
+from translucid.ground.errors import UserError
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Requests that may come from one address, or with one key; 0 is no limit."""
+
+    per_minute: int = 0
+    per_day: int = 0
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Nobody can ask for more than this."""
+
+    characters: int = 5000
+    """In one request, all texts together."""
+    texts: int = 200
+    """In one request."""
+    file_bytes: int = 1_000_000
+    """Of an uploaded file, whose text may be longer than `characters`."""
+    alternatives: int = 5
+    """Of each text."""
+    queue: int = 512
+    """Sentences that wait; who comes when it is full is sent away with 503."""
+    batch: int = 64
+    """Sentences that are translated together."""
+    seconds: float = 60.0
+    """That the work for a request may take, waiting included."""
+    quota: Quota = Quota()
+    """For each address, and for each key that has none of its own."""
+    api_keys: Mapping[str, Quota | None] = field(default_factory=dict)
+    """If there are any, a request must carry one; with its own quota, if it has one."""
+    metrics: Literal["key", "open", "off"] = "key"
+    """Who may read /metrics: who has a key, if there are keys; everybody; nobody."""
+    log: Literal["text", "json", "off"] = "off"
+    """How requests are logged."""
+    hosts: tuple[str, ...] = ()
+    """Names that clients may call the server by, besides this machine's own; `*` is any."""
+    origins: tuple[str, ...] = ()
+    """Of other sites whose pages may use the server, such as `https://example.org`; `*` is any."""
+    url_prefix: str = ""
+    """What stands before every path, such as `/translate-app`."""
+
+
+def read_keys(file: Path, usual: Quota | None = None) -> dict[str, Quota | None]:
+    """Read API keys: one a line, `KEY` or `KEY per-minute=60 per-day=1000`; lines that begin with # are comments.
+
+    Args:
+        file: with the keys.
+        usual: the limits that a line does not name; 0 lifts one.
+
+    Raises:
+        UserError: there are none, or a line is something else.
+    """
+    usual = usual or Quota()
+    keys: dict[str, Quota | None] = {}
+    for number, line in enumerate(read_lines(file), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        limits = dict(word.partition("=")[::2] for word in words[1:])
+        if not set(limits) <= {"per-minute", "per-day"} or not all(
+            re.fullmatch("[0-9]{1,9}", n) for n in limits.values()
+        ):
+            fix = "Write KEY, or KEY per-minute=60 per-day=1000."
+            raise UserError("is no API key with its limits", file=file, line=number, fix=fix)
+        quota = Quota(int(limits.get("per-minute", usual.per_minute)), int(limits.get("per-day", usual.per_day)))
+        keys[words[0]] = quota if limits else None
+    if not keys:
+        raise UserError("holds no API key", file=file, fix="Write one a line.")
+    return keys

@@ -1,0 +1,205 @@
+"""A converted model says what ours says, and its search keeps our rules."""
+
+import ctranslate2
+import pytest
+import torch
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.lengths import length_limit
+from translucid.decoding.loops import find_loop
+from translucid.engines.ctranslate2.convert import save_ctranslate2
+from translucid.engines.ctranslate2.export import export_ctranslate2
+from translucid.engines.ctranslate2.searching import CTranslate2Engine
+from translucid.engines.engine import TorchEngine
+from translucid.engines.trials import trials
+from translucid.engines.tuned import Tuned
+from translucid.ground.errors import UserError
+from translucid.models.build import build_model
+from translucid.models.model_options import TransformerOptions
+
+CPU = torch.device("cpu")
+PAIRS = [Pair(p.source, p.target) for p in generate(400, max_words=8)]
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["joint", "separate"])
+def tokenizer(request):
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=200, joint=request.param), seed=1)
+
+
+def model_of(tokenizer, **changes):
+    """An untrained model with opinions: sharper than fresh weights are, so that no two outputs are nearly equal."""
+    torch.manual_seed(1)
+    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1}
+    shape |= {"share_embeddings": tokenizer.joint, **changes}
+    model = build_model(TransformerOptions(**shape), tokenizer.source_size, tokenizer.target_size).eval()
+    for parameter in model.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    model.output.bias.data[:3] -= 20  # what is never said, which CTranslate2 forbids before it makes probabilities
+    return model
+
+
+def sources_of(tokenizer, count=40):
+    return [[*ids, 3] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:count]])]
+
+
+def engines(model, tokenizer):
+    own = TorchEngine.of(model, tokenizer, CPU)
+    return own, CTranslate2Engine.of(own, tokenizer)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "post"},
+        {"positions": "learned", "max_length": 60},
+        {"positions": "none"},
+        {"tie_output": False},
+    ],
+    ids=str,
+)
+def test_every_kind_of_transformer_gives_the_same_log_probabilities(tokenizer, changes, tmp_path):
+    model = model_of(tokenizer, **changes)
+    save_ctranslate2(model, tokenizer, tmp_path / "model")
+    converted = ctranslate2.Translator(str(tmp_path / "model"), intra_threads=1)
+    for source, pair in zip(sources_of(tokenizer, 5), PAIRS, strict=False):
+        target = tokenizer.encode_target([pair.target])[0]
+        pieces = tokenizer.source_pieces(source[:-1]), tokenizer.target_pieces(target)
+        scored = converted.score_batch([[*pieces[0], "</s>"]], [pieces[1]])[0].log_probs
+        with torch.no_grad():
+            logits = model.decode(model.encode(torch.tensor([source])), torch.tensor([[2, *target]]))
+        ours = logits.log_softmax(-1)[0].gather(1, torch.tensor([*target, 3])[:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(scored), ours, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_both_engines_find_the_same(tokenizer, beam):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    # Without loops, out of which the two find different ways; and short, as its beam stays as wide when a hypothesis
+    # ends and ours gets narrower.
+    options = DecodingOptions(beam=beam, max_length_ratio=0.5, max_length_extra=5, max_loops=0)
+    sources = [*sources_of(tokenizer), [3]]
+    done = []
+    mine, theirs = own.decode(sources, options), fast.decode(sources, options, done.append)
+    assert sum(done) == len(sources)
+    same = [a[0].tokens == b[0].tokens for a, b in zip(mine, theirs, strict=True)]
+    assert sum(same) >= 0.99 * len(same)
+    for a, b, equal in zip(mine, theirs, same, strict=True):
+        assert b[0].score >= a[0].score - 1e-3
+        if equal:
+            assert b[0].log_probability == pytest.approx(a[0].log_probability, abs=1e-3)
+            assert b[0].score == pytest.approx(a[0].score, abs=1e-3)
+    assert theirs[-1][0].tokens == []
+
+
+def test_the_rules_hold_whatever_the_engine(tokenizer):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    sources = sources_of(tokenizer)
+    short = DecodingOptions(beam=2, max_length_ratio=0, max_length_extra=3, min_length=2)
+    loops = DecodingOptions(beam=1, max_loops=2, max_length_extra=40)
+    alike = DecodingOptions(beam=3, nbest=3, no_repeat_ngram=2, length_penalty=0.6, max_length_extra=10)
+    drawn = DecodingOptions(sample=True, max_length_extra=5, max_length_ratio=1)
+    for options in (short, loops, alike, drawn):
+        mine, theirs = own.decode(sources, options), fast.decode(sources, options)
+        for a, b in zip(mine, theirs, strict=True):
+            assert 1 <= len(b) <= options.nbest
+            assert all(options.min_length <= len(h.tokens) for h in b)
+            if options in (short, drawn):
+                assert all(len(h.tokens) <= 3 for h in b) or options is drawn
+            if options in (loops, drawn):
+                assert a[0].tokens == b[0].tokens
+            ngrams = [tuple(h.tokens[i : i + 2]) for h in b[:1] for i in range(len(h.tokens) - 1)]
+            assert options is not alike or len(ngrams) == len(set(ngrams))
+            assert [h.score for h in b] == sorted((h.score for h in b), reverse=True)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("shortest", [2, 8, 30])
+def test_a_minimum_length_gives_what_our_search_gives_also_beyond_the_limit(tokenizer, beam, shortest):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    options = DecodingOptions(beam=beam, nbest=beam, min_length=shortest, max_length_ratio=1, max_length_extra=1)
+    sources = [*sources_of(tokenizer), [3]]
+    limits = [length_limit(len(ids) - 1, options, None) for ids in sources]
+    assert shortest != 30 or min(limits) < 30
+    mine, theirs = own.decode(sources, options), fast.decode(sources, options)
+    assert mine == theirs
+    for found, limit in zip(theirs[:-1], limits, strict=False):
+        assert all(min(shortest, limit) <= len(hypothesis.tokens) <= limit for hypothesis in found)
+
+
+def test_scores_are_higher_by_what_is_forbidden_there(tokenizer):
+    options = DecodingOptions(beam=1, min_length=0, max_length_ratio=0.5, max_length_extra=5, max_loops=0)
+    sources = sources_of(tokenizer)
+    compared = 0
+    for ending in (3, 5):  # so that outputs end by themselves
+        model = model_of(tokenizer)
+        model.output.bias.data[:4] += torch.tensor([20.0, 20.0, 20.0, ending])
+        own, fast = engines(model, tokenizer)
+        for source, (a,), (b,) in zip(
+            sources, own.decode(sources, options), fast.decode(sources, options), strict=True
+        ):
+            if a.tokens == b.tokens and len(a.tokens) < length_limit(len(source) - 1, options, None):
+                with torch.no_grad():
+                    logits = model.decode(model.encode(torch.tensor([source])), torch.tensor([[2, *a.tokens]]))
+                lent = -(1 - logits.softmax(-1)[0, :, :3].sum(-1)).log().sum().item()
+                assert b.log_probability - a.log_probability == pytest.approx(lent, abs=1e-3)
+                compared += lent > 0.01
+    assert compared > 5
+
+
+def test_loops_and_limits_need_no_other_engine(tokenizer, monkeypatch):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    sources = sources_of(tokenizer)
+    free = DecodingOptions(beam=1, max_loops=0, max_length_ratio=0, max_length_extra=8)
+    loops = free.model_copy(update={"max_loops": 2})
+    cut = free.model_copy(update={"beam": 4, "nbest": 4})
+    expected = [own.decode(sources, options) for options in (loops, cut)]
+    assert any(find_loop(best.tokens, 2, fast.word_starts) for (best,) in fast.decode(sources, free))
+    assert any(len(best.tokens) == 8 for best, *_ in expected[1])
+    monkeypatch.setattr(own, "decode", None)
+    for options, mine in zip((loops, cut), expected, strict=True):
+        for a, b in zip(mine, fast.decode(sources, options), strict=True):
+            assert [h.tokens for h in a] == [h.tokens for h in b]
+            assert [h.log_probability for h in b] == pytest.approx([h.log_probability for h in a], abs=1e-3)
+
+
+def test_what_is_too_long_for_its_table_is_left_to_ours(tokenizer, monkeypatch):
+    own, fast = engines(model_of(tokenizer), tokenizer)
+    fast.longest = 12
+    options = DecodingOptions(beam=2, max_length_ratio=0.5, max_length_extra=2)
+    sources = [ids * 3 for ids in sources_of(tokenizer, 4)] + sources_of(tokenizer, 8)
+    handed_over = []
+    decode = own.decode
+    monkeypatch.setattr(own, "decode", lambda given, options: handed_over.extend(given) or decode(given, options))
+    found = fast.decode(sources, options)
+    assert {tuple(ids) for ids in sources if len(ids) > 12} <= set(map(tuple, handed_over))
+    assert [h[0].tokens for h in found] == [h[0].tokens for h in own.decode(sources, options)]
+
+
+def test_weights_that_are_no_numbers_are_an_error(tokenizer):
+    model = model_of(tokenizer)
+    model.output.bias.data.fill_(torch.nan)
+    with pytest.raises(UserError, match="not numbers"):
+        engines(model, tokenizer)[1].decode(sources_of(tokenizer, 2), DecodingOptions(beam=2))
+
+
+def test_a_model_to_take_away(tokenizer, tmp_path):
+    model, out = model_of(tokenizer), tmp_path / "out"
+    before = {name: weights.clone() for name, weights in model.state_dict().items()}
+    export_ctranslate2(model, tokenizer, out, "int8")
+    assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
+    assert Tokenizer.load(out).fingerprint == tokenizer.fingerprint
+    assert ctranslate2.Translator(str(out)).translate_batch([["▁a", "</s>"]], max_decoding_length=5)
+    with pytest.raises(UserError, match="already"):
+        export_ctranslate2(model, tokenizer, out, "float32")
+    export_ctranslate2(model, tokenizer, out, "float32", overwrite=True)
+    assert not list(tmp_path.glob(".*"))
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(UserError, match="not a CTranslate2 model"):
+        export_ctranslate2(model, tokenizer, tmp_path / "mine", "float32", overwrite=True)
+    ways = [Tuned(), Tuned(quantization="int8")]
+    full, small = (trial.bleu for trial in trials(model, tokenizer, PAIRS[:5], DecodingOptions(beam=1), ways, {}))
+    assert 0 <= full < 20 and 0 <= small < 20

@@ -1,0 +1,206 @@
+"""Which engine searches, and the converted models that are kept for the next time."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from translucid import Translator, UserError
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer
+from translucid.engines.ctranslate2 import cache
+from translucid.engines.tuned import Tuned, load_tuned, save_tuned
+from translucid.models.build import build_model
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+
+TEXTS = ["I like soccer.", "", "She works at the hospital."]
+SHORTLIST = "\t.\n"
+
+
+def run_at(folder, seed=1, **model):
+    """Make a run folder whose model has learned nothing, but has opinions."""
+    shape = {
+        "width": 16,
+        **(
+            {"heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1, "tie_output": False}
+            if "kind" not in model
+            else {}
+        ),
+        **model,
+    }
+    overrides = {"model": shape, "data.tokenizer.vocabulary": 150, "decoding.max_length_ratio": 1}
+    configuration = resolve(overrides=overrides)
+    tokenizer = Tokenizer.learn([Pair(p.source, p.target) for p in generate(200)], configuration.data.tokenizer, seed=1)
+    run = RunFolder(folder)
+    run.begin(configuration, tokenizer)
+    torch.manual_seed(seed)
+    network = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
+    for parameter in network.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    network.output.bias.data[3] += 2  # so that it comes to an end by itself, and our search is not called in
+    run.save_model(network, tokenizer, {})
+    return run
+
+
+@pytest.fixture
+def run(tmp_path):
+    return run_at(tmp_path / "run")
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """Where converted models are kept during the test."""
+    monkeypatch.setattr(cache, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    return tmp_path / "cache" / "translucid" / "ctranslate2"
+
+
+def texts(run, **how):
+    return [found.text for found in Translator.load(run.path, "cpu", **how).translate(TEXTS)]
+
+
+def test_the_engine_is_chosen_by_model_and_device(run, tmp_path, monkeypatch):
+    recurrent = run_at(tmp_path / "recurrent", kind="recurrent")
+    assert Translator.load(recurrent.path, "cpu").engine.name == "torch"
+    assert Translator.load(run.path, "cpu").engine.name == "ctranslate2"
+    assert Translator.load(run.path, "cpu", "torch").engine.name == "torch"
+    with pytest.raises(UserError, match="RecurrentModel can't become"):
+        Translator.load(recurrent.path, "cpu", "ctranslate2")
+    monkeypatch.setattr("translucid.engines.choosing.choose_device", lambda _: torch.device("mps"))
+    assert Translator.load(run.path, "cpu").engine.device_type == "cpu"
+    with pytest.raises(UserError, match="does not run on mps"):
+        Translator.load(run.path, "mps", "ctranslate2")
+
+
+def test_what_was_found_is_used(run):
+    assert load_tuned(run.path) is None
+    save_tuned(run.path, Tuned(considered="small shortlist", quantization="int8"), SHORTLIST)
+    assert str(Translator.load(run.path, "cpu").engine) == "ctranslate2, int8, small shortlist"
+    save_tuned(run.path, Tuned(considered="seen pieces"), SHORTLIST)
+    assert str(Translator.load(run.path, "cpu").engine) == "ctranslate2, float32, seen pieces"
+    save_tuned(run.path, Tuned(engine="torch"), None)
+    assert not (run.path / "shortlist.tsv").exists()
+    assert Translator.load(run.path, "cpu").engine.name == "torch"
+    assert Translator.load(run.path, "cpu", "ctranslate2").engine.name == "ctranslate2"
+    save_tuned(run.path, Tuned(engine="torch", considered="seen pieces"), SHORTLIST)
+    translator = Translator.load(run.path, "cpu")
+    assert str(translator.engine) == "torch, float32, seen pieces"
+    assert translator.engine.shortlist
+    assert translator.own.shortlist is None
+    assert Translator.load(run.path, "cpu", "torch").engine.shortlist is None
+    (run.path / "tuned.json").write_text('{"engine": "../../evil"}')
+    with pytest.raises(UserError, match=r"tuned\.json: can't be read"):
+        Translator.load(run.path, "cpu")
+    (run.path / "tuned.json").write_text('{"considered": "seen pieces"}')
+    (run.path / "shortlist.tsv").unlink()
+    with pytest.raises(UserError, match=r"shortlist\.tsv: can't be read"):
+        Translator.load(run.path, "cpu")
+
+
+def test_a_model_is_converted_once(run, kept, monkeypatch):
+    first = texts(run)
+    (model,) = kept.iterdir()
+    assert not kept.stat().st_mode & 0o077
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "load_model", None)
+        assert texts(run) == first == texts(run, threads=2)
+    assert texts(run, engine="torch") == first
+    run_at(run.path.parent / "other", seed=2).model_file.replace(run.model_file)
+    second = texts(run)
+    assert second != first
+    assert len(list(kept.iterdir())) == 2
+    save_tuned(run.path, Tuned(quantization="int8"), None)
+    texts(run)
+    assert len(list(kept.iterdir())) == 3
+    assert model.exists()
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "emptied", "exchanged", "without sums", "sums of a list"])
+def test_a_damaged_copy_is_made_again(run, kept, damage):
+    first = texts(run)
+    (model,) = kept.iterdir()
+    weights, sums = model / "model.bin", model / "sha256.json"
+    whole = weights.read_bytes()
+    if damage == "flipped":
+        weights.write_bytes(whole[:-9] + bytes([whole[-9] ^ 64]) + whole[-8:])
+    elif damage == "cut":
+        weights.write_bytes(whole[: len(whole) // 2])
+    elif damage == "emptied":
+        shutil.rmtree(model)
+        model.mkdir()
+    elif damage == "exchanged":
+        weights.write_bytes(os.urandom(1000))
+        sums.write_text(json.dumps({"model.bin": "0"}))
+    elif damage == "without sums":
+        sums.unlink()
+    else:
+        sums.write_text("[1]")
+    assert texts(run) == first
+    assert weights.read_bytes() == whole
+
+
+def test_a_cache_that_can_t_be_is_done_without(run, tmp_path, monkeypatch):
+    first = texts(run)
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setattr(cache, "user_cache_path", lambda name: tmp_path / "file" / name)
+    assert texts(run) == first
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")
+def test_what_another_user_has_made_is_not_opened(run, kept, monkeypatch):
+    first = texts(run)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    opened = []
+    assert (
+        cache.open_converted(
+            next(kept.iterdir()).name, lambda folder: folder.mkdir(), lambda folder: opened.append(folder)
+        )
+        is None
+    )
+    assert kept not in opened[0].parents
+    assert texts(run) == first
+
+
+def test_those_used_last_are_kept(run, kept, monkeypatch):
+    monkeypatch.setattr(cache, "KEPT", 2)
+    texts(run)
+    (first,) = kept.iterdir()
+    for seed in (2, 3):
+        os.utime(first, (seed, seed))  # used long ago
+        texts(run_at(run.path.parent / str(seed), seed))
+    assert len(list(kept.iterdir())) == 2
+    assert not first.exists()
+
+
+def test_a_model_that_does_not_fit_its_settings_is_refused_though_it_was_converted(run):
+    texts(run)
+    settings = run.config_file.read_text()
+    run.config_file.write_text(settings.replace("feed_forward: 32", "feed_forward: 48"))
+    with pytest.raises(UserError, match="does not fit the model"):
+        texts(run)
+    run.config_file.write_text(settings)
+    run.model_file.write_bytes(run.model_file.read_bytes()[:-4])
+    with pytest.raises(UserError, match="damaged or cut short"):
+        texts(run)
+    run.model_file.unlink()
+    with pytest.raises(UserError, match=r"has no model\.safetensors"):
+        texts(run)
+
+
+def test_pytorch_is_not_loaded_for_a_model_that_was_converted(run, tmp_path):
+    program = (
+        "import sys\nfrom translucid.cli.main import run\n"
+        "code = run(sys.argv[1:])\n"
+        "sys.exit(code or 10 * ('torch' in sys.modules))\n"
+    )
+    command = [sys.executable, "-c", program, "translate", str(run.path), "I like soccer.", "--device", "cpu"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    first, second = (subprocess.run(command, env=environment, capture_output=True, check=False) for _ in range(2))
+    assert (first.returncode, second.returncode) == (10, 0)
+    assert first.stdout == second.stdout != b""
+    assert list((tmp_path / "cache").rglob("model.bin"))

@@ -1,0 +1,31 @@
+"""A shortlist that is none is not shown to CTranslate2."""
+
+import pytest
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.engines.ctranslate2.convert import save_ctranslate2
+from translucid.ground.errors import UserError
+from translucid.models.build import build_model
+from translucid.models.model_options import TransformerOptions
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("\t▁the .\n▁the▁el\n", r"shortlist\.tsv:2: is not a piece, a tab and pieces"),
+        ("▁the\t.\t.\n", r"shortlist\.tsv:1: is not a piece, a tab and pieces"),
+        ("▁the\t. nonsense\n", r"shortlist\.tsv:1: 'nonsense' is no piece"),
+        ("", "is empty"),
+        ("\0", "NUL"),
+    ],
+)
+def test_each_line_is_a_piece_and_pieces_or_the_file_is_refused(content, said, tmp_path):
+    pairs = [Pair(p.source, p.target) for p in generate(100, max_words=8)]
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=200), seed=1)
+    options = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
+    model = build_model(options, tokenizer.source_size, tokenizer.target_size)
+    (tmp_path / "shortlist.tsv").write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=said):
+        save_ctranslate2(model, tokenizer, tmp_path / "converted", shortlist=tmp_path / "shortlist.tsv")

@@ -1,0 +1,52 @@
+"""What is opened of a folder that a stranger may have made."""
+
+import os
+
+import pytest
+
+from translucid.ground.errors import UserError
+from translucid.ground.reading import read_at_most, refuse_strange
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "secret").write_text("secret")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "file").write_text("12345")
+    return folder
+
+
+def test_files_and_what_is_missing_pass(folder):
+    refuse_strange(folder / "file", folder, 5)
+    refuse_strange(folder / "missing", folder, 5)
+
+
+def test_a_link_within_the_folder_and_to_the_folder_pass(folder, tmp_path):
+    (folder / "link").symlink_to("file")
+    (tmp_path / "alias").symlink_to(folder)
+    refuse_strange(folder / "link", folder)
+    refuse_strange(tmp_path / "alias" / "link", tmp_path / "alias")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda file: file.symlink_to("../secret"), "leads out of its folder"),
+        (lambda file: file.symlink_to("/dev/zero"), "leads out of its folder"),
+        (lambda file: file.symlink_to(file.name), "can't be read"),
+        (os.mkfifo, "is not a file"),
+        (os.mkdir, "is not a file"),
+        (lambda file: file.write_bytes(b"123456"), "has 6 bytes, more than 5"),
+    ],
+)
+def test_everything_else_is_refused_unopened(folder, make, said):
+    make(folder / "strange")
+    with pytest.raises(UserError, match=f"strange: .*{said}"):
+        refuse_strange(folder / "strange", folder, 5)
+
+
+def test_no_more_is_read_than_allowed(folder):
+    assert read_at_most(folder / "file", 5) == b"12345"
+    with pytest.raises(UserError, match="more than 4 bytes"):
+        read_at_most(folder / "file", 4)

@@ -1,0 +1,155 @@
+"""Jobs that are killed, interrupted, or run out of room or of workers, alone and in several processes."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.errors import UserError
+from translucid.jobs.job import Job, alone
+from translucid.jobs.processes import processes
+from translucid.jobs.windows import Place, Window
+from translucid.kernels.devices import device_of_worker
+
+from .conftest import QUICK
+
+WINDOW = 4096
+
+
+def wait_for(file, process, patience=240):
+    end = time.monotonic() + patience
+    while not file.exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.005)
+    assert file.exists(), process.communicate()
+
+
+@pytest.fixture
+def brief_run(small_run, tmp_path):
+    """A model that says little, so that a job is soon done."""
+    copied = tmp_path / "brief"
+    shutil.copytree(small_run, copied)
+    settings = (copied / "config.yaml").read_text()
+    assert "max_length_extra: 20" in settings
+    (copied / "config.yaml").write_text(settings.replace("max_length_extra: 20", "max_length_extra: 3"))
+    return copied
+
+
+def test_jobs_killed_at_random_moments_lose_nothing(kills, brief_run, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    counts = kills.run(work, brief_run, kills=2, lines=5000, options=QUICK[:4], seed=2)
+    assert counts["kills"] >= 2 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
+    assert {name: counts[name] for name in kills.WRONG} == dict.fromkeys(kills.WRONG, 0)
+
+
+def test_the_benchmark_would_see_what_is_wrong(kills):
+    def lines(*numbers):
+        return "".join(f'{{"source": "{i} x"}}\n' for i in numbers).encode()
+
+    whole = lines(0, 1, 2, 3)
+    assert set(kills.compared(whole, whole, 4).values()) == {0}
+    wrong = {"lost": 0, "duplicated": 0, "out_of_order": 0, "different": 1}
+    assert kills.compared(lines(0, 1, 3), whole, 4) == {**wrong, "lost": 1}
+    assert kills.compared(lines(0, 1, 1, 2, 3), whole, 4) == {**wrong, "duplicated": 1}
+    assert kills.compared(lines(0, 2, 1, 3), whole, 4) == {**wrong, "out_of_order": 1}
+    assert kills.compared(whole.replace(b"x", b"y"), whole, 4) == wrong
+
+
+def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start, kills, whole, tmp_path):
+    process = start("--workers", 2)
+    wait_for(tmp_path / ".out.txt.part.json", process)
+    first, *others = kills.workers_of(process.pid)
+    os.kill(first, signal.SIGKILL)
+    _, said = process.communicate(timeout=240)
+    assert process.returncode == 2
+    assert said.count("\n") == 1 and "a worker process was killed (SIGKILL)" in said and "--workers" in said
+    assert others and not kills.still_there(others)
+    process = start("--workers", 2)
+    _, said = process.communicate(timeout=240)
+    assert process.returncode == 2 and said.count("\n") == 4
+    assert "continued after line" in said
+    assert "line 17002: not UTF-8" in said and "1 long (line 20,000)" in said and "1 lines are not UTF-8" in said
+    assert (tmp_path / "out.txt").read_bytes() == whole  # which one process wrote
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["out.txt"]
+
+
+def test_ctrl_c_ends_all_and_keeps_what_is_done(start, kills, tmp_path):
+    def listen():  # a suite that was started in the background has been told not to
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    process = start("--workers", 2, start_new_session=True, preexec_fn=listen)
+    wait_for(tmp_path / ".out.txt.part.json", process)
+    workers = kills.workers_of(process.pid)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: all of them hear it
+    _, said = process.communicate(timeout=240)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said and "the same command goes on from there" in said
+    assert len(workers) == 2 and not kills.still_there(workers)
+    assert (tmp_path / ".out.txt.part").exists() and (tmp_path / ".out.txt.part.json").exists()
+
+
+def test_a_full_disk_is_one_clear_line_and_the_rest_can_go_on(start, whole, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    room = len(b"\n".join(whole.split(b"\n")[: WINDOW + 100]))
+    tmpfs = ["mount", "-t", "tmpfs", "-o", f"size={room // 1024 + 16}k", "tmpfs", disk]
+    mounted = os.geteuid() == 0 and subprocess.run(tmpfs, capture_output=True).returncode == 0
+    limited = {} if mounted else {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))}
+    try:
+        process = start(out=disk / "out.txt", **limited)
+        _, said = process.communicate(timeout=240)
+        assert process.returncode == 2
+        assert said.count("\n") == 1 and "The first 4,096 lines are kept: make room" in said
+        assert ("No space left on device" if mounted else "File too large") in said
+        if mounted:
+            subprocess.run(["mount", "-o", "remount,size=10m", disk], check=True)
+        _, said = start(out=disk / "out.txt").communicate(timeout=240)
+        assert "continued after line 4,096 of an earlier, interrupted run" in said
+        assert (disk / "out.txt").read_bytes() == whole
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_results_come_in_order_and_few_windows_are_read_ahead(small_run):
+    """Also of sampling, whose random numbers depend on the line's place in its window."""
+    job = Job(small_run, DecodingOptions(sample=True, top_k=3, max_length_ratio=0), "cpu")
+    texts = [Window([b"I like soccer"] * (i + 1), Place(i), Place(i + 1), True) for i in range(12)]
+    read = []
+
+    def reading():
+        for window in texts:
+            read.append(window)
+            yield window
+
+    with alone(job) as one:
+        expected = list(one(texts))
+    with processes(job, 2) as way:
+        assert way.device == "cpu"
+        for i, (window, done) in enumerate(way(reading())):
+            assert (window, done) == expected[i]
+            assert len(read) - i <= 4
+    assert len(set(expected[-1][1].text.split(b"\n"))) > 5
+
+
+def test_what_a_worker_has_to_say_is_said_here(tmp_path, small_run):
+    with pytest.raises(UserError) as failure, processes(Job(tmp_path, DecodingOptions()), 1):
+        pass
+    assert (
+        str(failure.value)
+        == f"{tmp_path}: is not a run folder: it has no config.yaml. Give the folder given to train --out."
+    )
+
+
+def test_gpus_are_dealt_out(monkeypatch):
+    assert [device_of_worker("cpu", i) for i in range(2)] == ["cpu", "cpu"]
+    monkeypatch.setattr("translucid.kernels.devices._no_gpu", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert [device_of_worker("auto", i) for i in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    assert [device_of_worker("cuda:1", i) for i in range(2)] == ["cuda:1", "cuda:1"]

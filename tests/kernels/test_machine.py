@@ -1,0 +1,55 @@
+"""What the machine is said to have, and what CTranslate2 is asked for because of it."""
+
+import importlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from translucid.engines import ctranslate2
+from translucid.kernels import machine
+
+ZEN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_bf16\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "amd", "avx512", "bfloat16"),
+    [
+        (ZEN, True, True, True),
+        (ZEN.replace("AuthenticAMD", "GenuineIntel"), False, True, True),
+        (ZEN.replace(" avx512vl", ""), True, False, False),
+        (ZEN.replace(" avx512_bf16", ""), True, True, False),
+        ("Processor\t: ARMv8\n", False, False, False),
+    ],
+)
+def test_processors_are_known_by_what_linux_says(said, amd, avx512, bfloat16, monkeypatch):
+    monkeypatch.setattr(machine, "_cpuinfo", lambda: said)
+    assert (machine.amd(), machine.avx512(), machine.bfloat16()) == (amd, avx512, bfloat16)
+
+
+@pytest.mark.parametrize(
+    ("amd", "avx512", "before", "after"),
+    [(True, True, None, "AVX512"), (True, True, "AVX2", "AVX2"), (False, True, None, None), (True, False, None, None)],
+)
+def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512, before, after, monkeypatch):
+    monkeypatch.setattr(machine, "amd", lambda: amd)
+    monkeypatch.setattr(machine, "avx512", lambda: avx512)
+    monkeypatch.setenv("CT2_FORCE_CPU_ISA", before or "")  # so that it is put back afterwards
+    if before is None:
+        monkeypatch.delenv("CT2_FORCE_CPU_ISA")
+    importlib.reload(ctranslate2)
+    assert os.environ.get("CT2_FORCE_CPU_ISA") == after
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, "passive"), ("active", "active")])
+def test_threads_of_the_command_sleep_while_they_wait_unless_told_otherwise(given, kept):
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    environment |= {"OMP_WAIT_POLICY": given} if given else {}
+    code = (
+        "import os, sys, translucid.cli.main as m\n"
+        "m.run = lambda arguments: print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules) or 0\n"
+        "m.main([])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [kept, "False"]

@@ -1,0 +1,151 @@
+"""Where the pairs of a run come from, and what becomes of the encoded corpus in its folder."""
+
+import io
+from collections import Counter
+
+import pytest
+
+from translucid.ground.console import Console
+from translucid.data.corpus import Pair
+from translucid.builtin.phrasebook import generate
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
+from translucid.runs.corpora import read_corpora
+from translucid.training.experiment import _counted, run_experiment
+from translucid.runs.run_folder import RunFolder
+
+from ..conftest import SETTINGS
+
+LINES = [f"{p.source}\t{p.target}" for p in generate(240, max_words=8)]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write(tmp_path / "pairs.tsv", LINES)
+
+
+def write(path, lines):
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def train(folder, *files, steps=6, resume=False, settings=()):
+    said = io.StringIO()
+    files = [str(file) for file in files]
+    configuration = resolve(
+        assignments=[*SETTINGS, "data.subword_dropout=0", f"training.max_steps={steps}", *settings],
+        overrides={"data.train": files},
+    )
+    run_experiment(configuration, folder, resume=resume, device="cpu", console=Console(file=said, width=1000))
+    return said.getvalue()
+
+
+def options(*files, **more):
+    return resolve(overrides={"data.train": [str(file) for file in files], **more}).data
+
+
+def test_pairs_are_held_out_when_no_validation_file_is_given(file):
+    corpora = read_corpora(options(write(file, LINES + LINES[:40])), seed=1)
+    assert corpora.held_out and len(corpora.valid) == 5
+    training = list(corpora.kept(options(file).filter))
+    assert not {pair.source for pair in corpora.valid} & {pair.source for pair in training}
+    assert 274 - 5 <= len(training) <= 275
+
+
+def test_a_resumed_run_is_validated_with_the_same_held_out_pairs(file, tmp_path):
+    said = train(tmp_path / "run", file)
+    assert "no validation files: 4 training pairs are held out" in said
+    held = RunFolder(tmp_path / "run").held_out()
+    assert len(held) == 4
+    said = train(tmp_path / "run", file, steps=9, resume=True)
+    assert "held out" not in said and "resumed at step 6" in said
+    assert RunFolder(tmp_path / "run").held_out() == held
+
+
+def test_a_resumed_run_does_not_encode_again(file, tmp_path, monkeypatch):
+    from translucid.data.store import CorpusStore
+
+    train(tmp_path / "run", file)
+    monkeypatch.delattr(CorpusStore, "build")
+    assert "training on 236 pairs; none skipped" in train(tmp_path / "run", file, steps=9, resume=True)
+
+
+def test_a_damaged_corpus_is_made_again_and_said_so(file, tmp_path):
+    train(tmp_path / "run", file)
+    ids = tmp_path / "run" / "state" / "corpus" / "target.ids"
+    content = bytearray(ids.read_bytes())
+    content[100] ^= 1
+    ids.write_bytes(content)
+    said = train(tmp_path / "run", file, steps=9, resume=True)
+    assert "target.ids: is damaged or cut short. It is made again from the text" in said
+    assert "resumed at step 6" in said
+
+
+def test_a_lost_corpus_is_made_again(file, tmp_path):
+    import shutil
+
+    train(tmp_path / "run", file)
+    shutil.rmtree(tmp_path / "run" / "state" / "corpus")
+    assert "resumed at step 6" in train(tmp_path / "run", file, steps=9, resume=True)
+
+
+def test_moved_and_packed_files_are_the_same_text_and_changed_ones_are_not(file, tmp_path):
+    import gzip
+
+    train(tmp_path / "run", file)
+    packed = tmp_path / "elsewhere.tsv.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    assert "resumed at step 6" in train(tmp_path / "run", packed, steps=9, resume=True)
+    write(file, [*LINES[:-1], "another\tsentence"])
+    with pytest.raises(UserError, match="the training text has changed"):
+        train(tmp_path / "run", file, steps=12, resume=True)
+
+
+def test_corpora_are_mixed_by_weight(tmp_path, file):
+    from translucid.training.trainer import Trainer
+
+    rare = write(tmp_path / "rare.tsv", ["zzz\tzzz"] * 3)
+    seen = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        update = Trainer._update
+
+        def watched(self, batches, *rest):
+            decode = self.validator.tokenizer.decode
+            seen.update("zzz" in decode(row.tolist()) for batch in batches for row in batch.rows.labels)
+            return update(self, batches, *rest)
+
+        patch.setattr(Trainer, "_update", watched)
+        limits = ["training.max_steps=null", "training.max_epochs=1", "data.weights=[1, 1]"]
+        train(tmp_path / "run", file, rare, settings=limits)
+    assert seen[True] == pytest.approx(seen[False], abs=1)
+
+
+def test_weights_that_do_not_match_the_corpora_are_refused(file, tmp_path):
+    with pytest.raises(UserError, match=r"data\.weights has 2 numbers for 1 corpora"):
+        read_corpora(options(file, **{"data.weights": [1, 2]}), seed=1)
+    with pytest.raises(UserError, match="give one of them"):
+        options(file, **{"data.weights": [1], "data.temperature": 2})
+
+
+def test_mixing_can_not_change_in_a_resumed_run(tmp_path, file):
+    from translucid.runs.configuration import resumed
+
+    train(tmp_path / "run", file)
+    with pytest.raises(UserError, match=r"data\.temperature can't change"):
+        resumed(RunFolder(tmp_path / "run").configuration(), ["data.temperature=2"], {})
+
+
+def test_too_few_pairs_to_hold_some_out_are_refused(tmp_path):
+    with pytest.raises(UserError, match="20 pairs are too few to hold some out"):
+        read_corpora(options(write(tmp_path / "few.tsv", LINES[:20])), seed=1)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"none\.tsv: can't be read"):
+        read_corpora(options(tmp_path / "none.tsv"), seed=1)
+
+
+def test_progress_is_told_of_every_thousand_pairs():
+    told, pairs = [], [Pair("a", "b")] * 2500
+    assert list(_counted(pairs, told.append)) == pairs
+    assert told == [1000, 1000]

@@ -1,0 +1,129 @@
+"""A run folder that is none, is half written, or was tampered with."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from translucid.ground.errors import UserError
+from translucid.runs.run_folder import FOUND, RunFolder
+from translucid.runs.tensor_file import load_tensors, save_tensors
+from translucid.translator import Translator
+
+
+@pytest.fixture
+def run(train, tmp_path):
+    train(tmp_path / "run", "training.max_steps=2")
+    return RunFolder(tmp_path / "run")
+
+
+def test_it_loads_and_works_without_its_state(run):
+    import shutil
+
+    shutil.rmtree(run.path / "state")
+    assert Translator.load(run.path, "cpu").translate("I like soccer").text
+
+
+def test_what_has_gone_by_itself_need_not_be_tidied_away(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: [tmp_path / ".gone.tmp"])
+    RunFolder(tmp_path).tidy()
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ("config.yaml", "is not a run folder"),
+        ("model.safetensors", "--resume"),
+        ("tokenizer.model", "has no tokenizer"),
+    ],
+)
+def test_half_a_run_says_what_is_missing(run, missing, said):
+    (run.path / missing).unlink()
+    with pytest.raises(UserError, match=said):
+        Translator.load(run.path, "cpu")
+
+
+def change_tensors(run, change):
+    tensors, facts = load_tensors(run.model_file)
+    change(tensors)
+    save_tensors(run.model_file, tensors, facts)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda tensors: tensors.pop("output.bias"), "output.bias is missing"),
+        (lambda tensors: tensors.update(strange=torch.zeros(1)), "strange is unknown"),
+        (lambda tensors: tensors.update({"output.bias": torch.zeros(3)}), r"output.bias is \[3\], not"),
+        (
+            lambda tensors: tensors.update({"output.bias": tensors["output.bias"].cfloat()}),
+            "output.bias is torch.complex64",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(run, change, said):
+    change_tensors(run, change)
+    with pytest.raises(UserError, match=said):
+        Translator.load(run.path, "cpu")
+
+
+def test_another_tokenizer_of_the_same_size_is_noticed(run, corpora):
+    from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+
+    other = Tokenizer.learn(corpora.train[0][:50], TokenizerOptions(vocabulary=200), seed=1)
+    other.save(run.path)
+    with pytest.raises(UserError, match="tokenizer is not the model's"):
+        Translator.load(run.path, "cpu")
+
+
+def test_a_changed_configuration_is_noticed(run):
+    run.config_file.write_text(run.config_file.read_text().replace("width: 16", "width: 32"))
+    with pytest.raises(UserError, match="does not fit the model"):
+        Translator.load(run.path, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("heads: 2", "heads: 4"), ("positions: sinusoidal", "positions: none"), ("dropout: 0.2", "dropout: 0.3")],
+)
+def test_a_change_that_no_shape_tells_is_noticed(run, before, after):
+    text = run.config_file.read_text()
+    assert before in text
+    run.config_file.write_text(text.replace(before, after, 1))
+    said = (
+        rf"config\.yaml: says model\.{after.replace(': ', '=')}, but the weights were trained with {before.split()[1]}"
+    )
+    for engine in ("torch", "ctranslate2"):
+        with pytest.raises(UserError, match=said):
+            Translator.load(run.path, "cpu", engine).translate("I like soccer")
+
+
+def test_weights_of_a_file_that_does_not_name_its_options_are_taken(run):
+    tensors, facts = load_tensors(run.model_file)
+    assert facts.pop("model")["heads"] == 2
+    for odd in (facts, {**facts, "model": "none"}, {**facts, "model": {"width": 16, "colour": "red"}}):
+        save_tensors(run.model_file, tensors, odd)
+        assert Translator.load(run.path, "cpu", "torch").translate("I like soccer").text
+
+
+def test_what_was_found_for_other_weights_is_forgotten(run):
+    for name in FOUND:
+        (run.path / name).write_text("for the weights before")
+    tokenizer = run.tokenizer()
+    run.save_model(run.load_model(run.configuration(), tokenizer), tokenizer, {"step": 3})
+    assert not any((run.path / name).exists() for name in FOUND)
+
+
+def test_metrics_survive_a_last_line_cut_short(run):
+    rows = run.metrics()
+    with run.metrics_file.open("a") as file:
+        file.write('{"kind": "training", "st')
+    assert run.metrics() == rows
+    run.forget_metrics_after(0)
+    assert run.metrics() == []
+
+
+def test_overwrite_removes_what_is_ours_only(run):
+    (run.path / "notes.txt").write_text("mine")
+    run._clear()
+    assert sorted(item.name for item in run.path.iterdir()) == [".lock", "notes.txt"]

@@ -44,7 +44,7 @@ class Console(RichConsole):
 def counting(
     console: Console, what: str, total: int | None, *, hidden: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show a bar, the rate and the time left, where somebody watches; yields what to call with how many more are done."""
+    """Show a bar, the rate and the time left, where somebody watches; yields what to tell how many more are done."""
     columns = TextColumn(what), BarColumn(bar_width=20), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as progress:
         task = progress.add_task(what, total=total)

@@ -4,10 +4,10 @@
 
 Makes a virtual environment for each peer with pinned versions (about 6 GB in all), prepares Multi30k English–German in
 one vocabulary of 10,000, and then measures everybody in turn, round after round, so that a machine whose speed drifts
-still gives honest ratios. Medians over the rounds, with the lowest and the highest, go to docs/benchmarks.md between
-the marks there after each round, and every single figure to docs/benchmarks.json. A peer that can't be installed or
-fails is left out, and named. `--model` is a trained run of ours for the translation tables, of the preset tiny: its
-like of the size of base (widen.py) is translated with too.
+still gives honest ratios. After each round the medians go to docs/benchmarks.md, between the marks there, and every
+single figure to docs/benchmarks.json. A peer that can't be installed or fails is left out, and named. `--model` is a
+trained run of ours for the table of translating, of the preset tiny: its like of the size of base (widen.py) is
+translated with too.
 """
 
 from __future__ import annotations
@@ -213,76 +213,75 @@ def reported(output: str) -> list[dict[str, Any]]:
     return [json.loads(line[len(prefix) :]) for line in output.splitlines() if line.startswith(prefix)]
 
 
-def spread(values: list[float], digits: int = 0) -> str:
-    """The median, and the lowest and highest."""
-    low, high = min(values), max(values)
-    return f"{statistics.median(values):,.{digits}f} ({low:,.{digits}f}–{high:,.{digits}f})"
-
-
-def training_table(results: dict[tuple[str, str], list[dict[str, Any]]], size: str) -> str:
-    """Target tokens a second, the ratio to ours, and memory."""
-    rates = {
-        name: [row["tokens_per_second"] for row in rows] for (table, name), rows in results.items() if table == size
-    }
-    ours = statistics.median(rates["**Translucid**"])
-    lines = ["| | target tokens/s | of ours | peak MiB |", "| --- | ---: | ---: | ---: |"]
-    for name, values in sorted(rates.items(), key=lambda item: -statistics.median(item[1])):
-        memory = max(row["peak_mib"] for row in results[size, name])
-        lines.append(f"| {name} | {spread(values)} | {statistics.median(values) / ours:.2f} | {memory:,} |")
-    return "\n".join(lines)
-
-
-def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]], wanted: str) -> str:
-    """Sentences a second, latency and BLEU by peer, weights and beam."""
-    lines = ["| | weights, search | sentences/s | one sentence, ms | BLEU |", "| --- | --- | ---: | ---: | ---: |"]
+def training_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
+    """The medians of target tokens a second for each size, and their ratio to ours."""
+    rates: dict[str, dict[str, float]] = {"tiny": {}, "base": {}}
     for (table, name), rows in results.items():
-        if table != wanted:
-            continue
-        for key in dict.fromkeys(row["key"] for row in rows):
-            mine = [row for row in rows if row["key"] == key]
-            bleu = f"{mine[0]['bleu']:.2f}" if "bleu" in mine[0] else "–"
-            rates, waits = [row["sentences_per_second"] for row in mine], [row["alone_ms"] for row in mine]
-            lines.append(f"| {name} | {key} | {spread(rates)} | {statistics.median(waits):.1f} | {bleu} |")
+        if table in rates:
+            rates[table][name] = statistics.median(row["tokens_per_second"] for row in rows)
+    lines = ["| | *tiny* | of ours | *base* | of ours |", "| --- | ---: | ---: | ---: | ---: |"]
+    for name in sorted(rates["tiny"] | rates["base"], key=lambda name: -rates["tiny"].get(name, 0)):
+        cells = []
+        for measured in rates.values():
+            found = name in measured and "**Translucid**" in measured
+            ratio = measured[name] / measured["**Translucid**"] if found else 0
+            cells += [f"{measured[name]:,.0f}", f"{ratio:.2f}"] if found else ["–", "–"]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
+    """The medians of sentences a second and latency, and BLEU, for each size, by peer and weights, with a beam of 5."""
+    measured: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for (table, name), rows in results.items():
+        for key in dict.fromkeys(row["key"] for row in rows if table in TRANSLATION.values()):
+            weights, _, beam = key.rpartition(", ")
+            if beam != "beam 5":
+                continue
+            mine = [row for row in rows if row["key"] == key]
+            rate, wait = (statistics.median(row[of] for row in mine) for of in ("sentences_per_second", "alone_ms"))
+            bleu = f"{mine[0]['bleu']:.1f}" if "bleu" in mine[0] else "–"
+            measured.setdefault((name, weights), {})[table] = [f"{rate:,.0f}", f"{wait:.1f}", bleu]
+    what = "sentences/s | one, ms | BLEU"
+    lines = [f"| beam 5 | weights | *tiny*: {what} | *base*: {what} |", "| --- | --- |" + " ---: |" * 6]
+    for (name, weights), cells in measured.items():
+        both = [cell for table in TRANSLATION.values() for cell in cells.get(table, ["–"] * 3)]
+        lines.append(f"| {name} | {weights} | {' | '.join(both)} |")
+    return "\n".join(lines)
+
+
+def recorded() -> dict[str, Any]:
+    """What docs/benchmarks.json holds."""
+    file = DOCS / "benchmarks.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def earlier(measured: set[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """The results of tables that were not measured now."""
-    file = DOCS / "benchmarks.json"
-    record = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    keys = {key: tuple(key.split(": ", 1)) for key in record if ": " in key}
-    return {(table, name): record[key] for key, (table, name) in keys.items() if table not in measured}
+    known = {"tiny", "base", *TRANSLATION.values()} - measured
+    keys = {key: key.partition(": ") for key in recorded()}
+    return {(table, name): recorded()[key] for key, (table, _, name) in keys.items() if table in known}
 
 
 def write(
     limits: list[dict[str, Any]], results: dict[tuple[str, str], list[dict[str, Any]]], failed: list[str], rounds: int
 ) -> None:
-    """Put the tables between the marks of docs/benchmarks.md, and the figures beside it."""
-    record = {f"{table}: {name}": rows for (table, name), rows in results.items()}
-    (DOCS / "benchmarks.json").write_text(json.dumps({"limits": limits, **record}, indent=1) + "\n", encoding="utf-8")
-    speeds = {name: statistics.median(row["gflops"][name] for row in limits) for name in limits[0]["gflops"]}
-    memory = statistics.median(row["memory_gb"] for row in limits)
-    parts = [
-        f"{rounds} rounds, medians (lowest–highest). {platform.system()} on {platform.machine()}, "
-        f"{limits[0]['threads']} cores, Python {platform.python_version()}, PyTorch {limits[0]['versions']['torch']}.",
-        "The machine itself, in GFLOP/s of float32 matrix products: "
-        + "; ".join(f"{name} {value:.0f}" for name, value in speeds.items())
-        + f". Memory: {memory:.0f} GB/s.",
-    ]
-    for size in ("tiny", "base"):
-        if any(table == size for table, _ in results):
-            parts += [f"### Training, {size}", training_table(results, size)]
-    for size, wanted in TRANSLATION.items():
-        if any(table == wanted for table, _ in results):
-            parts += [f"### Translating {SENTENCES[size]:,} sentences, {size}", translation_table(results, wanted)]
-    if failed:
-        parts.append("Not measured, because it could not be installed or failed: " + ", ".join(failed) + ".")
+    """Put the tables between the marks of docs/benchmarks.md, and every single figure into docs/benchmarks.json."""
+    record = recorded() | {"limits": limits} | {f"{table}: {name}": rows for (table, name), rows in results.items()}
+    (DOCS / "benchmarks.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    machine = f"{platform.machine()}, {limits[0]['threads']} cores, PyTorch {limits[0]['versions']['torch']}"
+    tables = {"training": training_table(results), "translating": translation_table(results)}
     page = DOCS / "benchmarks.md"
-    begin, end = "<!-- peers -->", "<!-- end of peers -->"
-    text = page.read_text(encoding="utf-8") if page.exists() else f"# Benchmarks\n\n{begin}\n{end}\n"
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    page.write_text(before + begin + "\n\n" + "\n\n".join(parts) + "\n\n" + end + after, encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        parts = [f"Medians of {rounds} rounds on {machine}:", table]
+        if failed:
+            parts.append("Not measured, because it could not be installed or failed: " + ", ".join(failed) + ".")
+        text = before + begin + "\n\n" + "\n\n".join(parts) + "\n\n" + end + after
+    page.write_text(text, encoding="utf-8")
     print(f"written: {page}", file=sys.stderr)
 
 

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from translucid.kernels.machine import cores, processor
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 Point = tuple[float, float]
 """Seconds and MiB."""
@@ -162,9 +164,9 @@ def main() -> None:
     if quick:
         return
     (DOCS / "growth.md").write_text(
-        "# How time and memory grow\n\nOn two cores; each point in a process of its own, the shortest of several "
-        "times, and the peak memory above\nwhat the process had before. A model of the shape of `tiny` with fresh "
-        "weights. Again: `python benchmarks/growth.py`\n\n![Growth](pictures/growth.png)\n\n"
+        f"# How time and memory grow\n\nOn {cores()} cores of {processor()}; each point in a process of its own, the "
+        "shortest of several times, and\nthe peak memory above what the process had before. A model of the shape of "
+        "`tiny` with fresh weights. Again: `python benchmarks/growth.py`\n\n![Growth](pictures/growth.png)\n\n"
         "With the fused path the memory of attention grows with the length, with all weights kept with its square."
         "\n\n" + "\n".join(parts),
         encoding="utf-8",

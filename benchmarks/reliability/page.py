@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from translucid.kernels.machine import avx512, bfloat16, processor
 from translucid.training.display import clock
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -26,6 +27,8 @@ A short form of each trial is in `make test`. What a stranger's files can and ca
 | trial | figures | failures |
 | --- | --- | --- |
 {rows}
+
+{attacks}
 
 A killed training is compared with one that was not: weights, averaged weights, optimiser, random states, place in the
 data and every row of `metrics.jsonl` must be the same, bit for bit, but for the time they took. A damaged file must
@@ -82,6 +85,14 @@ is that the same command runs on several machines. A process that dies ends the 
 """
 
 
+ATTACK = "attack: "
+ATTACKS = """\
+A server under attack, by `--engine`: what 95 of 100 answers to four honest clients take at most, in quiet and under
+attack (more than twice as long is a failure), and its memory before, during and after. A second after the attackers
+have left it uses at most {rest} % of a core.
+
+{table}"""
+
 TESTED = """\
 `make mutation` makes small wrong changes ("mutants") of the core, one at a time: `<=` for `<`, 2 for 1, a loop that
 never runs, an `if` turned round. After each it runs the tests of the room that was changed. The score is the share of
@@ -123,10 +134,32 @@ def mutation_section(record: dict[str, Any]) -> str:
     )
 
 
+def attack_section(attacks: list[dict[str, Any]]) -> str:
+    """Return what honest clients of a server waited for meanwhile, an attack a row, for each engine."""
+    if not attacks:
+        return "(not measured yet)"
+    kinds = ("/translate", "/look", "memory")
+    measured: dict[str, dict[str, list[str]]] = {}
+    for one in attacks:
+        attack, _, engine = one["trial"].removeprefix(ATTACK).partition(", --engine ")
+        cells = [str(one["figures"].get(kind, "–")) for kind in kinds]
+        measured.setdefault(attack, {})[engine] = [*cells, str(len(one["failures"]))]
+    engines = list(dict.fromkeys(engine for by_engine in measured.values() for engine in by_engine))
+    heads = [f"{engine}: {kind}" for engine in engines for kind in (*kinds, "failures")]
+    rows = []
+    for attack, by_engine in measured.items():
+        cells = [cell for engine in engines for cell in by_engine.get(engine, ["–"] * 4)]
+        rows.append(f"| {attack} | {' | '.join(cells)} |")
+    table = "\n".join([f"| attack | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}", *rows])
+    rest = max(int(str(one["figures"]["processor a second later"]).rstrip("%")) for one in attacks)
+    return ATTACKS.format(table=table, rest=rest)
+
+
 def machine() -> str:
     """Say where this runs."""
     versions = f"Python {platform.python_version()}, PyTorch {torch.__version__}"
-    return f"{os.cpu_count()} cores, {platform.system()}, {versions}"
+    has = " with bfloat16" if bfloat16() else " with AVX-512" if avx512() else ""
+    return f"{os.cpu_count()} cores of {processor()}{has}, {platform.system()}, {versions}"
 
 
 def write_page() -> None:
@@ -141,16 +174,19 @@ def _read(record: Path) -> dict[str, Any]:
 def page(record: dict[str, dict[str, Any]], mutation: dict[str, Any]) -> str:
     """Return the page's text, from what each part has found, and what the mutants say about the tests."""
     found = [finding for part in record.values() for finding in part["findings"]]
+    attacks = [one for one in found if one["trial"].startswith(ATTACK)]
     rows = []
     for one in found:
         figures = ", ".join(_figure(what, value) for what, value in one["figures"].items())
-        rows.append(f"| {one['trial']} | {figures} | {len(one['failures'])} |")
+        if one not in attacks:
+            rows.append(f"| {one['trial']} | {figures} | {len(one['failures'])} |")
     told = (message.replace("error: ", "") for one in found for message in one["messages"])
     messages = sorted({re.sub(r"(\.yaml):\d+", r"\1:LINE", message) for message in told})
     return PAGE.format(
         machine="; ".join(sorted({part["machine"] for part in record.values()})),
         time=clock(sum(part["seconds"] for part in record.values())),
         rows="\n".join(rows),
+        attacks=attack_section(attacks),
         messages="\n".join(f"- `{line}`" for line in messages),
         mutation=mutation_section(mutation) if mutation else "(not measured yet)",
         **{name: record.get(name, {}).get("table") or "(not measured yet)" for name in ("large", "scaling")},

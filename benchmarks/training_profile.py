@@ -12,11 +12,11 @@ from torch.profiler import ProfilerActivity, profile
 from training_speed import step_of
 
 from translucid.kernels.devices import tune_cpu
-from translucid.kernels.linear import bfloat16_is_quick, rounded_products
+from translucid.kernels.rounding import bfloat16_is_quick, rounded_products
 
 KINDS = {
     "matrix products (linear layers, output, their gradients)": ("aten::mm", "aten::addmm"),
-    "attention, both ways: products and softmax": ("bmm", "softmax", "masked_fill", "scaled_dot_product", "Rounded"),
+    "attention, both ways: products and softmax": ("bmm", "softmax", "masked_fill", "scaled_dot_product", "_Products"),
     "copies: bytes to dropout masks, heads side by side, factors rounded": ("aten::copy_", "randint", "random_"),
     "element by element: add, multiply, ReLU": (
         "aten::add",

@@ -4,26 +4,22 @@
 
 Every variant takes turns with the others on the same made-up batch, so that a machine whose speed drifts still gives
 honest ratios. Variants: `ours`; `float32` (no factor is rounded; no difference but where the processor has instructions
-for bfloat16); `float32, MKL` (and all products by the library that PyTorch takes by itself; the same but on AMD's
-processors); `torch dropout` (PyTorch's on the CPU instead of random bytes); `all logits` (the plain loss instead of the
-chunked one); `fused attention` (PyTorch's kernel, in float32, instead of products of rounded factors; no difference
-where nothing is rounded); `weights kept` (the plain path, with its weights).
+for bfloat16); `plain linear` (and all products by the library that PyTorch takes by itself; no further difference but
+on AMD's processors); `plain attention` (the equation, with its weights); `plain dropout` (PyTorch's); `plain loss` (all
+logits at once); `plain` (all of these).
 """
 
 import argparse
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
-from unittest.mock import patch
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from translucid.attention import multi_head
 from translucid.data.batching import Batch
-from translucid.kernels import linear as products
+from translucid.kernels import plain
 from translucid.kernels.devices import tune_cpu
-from translucid.kernels.linear import bfloat16_is_quick, rounded_products
-from translucid.layers.dropout import Dropout
+from translucid.kernels.rounding import bfloat16_is_quick, rounded_products
 from translucid.models.transformer import Transformer
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
@@ -53,33 +49,15 @@ def step_of(preset: str) -> tuple[Callable[[], None], int]:
     return step, sentences * length
 
 
-@contextmanager
-def variant(name: str):
-    """Swap one path for the plainer one."""
-    if name == "torch dropout":
-        with patch.object(Dropout, "forward", lambda self, x: torch.nn.functional.dropout(x, self.p, self.training)):
-            yield
-    elif name == "all logits":
-        with patch.object(objective, "chunked_loss", objective.plain_loss):
-            yield
-    elif name == "fused attention":
-        with patch.object(multi_head, "LONGEST", 0):
-            yield
-    elif name == "weights kept":
-        features, encode = Transformer.features, Transformer.encode
-        with (
-            patch.object(Transformer, "features", lambda self, memory, targets: features(self, memory, targets, {})),
-            patch.object(Transformer, "encode", lambda self, source: encode(self, source, {})),
-        ):
-            yield
-    elif name == "float32":
-        with rounded_products(False):
-            yield
-    elif name == "float32, MKL":
-        with rounded_products(False), patch.object(products, "onednn_is_better", lambda: False):
-            yield
-    else:
-        yield
+VARIANTS: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "ours": nullcontext,
+    "float32": lambda: rounded_products(False),
+    "plain linear": lambda: plain("linear"),
+    "plain attention": lambda: plain("attention"),
+    "plain dropout": lambda: plain("dropout"),
+    "plain loss": lambda: plain("loss"),
+    "plain": plain,
+}
 
 
 def main() -> None:
@@ -87,7 +65,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="for each variant of each preset")
     seconds = parser.parse_args().seconds
     tune_cpu()
-    names = ("ours", "float32", "float32, MKL", "torch dropout", "all logits", "fused attention", "weights kept")
+    names = tuple(VARIANTS)
     print("| preset | " + " | ".join(f"{name}, tokens/s" for name in names) + " |")
     print("| --- |" + " --- |" * len(names))
     for preset in SIZES:
@@ -97,7 +75,7 @@ def main() -> None:
         spent, steps = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
         while min(spent.values()) < seconds:
             for name in names:
-                with rounded_products(bfloat16_is_quick(torch.device("cpu"))), variant(name):
+                with rounded_products(bfloat16_is_quick(torch.device("cpu"))), VARIANTS[name]():
                     started = time.perf_counter()
                     step()
                     spent[name] += time.perf_counter() - started

@@ -131,8 +131,9 @@ def test_causal_is_the_causal_mask():
     query, key, value = drawn((2, 2, 6, 4), (2, 2, 6, 4), (2, 2, 6, 4))
     expected, _ = attend(query, key, value, causal_mask(6))
     torch.testing.assert_close(attend_fused(query, key, value, causal=True), expected)
-    with pytest.raises(ValueError, match="causal"):
-        attend_fused(query, key, value, causal_mask(6), causal=True)
+    mask = padding_mask(torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]]), 0)
+    expected, _ = attend(query, key, value, mask & causal_mask(6))
+    torch.testing.assert_close(attend_fused(query, key, value, mask, causal=True), expected)
 
 
 def test_masks():

@@ -7,7 +7,7 @@ import torch
 
 from translucid.data.tokenizer import BOS, EOS, PAD
 from translucid.decoding.shortlist import Narrowed
-from translucid.layers.dropout import Dropout
+from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from translucid.ground.errors import UserError
-from translucid.layers.dropout import Dropout
+from translucid.kernels.dropout import Dropout
 from translucid.models.build import build_model
 from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from translucid.ground.errors import UserError
-from translucid.kernels import linear as products
+from translucid.kernels import linear, onednn, rounding
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training import trainer
@@ -211,12 +211,13 @@ def test_a_corpus_of_nothing_but_long_pairs_is_refused(train, tmp_path):
 
 
 def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypatch):
-    monkeypatch.setattr(products, "LARGE", 0)
-    if not products.onednn_is_better():
-        monkeypatch.setattr(products, "_onednn", nullcontext)
+    monkeypatch.setattr(linear, "LARGE", 0)
+    if not onednn.onednn_is_better():
+        monkeypatch.setattr(onednn, "_onednn", nullcontext)
     curves = []
     for fast, precision in ((False, "float32"), (True, "float32"), (True, "bfloat16")):
-        monkeypatch.setattr(products, "onednn_is_better", lambda fast=fast: fast)
+        for module in (linear, onednn):
+            monkeypatch.setattr(module, "onednn_is_better", lambda fast=fast: fast)
         folder = tmp_path / f"{fast} {precision}"
         train(folder, "training.log_every=1", f"training.precision={precision}")
         curves.append([row["loss"] for row in RunFolder(folder).metrics() if row["kind"] == "training"])
@@ -234,7 +235,7 @@ def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, m
     rounded = []
 
     def spy(self, rows, smoothing):
-        rounded.append(products.factor(torch.zeros(1)).dtype == torch.bfloat16)
+        rounded.append(rounding.factor(torch.zeros(1)).dtype == torch.bfloat16)
         return loss(self, rows, smoothing)
 
     loss = Weights.loss

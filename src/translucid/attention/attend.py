@@ -1,15 +1,17 @@
 """Attention as differentiable memory: scores, then weights, then context.
 
-The plain path, `attend`, is the equation and returns the weights. The fused path, `attend_fused`, gives the same
-context in one kernel and keeps no weights; it is what runs whenever nobody asks to see them.
+The exact path, `attend`, is the equation and returns the weights. The fused path, `attend_fused`, gives the same
+context from a kernel (`translucid.kernels.attention`) and no weights; it is what runs whenever nobody asks to see them.
 """
 
 import math
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+
+from translucid.attention.masks import and_causal
+from translucid.kernels.attention import fast_attention
 
 
 def scaled_dot_product(query: Tensor, key: Tensor, scale: float | Tensor | None = None) -> Tensor:
@@ -42,7 +44,7 @@ def attend(
     score: Callable[[Tensor, Tensor], Tensor] = scaled_dot_product,
     focus: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention(Q, K, V) = softmax(score(Q, K)) V, the plain path; one function for every model of this package.
+    """Attention(Q, K, V) = softmax(score(Q, K)) V, the exact path; one function for every model of this package.
 
     With the scaled dot product it is equation 1 of Vaswani et al. 2017 (arXiv 1706.03762); with the scores of
     `translucid.attention.scores` it is Bahdanau's and Luong's attention.
@@ -68,20 +70,12 @@ def attend(
 def attend_fused(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
 ) -> Tensor:
-    """Return the context of `attend` [.., n_q, d_v] from PyTorch's fused kernel, without the weights.
+    """Return the context of `attend` [.., n_q, d_v] without the weights, from the kernel that is fastest here.
 
-    `causal` stands for `mask=causal_mask(n_q)`, for n_q = n_k, and lets the kernel skip the future altogether.
-
-    Raises:
-        ValueError: both a mask and `causal` are given.
+    `causal` stands for `causal_mask(n_q)`, for n_q = n_k, and lets a kernel skip the future altogether; with a mask,
+    both hold.
     """
-    if mask is None:
-        return F.scaled_dot_product_attention(query, key, value, is_causal=causal)
-    if causal:
-        raise ValueError("give either a mask or causal=True: put the causal mask into the mask")
-    # What a kernel makes of a row that may look nowhere differs from device to device, so none ever sees one.
-    somewhere = mask.any(-1, keepdim=True)
-    if mask.device.type == "cpu" and somewhere.all():  # a GPU would have to be waited for
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask | ~somewhere)
-    return context.masked_fill(~somewhere, 0)
+    context = fast_attention(query, key, value, mask, causal=causal)
+    if context is None:
+        context, _ = attend(query, key, value, and_causal(mask, query) if causal else mask)
+    return context

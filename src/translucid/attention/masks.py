@@ -18,6 +18,12 @@ def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
+def and_causal(mask: Tensor | None, query: Tensor) -> Tensor:
+    """Return the mask, if there is one, and the causal one for queries [.., T, d]."""
+    causal = causal_mask(query.size(-2), query.device)
+    return causal if mask is None else mask & causal
+
+
 def target_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
     """Return [B, 1, T, T] for ids [B, T]: neither padding nor the future may be looked at."""
     return padding_mask(ids, pad) & causal_mask(ids.size(1), ids.device)

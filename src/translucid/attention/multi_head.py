@@ -5,8 +5,7 @@ import math
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
-from translucid.attention.masks import causal_mask
-from translucid.attention.rounded import LONGEST, attend_rounded
+from translucid.attention.masks import and_causal
 from translucid.kernels.linear import Linear
 
 
@@ -26,8 +25,8 @@ class MultiHeadAttention(nn.Module):
         if width % heads:
             raise ValueError(f"a width of {width} can't be divided among {heads} heads")
         self.heads = heads
-        self.query = Linear(width, width)
-        self.key_value = Linear(width, 2 * width)
+        self.query = Linear(width, width, feeds_product=True)
+        self.key_value = Linear(width, 2 * width, feeds_product=True)
         self.output = Linear(width, width)
         # Glorot for each of W^Q, W^K, W^V on its own; 1/sqrt(2) as the three together fan out of one input.
         for matrix in (self.query.weight, *self.key_value.weight.chunk(2)):
@@ -36,14 +35,10 @@ class MultiHeadAttention(nn.Module):
         for linear in (self.query, self.key_value, self.output):
             nn.init.zeros_(linear.bias)
 
-    def split(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> [B, H, T, d]."""
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-
-    def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def project(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Return the keys and values [B, H, S, d] of a memory [B, S, D]."""
-        key, value = self.key_value(memory).chunk(2, dim=-1)
-        return self.split(key), self.split(value)
+        key, value = self.key_value(memory).unflatten(-1, (2, self.heads, -1)).unbind(2)
+        return key.transpose(1, 2), value.transpose(1, 2)
 
     def forward(
         self, x: Tensor, memory: Tensor, mask: Tensor | None = None, *, causal: bool = False, weights: bool = False
@@ -53,12 +48,7 @@ class MultiHeadAttention(nn.Module):
         Returns:
             The output [B, T, D] and, if `weights`, the attention weights [B, H, T, S].
         """
-        if not weights and memory.size(1) <= LONGEST and self.query.rounds(x) and self.key_value.rounds(memory):
-            if causal:
-                mask = _causal(mask, x)
-            query, key_value = self.query(x, rounded=True), self.key_value(memory, rounded=True)
-            return self.output(attend_rounded(query, key_value, self.heads, mask)), None
-        return self.look(x, *self.project_memory(memory), mask, causal=causal, weights=weights)
+        return self.look(x, *self.project(memory), mask, causal=causal, weights=weights)
 
     def look(
         self,
@@ -70,16 +60,13 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The same with keys and values [B, H, S, d] that `project_memory` has made before."""
-        query = self.split(self.query(x))
-        seen = None
+        """The same with keys and values [B, H, S, d] that `project` has made before."""
+        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        # A projection may come in a shorter dtype than x has. Weights are shown in that of x.
+        dtype = x.dtype if weights else query.dtype
+        query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         if weights:
-            context, seen = attend(query, key, value, _causal(mask, x) if causal else mask)
+            context, seen = attend(query, key, value, and_causal(mask, query) if causal else mask)
         else:
-            context = attend_fused(query, key, value, mask, causal=causal)
+            context, seen = attend_fused(query, key, value, mask, causal=causal), None
         return self.output(context.transpose(1, 2).flatten(2)), seen
-
-
-def _causal(mask: Tensor | None, x: Tensor) -> Tensor:
-    future = causal_mask(x.size(1), x.device)
-    return future if mask is None else mask & future

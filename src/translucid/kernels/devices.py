@@ -68,15 +68,24 @@ def same_sums_on_any_threads() -> None:
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
-def tune_cpu() -> None:
-    """Keep freed memory for the next step, and take numbers too small to matter as 0.
+KEPT = 32
+"""Products of different shapes that oneDNN stays prepared for; by itself it keeps 1,024, some 200 KiB each, though
+batches of text hardly ever have a shape twice."""
 
-    Denormal numbers, which Adam's averages of rarely seen words decay into, are slow.
+
+def tune_cpu() -> None:
+    """Set up this whole process for our work on a CPU; for commands and training, not for a program that imports us.
+
+    Freed memory is kept for the next step, and so are few of oneDNN's prepared products, if it has made none yet and
+    the environment says nothing else. Numbers too small to matter are taken as 0: denormal ones, which Adam's averages
+    of rarely seen words decay into, are slow.
     """
     import torch
 
     torch.set_flush_denormal(True)
     keep_freed_memory()
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # its own, and that of PyTorch's layer on it
+        os.environ.setdefault(name, str(KEPT))
 
 
 @contextmanager

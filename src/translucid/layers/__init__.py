@@ -1,1 +1,1 @@
-"""Building blocks around attention: embeddings, positions, residual connections, feed-forward, dropout."""
+"""What stands beside attention: embeddings, positions, residual connections, feed-forward, recurrence."""

@@ -7,8 +7,8 @@ import math
 
 from torch import Tensor, nn
 
+from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
-from translucid.layers.dropout import Dropout
 
 
 class Embedding(nn.Module):

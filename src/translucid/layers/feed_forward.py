@@ -11,7 +11,7 @@ class FeedForward(nn.Module):
     def __init__(self, width: int, inner: int) -> None:
         """`width`: D; `inner`: F."""
         super().__init__()
-        self.inner = Linear(width, inner)
+        self.inner = Linear(width, inner, feeds_product=True)
         self.outer = Linear(inner, width)
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
@@ -19,4 +19,4 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, F] -> [B, T, D]."""
-        return self.outer(self.inner(x, rounded=True).relu())
+        return self.outer(self.inner(x).relu())

@@ -42,7 +42,7 @@ class LearnedPositions(nn.Module):
         """`max_length`: the number of positions; `width`: D."""
         super().__init__()
         self.table = nn.Parameter(torch.empty(max_length, width))
-        # As large as a sinusoid on average, so that neither token nor position drowns the other.
+        # As long as a sinusoid on average, so that neither token nor position drowns the other.
         nn.init.normal_(self.table, std=math.sqrt(0.5))
 
     def forward(self, length: int, first: int = 0) -> Tensor:

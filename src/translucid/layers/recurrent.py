@@ -1,4 +1,4 @@
-"""LSTM and GRU layers over right-padded batches, by PyTorch's fused kernels (cuDNN, oneDNN)."""
+"""LSTM and GRU layers over right-padded batches, by PyTorch's fused kernels."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from translucid.layers.dropout import Dropout
+from translucid.kernels.dropout import Dropout
 
 
 class Residual(nn.Module):

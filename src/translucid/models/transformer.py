@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -50,40 +51,49 @@ class DecoderBlock(nn.Module):
         self.feed_forward = FeedForward(o.width, o.feed_forward)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(3))
 
-    def forward(self, x: Tensor, memory: Tensor, mask: Tensor, maps: Maps | None, name: str) -> Tensor:
-        """x [B, T, D], memory [B, S, D], mask [B, 1, 1, S] -> [B, T, D].
+    def forward(
+        self,
+        x: Tensor,
+        memory: KeyValue,
+        mask: Tensor,
+        past: KeyValue | None = None,
+        maps: Maps | None = None,
+        name: str = "",
+    ) -> tuple[Tensor, KeyValue]:
+        """All positions x [B, T, D] of a target, or one x [B, 1, D] after those whose keys and values are `past`.
 
         Targets are padded on the right, so the causal mask alone keeps every real position from looking at padding.
+
+        Args:
+            x: what the block below says.
+            memory: keys and values [B, H, S, d] of the encoder's output, by `cross_attention.project`.
+            mask: [B, 1, 1, S].
+            past: keys and values [B, H, t, d] of this block's self-attention; t may be 0.
+            maps: filled with the weights of both attentions, if given.
+            name: of this block there.
+
+        Returns:
+            [B, T, D], and the keys and values of all positions so far.
         """
-        weights = maps is not None
-
-        def self_attention(x: Tensor) -> Tensor:
-            return _noted(self.self_attention(x, x, causal=True, weights=weights), maps, f"{name}.self")
-
-        def cross_attention(x: Tensor) -> Tensor:
-            return _noted(self.cross_attention(x, memory, mask, weights=weights), maps, f"{name}.cross")
-
-        x = self.residuals[0](x, self_attention)
-        x = self.residuals[1](x, cross_attention)
-        x = self.residuals[2](x, self.feed_forward)
-        return x
-
-    def step(self, x: Tensor, past: KeyValue, memory: KeyValue, mask: Tensor) -> tuple[Tensor, KeyValue]:
-        """One position x [N, 1, D] that sees the `past` keys and values [N, H, t, d] and its own."""
-        seen = past
+        assert past is None or x.size(1) == 1
+        weights, seen = maps is not None, past
 
         def self_attention(x: Tensor) -> Tensor:
             nonlocal seen
-            key, value = self.self_attention.project_memory(x)
-            seen = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
-            return self.self_attention.look(x, *seen)[0]
+            key, value = self.self_attention.project(x)
+            if past is not None:
+                key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
+            seen = key, value
+            looked = self.self_attention.look(x, key, value, causal=past is None, weights=weights)
+            return _noted(looked, maps, f"{name}.self")
 
         def cross_attention(x: Tensor) -> Tensor:
-            return self.cross_attention.look(x, *memory, mask)[0]
+            return _noted(self.cross_attention.look(x, *memory, mask, weights=weights), maps, f"{name}.cross")
 
         x = self.residuals[0](x, self_attention)
         x = self.residuals[1](x, cross_attention)
         x = self.residuals[2](x, self.feed_forward)
+        assert seen is not None
         return x, seen
 
 
@@ -163,14 +173,19 @@ class Transformer(SequenceModel):
         """Return the last decoder states [B, T, D] for target ids [B, T]."""
         mask = memory.mask[:, None, None]
         x = self.target_embedding(targets_in)
-        for i, block in enumerate(self.decoder):
-            x = block(x, memory.states, mask, maps, f"decoder.{i}")
+        for i, (block, projected) in enumerate(zip(self.decoder, self._projected(memory), strict=True)):
+            x, _ = block(x, projected, mask, maps=maps, name=f"decoder.{i}")
         return self.decoder_norm(x)
+
+    def _projected(self, memory: Memory) -> Iterator[KeyValue]:
+        """Yield the keys and values of each block's cross-attention, made when they are asked for."""
+        for block in self.decoder:
+            assert isinstance(block, DecoderBlock)
+            yield block.cross_attention.project(memory.states)
 
     def start(self, memory: Memory) -> TransformerState:
         """Project the memory once for all steps to come."""
-        blocks = [block for block in self.decoder if isinstance(block, DecoderBlock)]
-        projected = [block.cross_attention.project_memory(memory.states) for block in blocks]
+        projected = list(self._projected(memory))
         past = [(key[:, :, :0], value[:, :, :0]) for key, value in projected]
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(len(mask), device=mask.device))
@@ -180,7 +195,7 @@ class Transformer(SequenceModel):
         x = self.target_embedding(tokens[:, None], state.length)
         past = []
         for block, seen, memory in zip(self.decoder, state.past, state.memory, strict=True):
-            x, seen = block.step(x, seen, memory, state.mask)  # type: ignore[operator]
+            x, seen = block(x, memory, state.mask, seen)
             past.append(seen)
         return self.decoder_norm(x)[:, 0], replace(state, length=state.length + 1, past=past)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 
 from translucid.ground.errors import UserError
-from translucid.kernels.linear import bfloat16_is_quick, rounded_products
+from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
 from translucid.models.protocol import SequenceModel
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
@@ -143,7 +142,7 @@ class Trainer:
         tokens = sum(batch.target_tokens for batch in batches)
         entropy, correct = 0.0, 0.0
         for batch in batches:
-            with _precision(self.device, bfloat16=self.bfloat16):
+            with mixed_precision(self.device, wanted=self.bfloat16):
                 loss = self.weights.loss(batch.rows, self.options.label_smoothing)
             if loss is None:
                 continue
@@ -290,10 +289,3 @@ def _weights(model: SequenceModel, options: TrainingOptions, device: torch.devic
 
         return ShardedWeights(model, device, workers)
     return Weights(model, device, workers)
-
-
-def _precision(device: torch.device, *, bfloat16: bool) -> AbstractContextManager[object]:
-    """On a CPU only large products are rounded: there, PyTorch's autocast takes longer than float32 does."""
-    if device.type == "cpu":
-        return rounded_products(bfloat16)
-    return torch.autocast(device.type, torch.bfloat16, enabled=bfloat16)

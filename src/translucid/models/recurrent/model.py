@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from translucid.layers.dropout import Dropout
+from translucid.kernels.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
 from translucid.models.model_options import RecurrentOptions

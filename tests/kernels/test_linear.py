@@ -1,33 +1,26 @@
-"""Linear layers whose products are made by the faster library or of rounded factors, against `nn.Linear`."""
+"""Linear layers whose products are made by the faster library or of rounded factors, against the plain ones."""
 
-import subprocess
-import sys
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from translucid.kernels import linear as products
-from translucid.kernels.linear import (
-    Linear,
-    bfloat16_is_quick,
-    factor,
-    fast_products,
-    onednn_is_better,
-    rounded_products,
-)
+from translucid.kernels import linear, onednn, plain
+from translucid.kernels.linear import Linear
+from translucid.kernels.onednn import onednn_is_better
+from translucid.kernels.rounding import factor, rounded_products
 
 
 @pytest.fixture(params=["as this machine would", "always"])
 def _fast(request, monkeypatch):
     """The fast path, also where this machine would not take it; oneDNN is asked only where it is exact."""
-    monkeypatch.setattr(products, "LARGE", 0)
+    monkeypatch.setattr(linear, "LARGE", 0)
     if not onednn_is_better():
-        monkeypatch.setattr(products, "_onednn", nullcontext)
+        monkeypatch.setattr(onednn, "_onednn", nullcontext)
         if request.param == "always":
-            monkeypatch.setattr(products, "onednn_is_better", lambda: True)
+            monkeypatch.setattr(linear, "onednn_is_better", lambda: True)
+            monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
 
 
 @pytest.mark.usefixtures("_fast")
@@ -48,9 +41,9 @@ def test_values_and_gradients_are_those_of_nn_linear(shape, bias):
 
 def test_gradients_against_finite_differences():
     x, weight, bias = (torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((2, 3, 4), (5, 4), (5,)))
-    assert torch.autograd.gradcheck(products._Linear.apply, (x, weight, bias, False))
-    assert torch.autograd.gradcheck(products._Linear.apply, (x, weight, None, False))
-    assert torch.autograd.gradcheck(products._Linear.apply, (x.detach(), weight, bias, False))
+    assert torch.autograd.gradcheck(linear._Linear.apply, (x, weight, bias, False))
+    assert torch.autograd.gradcheck(linear._Linear.apply, (x, weight, None, False))
+    assert torch.autograd.gradcheck(linear._Linear.apply, (x.detach(), weight, bias, False))
 
 
 def test_large_products_in_float32_on_a_cpu_take_it(monkeypatch):
@@ -61,51 +54,24 @@ def test_large_products_in_float32_on_a_cpu_take_it(monkeypatch):
         taken.append(True)
         yield
 
-    monkeypatch.setattr(products, "onednn_is_better", lambda: True)
-    monkeypatch.setattr(products, "_onednn", noted)
-    monkeypatch.setattr(products, "LARGE", 3 * 4 * 5)
+    monkeypatch.setattr(linear, "onednn_is_better", lambda: True)
+    monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
+    monkeypatch.setattr(onednn, "_onednn", noted)
+    monkeypatch.setattr(linear, "LARGE", 3 * 4 * 5)
     layer, x = Linear(4, 5), torch.randn(3, 4)
     layer(x[:2])
     with torch.autocast("cpu", torch.bfloat16):
         assert layer(x).dtype == torch.bfloat16
     layer.double()(x.double())
+    layer.float()
+    with plain("linear"):
+        layer(x).sum().backward()
     assert not taken
     with torch.no_grad():
-        layer.float()(x)
+        layer(x)
     assert len(taken) == 1
     layer(x).sum().backward()
     assert len(taken) == 3
-
-
-def test_outside_and_after_an_error_all_is_as_it_was(monkeypatch):
-    monkeypatch.setattr(products, "onednn_is_better", lambda: True)
-    matmul = torch.backends.mkldnn.matmul
-    before = matmul.fp32_precision
-
-    @fast_products()
-    def fail():
-        assert matmul.fp32_precision == "bf16"
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert matmul.fp32_precision == before
-
-
-def test_a_library_that_rounds_is_not_better(monkeypatch):
-    monkeypatch.setattr(products, "amd", lambda: True)
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
-    monkeypatch.setattr(products, "_with_onednn", lambda a, b: a @ b)
-    assert onednn_is_better.__wrapped__() is torch.backends.mkldnn.is_available()
-    monkeypatch.setattr(products, "_with_onednn", lambda a, b: (a.bfloat16() @ b.bfloat16()).float())
-    assert not onednn_is_better.__wrapped__()
-
-
-@pytest.mark.parametrize(("capability", "amd"), [("AVX2", True), ("AVX512", False)])
-def test_elsewhere_the_usual_library_is_taken(capability, amd, monkeypatch):
-    monkeypatch.setattr(products, "amd", lambda: amd)
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
-    assert not onednn_is_better.__wrapped__()
 
 
 def gradients(layer, x, weights):
@@ -116,7 +82,7 @@ def gradients(layer, x, weights):
 @pytest.mark.parametrize("shape", [(7,), (300, 7), (3, 100, 7)], ids=str)
 @pytest.mark.parametrize("bias", [True, False])
 def test_rounded_factors_give_what_products_of_bfloat16_give(shape, bias, monkeypatch):
-    monkeypatch.setattr(products, "LARGE", 0)
+    monkeypatch.setattr(linear, "LARGE", 0)
     layer, x = Linear(7, 130, bias=bias), torch.randn(shape, requires_grad=True)
     weights = torch.randn(*shape[:-1], 130)
     exact = gradients(layer, x, weights)
@@ -132,15 +98,36 @@ def test_rounded_factors_give_what_products_of_bfloat16_give(shape, bias, monkey
     assert not any(torch.equal(one, other) for one, other in zip(rounded[:3], exact[:3], strict=True))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("wanted", [False, True])
+def test_every_dtype_against_plain(dtype, wanted, monkeypatch):
+    """float32 may be rounded; a model of any other dtype is left alone, bit for bit."""
+    monkeypatch.setattr(linear, "LARGE", 0)
+    layer, x = Linear(64, 48).to(dtype), torch.randn(9, 64).to(dtype).requires_grad_()
+    weights = torch.randn(9, 48).to(dtype)
+    with plain():
+        exact = gradients(layer, x, weights)
+    with rounded_products(wanted):
+        found = gradients(layer, x, weights)
+    for one, other in zip(found, exact, strict=True):
+        assert one.dtype == other.dtype == dtype
+        if dtype == torch.float32:
+            assert (one - other).norm() < (0.01 if wanted else 1e-6) * other.norm()
+        else:
+            assert torch.equal(one, other)
+    assert torch.equal(found[0], exact[0]) is not (wanted and dtype == torch.float32) or not wanted
+
+
 @pytest.mark.parametrize("bias", [True, False])
-def test_what_is_a_factor_again_may_stay_rounded(bias, monkeypatch):
-    monkeypatch.setattr(products, "LARGE", 0)
+def test_what_feeds_a_product_stays_rounded(bias, monkeypatch):
+    monkeypatch.setattr(linear, "LARGE", 0)
     inner, outer, x = Linear(7, 30, bias=bias), Linear(30, 7), torch.randn(3, 100, 7, requires_grad=True)
     parameters = [x, *inner.parameters(), *outer.parameters()]
 
-    def both(rounded):
-        hidden = inner(x, rounded=rounded).relu()
-        assert hidden.dtype == (torch.bfloat16 if rounded else torch.float32)
+    def both(feeds):
+        inner.feeds_product = feeds
+        hidden = inner(x).relu()
+        assert hidden.dtype == (torch.bfloat16 if feeds else torch.float32)
         y = outer(hidden)
         return [y, *torch.autograd.grad(y.square().sum(), parameters)]
 
@@ -149,12 +136,44 @@ def test_what_is_a_factor_again_may_stay_rounded(bias, monkeypatch):
     for one, other in pairs:
         assert one.dtype == other.dtype == torch.float32
         assert (one - other).norm() < 0.01 * other.norm()
-    assert inner(x, rounded=True).dtype == torch.float32  # nothing is rounded here
+    inner.feeds_product = True
+    assert inner(x).dtype == torch.float32  # nothing is rounded here
+    with rounded_products(), plain("linear"):
+        assert inner(x).dtype == torch.float32
+
+
+@pytest.mark.parametrize("how", ["small", "outside", "no gradients", "plain", "outside, by the faster library"])
+def test_two_dtypes_may_meet(how, monkeypatch):
+    """A layer that feeds a product stands before one that is not large, or is read where nothing is rounded."""
+    monkeypatch.setattr(linear, "LARGE", 8 * 16 * 32)
+    monkeypatch.setattr(linear, "onednn_is_better", lambda: "faster" in how)
+    first, last = Linear(16, 32, feeds_product=True), Linear(32, 1 if how == "small" else 64)
+    x = torch.randn(8, 16, requires_grad=True)
+    parameters = [x, *first.parameters(), *last.parameters()]
+    exact = torch.autograd.grad(last(first(x)).square().sum(), parameters)
+    with rounded_products():
+        hidden = first(x)
+        assert hidden.dtype == torch.bfloat16
+        if how == "small":
+            y = last(hidden)
+        elif how == "plain":
+            with plain():
+                y = last(hidden)
+        elif how == "no gradients":
+            with torch.no_grad():
+                assert last(hidden).dtype == torch.float32
+            return
+    if "outside" in how:
+        y = last(hidden)
+    assert y.dtype == torch.float32
+    for one, other in zip(torch.autograd.grad(y.square().sum(), parameters), exact, strict=True):
+        assert one.dtype == torch.float32
+        assert (one - other).norm() < 0.03 * other.norm()
 
 
 def test_only_large_products_that_gradients_are_made_for_are_rounded(monkeypatch):
-    monkeypatch.setattr(products, "onednn_is_better", lambda: False)
-    monkeypatch.setattr(products, "LARGE", 3 * 4 * 5)
+    monkeypatch.setattr(linear, "onednn_is_better", lambda: False)
+    monkeypatch.setattr(linear, "LARGE", 3 * 4 * 5)
     layer, x = Linear(4, 5), torch.randn(3, 4)
     exact = layer(x)
     with rounded_products(False):
@@ -167,51 +186,18 @@ def test_only_large_products_that_gradients_are_made_for_are_rounded(monkeypatch
         assert factor(x).dtype == torch.bfloat16
         with torch.no_grad():
             torch.testing.assert_close(layer(x), exact, rtol=0, atol=1e-6)
+        with plain("linear"):
+            assert torch.equal(layer(x), exact)
+            assert factor(x) is x
         layer.double()(x.double())
     assert factor(x) is x
 
 
 def test_gradients_are_rounded_as_the_products_before_them_were(monkeypatch):
     """Also if they are made where nothing is rounded, as after the loss."""
-    monkeypatch.setattr(products, "LARGE", 0)
+    monkeypatch.setattr(linear, "LARGE", 0)
     layer, x = Linear(4, 5), torch.randn(3, 4)
     with rounded_products():
         inside = torch.autograd.grad(layer(x).sum(), layer.weight)
         y = layer(x)
     assert torch.equal(torch.autograd.grad(y.sum(), layer.weight)[0], inside[0])
-
-
-@pytest.mark.skipif(not bfloat16_is_quick(torch.device("cpu")), reason="no instructions for bfloat16 here")
-def test_a_processor_that_is_said_to_multiply_bfloat16_does_so():
-    """By PyTorch's own word, which it has for x86 only."""
-    assert torch.cpu._is_avx512_bf16_supported()
-
-
-@pytest.mark.skipif(
-    not (onednn_is_better() or bfloat16_is_quick(torch.device("cpu"))) or not Path("/proc/self/statm").exists(),
-    reason="oneDNN is not taken here",
-)
-@pytest.mark.parametrize("training", [False, True])
-def test_products_of_many_shapes_take_no_memory_with_them(training):
-    program = """if True:
-        import sys
-        import torch
-        from pathlib import Path
-        from translucid.kernels.linear import Linear, bfloat16_is_quick, rounded_products
-
-        def pages():
-            return int(Path("/proc/self/statm").read_text().split()[1])
-
-        training = sys.argv[1] == "True"
-        layer, x = Linear(128, 256), torch.randn(1000, 128)
-        with rounded_products(training and bfloat16_is_quick(torch.device("cpu"))), torch.set_grad_enabled(training):
-            layer(x)
-            before = pages()
-            for rows in range(300, 700):
-                y = layer(x[:rows])
-                if training:
-                    y.sum().backward()
-        print((pages() - before) * 4 // 1024)
-    """
-    done = subprocess.run([sys.executable, "-c", program, str(training)], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 100  # MiB; 240 with all that oneDNN would keep by itself

@@ -1,4 +1,13 @@
-"""Dropout that is cheap on a CPU."""
+"""Dropout that is cheap on a CPU.
+
+    y_i = m_i x_i,    m_i = 0 with probability p, else 1 / (1 - p)
+
+so that y is x on average; and dx_i = m_i dy_i. PyTorch draws a float from a Mersenne Twister for every element, which
+is a large part of a small model's training step. Here one or two bytes of a faster generator, itself seeded by
+PyTorch's, decide an element: of the 256 (or 65,536) values that they can have, all equally likely, k drop it. So p is
+rounded to k / 256 (or k / 65536), by 2 % of itself at most, and what is kept is divided by 1 minus that, so that the
+mean is exact. A p that is too small for it goes PyTorch's way.
+"""
 
 from functools import cache
 from typing import Any
@@ -7,18 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from translucid.kernels.seam import is_plain
+
 COARSE = 0.02
 """Share of itself by which a dropout may be rounded."""
 
 
 class Dropout(nn.Module):
-    """Zero each element with probability p while training, and scale the others by 1 / (1 - p).
-
-    On a CPU, PyTorch draws a float from a Mersenne Twister for every element, which is a large part of a small
-    model's training step. Here one or two bytes of a faster generator, itself seeded by PyTorch's, decide each
-    element, so p is rounded to a multiple of 1/256 or 1/65536, by 2 % of itself at most; a p that is too small for that
-    goes PyTorch's way.
-    """
+    """Zero each element with probability p while training, and scale the others by 1 / (1 - p)."""
 
     def __init__(self, p: float) -> None:
         """`p`: from 0 (nothing is dropped) to below 1.
@@ -35,7 +40,7 @@ class Dropout(nn.Module):
         """Any shape in, the same shape out."""
         if not self.training or self.p == 0:
             return x
-        kind = _kind(self.p) if x.device.type == "cpu" else None
+        kind = _kind(self.p) if x.device.type == "cpu" and not is_plain("dropout") else None
         return nn.functional.dropout(x, self.p) if kind is None else x * _mask(x, self.p, kind)
 
 

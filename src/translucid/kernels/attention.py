@@ -1,0 +1,113 @@
+"""Scaled dot-product attention without its weights: which kernel makes it.
+
+    P = softmax(s Q K^T),  C = P V,  s = 1 / sqrt(d)
+
+PyTorch's fused kernel makes C tile by tile, with a running maximum and sum for each row, and never has all of P in
+memory (Dao et al. 2022, arXiv 2205.14135). It is taken everywhere but where products have been rounded to bfloat16 on a
+CPU: of that dtype it takes no advantage there, and for short memories it is slower than the products of all heads at
+once. These keep P for the way back:
+
+    dV = P^T dC,   dP = dC V^T,   dS = P * (dP - rows' sums of P * dP),   dQ = s dS K,   dK = s dS^T Q
+
+The third is the derivative of softmax, dp_i / ds_j = p_i (1[i = j] - p_j), applied to dP. Where the mask hides a
+position, p is 0 and so is dS, so the mask needs no derivative of its own. P and what is made of it are rounded to the
+dtype of Q, as within `torch.autocast`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from translucid.kernels.rounding import rounding
+from translucid.kernels.seam import is_plain
+
+LONGEST = 128
+"""Positions of a memory up to which keeping the weights is cheap: those of 4,096 queries in 4 heads take 4 MB."""
+
+
+def fast_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
+) -> Tensor | None:
+    """Return C [.., n_q, d_v] of Q [.., n_q, d], K [.., n_k, d] and V [.., n_k, d_v]; None within `plain`.
+
+    `mask` [.., n_q, n_k] is True where a query may look, `causal` keeps query i from looking further than key i, for
+    n_q = n_k; both may be given. The context of a query that may look nowhere is 0.
+    """
+    if is_plain("attention"):
+        return None
+    if _products_are_faster(query, key, value):
+        return _Products.apply(query, key, value, _both(query, mask, causal))  # type: ignore[no-untyped-call]
+    if mask is None:
+        return _fused(query, key, value, None, causal)
+    return _fused(query, key, value, _both(query, mask, causal), False)
+
+
+def _products_are_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    return (
+        query.dtype == torch.bfloat16
+        and query.device.type == "cpu"
+        and key.size(-2) <= LONGEST
+        and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]  # nothing to broadcast
+        and torch.is_grad_enabled()  # without gradients nothing is kept, and PyTorch's has less to do
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+def _both(query: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
+    if not causal:
+        return mask
+    length = query.size(-2)
+    so_far = torch.ones(length, length, dtype=torch.bool, device=query.device).tril()
+    return so_far if mask is None else mask & so_far
+
+
+def _fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+    """PyTorch's kernel; of rounded products in float32, which on a CPU it is faster in."""
+    if rounding() and query.dtype == torch.bfloat16:
+        return _fused(query.float(), key.float(), value.float(), mask, causal).bfloat16()
+    if mask is None:
+        return F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+    # What a kernel makes of a row that may look nowhere differs from device to device, so none ever sees one.
+    somewhere = mask.any(-1, keepdim=True)
+    if mask.device.type == "cpu" and somewhere.all():  # a GPU would have to be waited for
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    seen = F.scaled_dot_product_attention(query, key, value, attn_mask=mask | ~somewhere)
+    return seen.masked_fill(~somewhere, 0)
+
+
+class _Products(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        q, k, v = (x.flatten(0, -3) for x in (query, key, value))
+        ctx.scale = 1 / math.sqrt(q.size(-1))
+        scores = _product(q, k.mT, ctx.scale).view(*query.shape[:-1], -1)
+        if mask is None or mask.all():
+            weights = scores.softmax(-1)
+        else:
+            weights = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min).softmax(-1)
+            if not mask.any(-1).all():  # a row that may look nowhere has looked everywhere now
+                weights.masked_fill_(~mask, 0)
+        weights = weights.flatten(0, -3)
+        ctx.save_for_backward(q, k, v, weights)
+        return (weights @ v).view(*query.shape[:-1], -1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_context: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, weights = ctx.saved_tensors
+        dc = d_context.flatten(0, -3)
+        ds = torch.ops.aten._softmax_backward_data(dc @ v.mT, weights, -1, weights.dtype)
+        dq, dk, dv = _product(ds, k, ctx.scale), _product(ds.mT, q, ctx.scale), weights.mT @ dc
+        before = d_context.shape[:-2]
+        return dq.unflatten(0, before), dk.unflatten(0, before), dv.unflatten(0, before), None
+
+
+def _product(a: Tensor, b: Tensor, scale: float) -> Tensor:
+    """Return scale * a b of batches of matrices, rounded once."""
+    return torch.baddbmm(a.new_empty(()), a, b, beta=0, alpha=scale)

@@ -1,0 +1,116 @@
+"""The loss in chunks against the equation: values, gradients, extremes, and what is not made when nobody wants it."""
+
+import pytest
+import torch
+from torch import nn
+
+from translucid.kernels import loss as kernel
+from translucid.kernels import plain
+from translucid.kernels.loss import chunked_loss
+from translucid.kernels.rounding import rounded_products
+from translucid.training.objective import plain_loss, smoothed_loss
+
+
+def inputs(rows=23, width=6, vocabulary=11, dtype=torch.float32):
+    torch.manual_seed(7)
+    features = torch.randn(rows, width).to(dtype).requires_grad_()
+    return features, nn.Linear(width, vocabulary).to(dtype), torch.randint(vocabulary, (rows,))
+
+
+def gradients(features, output, labels, smoothing):
+    loss = smoothed_loss(features, output, labels, smoothing)
+    return loss, torch.autograd.grad(loss.smoothed * 3, [features, output.weight, output.bias])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows", [1, 7, 512])
+def test_values_and_gradients_are_those_of_plain(dtype, smoothing, rows, monkeypatch):
+    monkeypatch.setattr(kernel, "ROWS", rows)
+    drawn = inputs(dtype=dtype)
+    loss, found = gradients(*drawn, smoothing)
+    with plain():
+        expected, exact = gradients(*drawn, smoothing)
+    assert type(loss.smoothed.grad_fn) is not type(expected.smoothed.grad_fn)
+    torch.testing.assert_close(loss.smoothed, expected.smoothed, check_dtype=False)
+    assert loss.cross_entropy == pytest.approx(expected.cross_entropy, rel=1e-5)
+    assert loss[2:] == expected[2:]
+    for one, other in zip(found, exact, strict=True):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows", [3, 512])
+def test_rounded_products_give_nearly_the_same(smoothing, rows, monkeypatch):
+    monkeypatch.setattr(kernel, "ROWS", rows)
+    drawn = inputs(50, 64, 300)
+    with rounded_products():
+        near, rounded = gradients(*drawn, smoothing)
+        with plain():
+            loss, exact = gradients(*drawn, smoothing)
+    assert near.smoothed != loss.smoothed
+    torch.testing.assert_close(near.smoothed, loss.smoothed, rtol=1e-3, atol=0)
+    assert near.cross_entropy == pytest.approx(loss.cross_entropy, rel=1e-3)
+    for one, other in zip(rounded, exact, strict=True):
+        assert one.dtype == torch.float32
+        assert (one - other).norm() < 0.01 * other.norm()
+
+
+@pytest.mark.parametrize("bias", [-200.0, 61.0, 200.0])
+def test_extreme_logits_are_no_different(bias):
+    features, output, labels = inputs()
+    loss, found = gradients(features, output, labels, 0.1)
+    with torch.no_grad():
+        output.bias += bias
+    extreme, same = gradients(features, output, labels, 0.1)
+    torch.testing.assert_close(extreme.smoothed, loss.smoothed, rtol=1e-4, atol=1e-4)
+    assert extreme.correct == loss.correct
+    for one, other in zip(same, found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_large_logits_stay_finite():
+    features, output, labels = inputs()
+    features = (features.detach() * 1e4).requires_grad_()
+    loss, found = gradients(features, output, labels, 0.1)
+    assert torch.isfinite(loss.smoothed)
+    assert all(torch.isfinite(gradient).all() for gradient in found)
+
+
+def test_gradients_that_nobody_wants_are_not_made(monkeypatch):
+    """In validation, for one; and all the same the sums are those of training, bit for bit."""
+    made = []
+    sums = kernel._sums
+    monkeypatch.setattr(kernel, "_sums", lambda *x: made.append(x[-1] is not None) or sums(*x))
+    features, output, labels = inputs()
+    with_gradients = smoothed_loss(features, output, labels, 0.1)
+    with torch.no_grad():
+        without = smoothed_loss(features, output, labels, 0.1)
+    frozen = smoothed_loss(features.detach(), output.requires_grad_(False), labels, 0.1)
+    assert made == [True, False, False]
+    assert with_gradients.smoothed.requires_grad
+    assert not without.smoothed.requires_grad and not frozen.smoothed.requires_grad
+    assert with_gradients == without == frozen
+
+
+def test_counts_have_no_gradient():
+    features, output, labels = inputs()
+    sums = chunked_loss(features, output.weight, output.bias, labels, 0.1)
+    assert sums.smoothed.requires_grad and not sums.right.requires_grad and not sums.correct.requires_grad
+
+
+def test_second_derivatives_are_refused_by_the_chunks_and_right_within_plain():
+    features, output, labels = inputs()
+
+    def slope():
+        loss = smoothed_loss(features, output, labels, 0.1).smoothed
+        (gradient,) = torch.autograd.grad(loss.square(), features, create_graph=True)
+        return gradient.square().sum()
+
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope().backward()
+    with plain():
+        slope().backward()
+    assert plain_loss(features, output, labels, 0.1).smoothed.requires_grad
+    assert features.grad.abs().sum() > 0

@@ -30,9 +30,21 @@ LARGE = 2_000_000
 class Linear(nn.Linear):
     """x W^T + b, as `nn.Linear` has it, but faster where it can be."""
 
-    def __init__(self, inputs: int, outputs: int, bias: bool = True, *, feeds_product: bool = False) -> None:
-        """`feeds_product`: what comes out is to be a factor again, and may stay in bfloat16 where it was rounded."""
-        super().__init__(inputs, outputs, bias)
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        feeds_product: bool = False,
+    ) -> None:
+        """What `nn.Linear` takes, and `feeds_product`: what comes out is to be a factor again.
+
+        It may stay in bfloat16 then, where it was rounded.
+        """
+        super().__init__(inputs, outputs, bias, device, dtype)
         self.feeds_product = feeds_product
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,0 +1,135 @@
+"""Whether training steps have become faster or slower than in another checkout: the same steps in turns, as ratios.
+
+    python benchmarks/against_commit.py ../older/src [--presets tiny small base rnn-bahdanau] [--steps 30]
+
+For each preset two processes run `translucid train` on the same made-up corpus with the same seed, this checkout's and
+the other's. One makes a step while the other waits, and which is first changes from step to step, so both meet the same
+batches and the same drift of the machine. The ratio of a step is the other's time by ours: above 1 we are faster. Given
+are the median over the steps, half of which are between the two figures behind it, and the ratio of the sums.
+"""
+
+import argparse
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+OURS = Path(__file__).parents[1] / "src"
+WARM = 3
+"""First steps that do not count."""
+CHILD = """
+import os, sys, time
+from translucid.cli.main import main
+from translucid.training.trainer import Trainer
+
+update, channel = Trainer._update, os.fdopen(os.dup(1), "w")
+
+def timed(self, *arguments):
+    print("ready", file=channel, flush=True)
+    if not sys.stdin.readline():
+        os._exit(0)
+    started = time.perf_counter()
+    update(self, *arguments)
+    print(time.perf_counter() - started, file=channel, flush=True)
+
+Trainer._update = timed
+main(sys.argv[1:])
+"""
+
+
+def corpus(file: Path, pairs: int) -> Path:
+    """Write sentence pairs of made-up words, common and rare ones as in a language."""
+    draw = random.Random(1)
+    words = ["".join(draw.choices("aeinorstlkmupd", k=draw.randint(2, 9))) for _ in range(20_000)]
+    often = [1 / rank for rank in range(1, len(words) + 1)]
+    sides = [draw.choices(words, often, k=draw.randint(4, 24)) for _ in range(2 * pairs)]
+    lines = (" ".join(one) + "\t" + " ".join(other) for one, other in zip(sides[::2], sides[1::2], strict=True))
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+class Training:
+    """One process that makes a step when it is told to."""
+
+    def __init__(self, source: Path, preset: str, folder: Path, batch_tokens: int, precision: str) -> None:
+        options = [f"training.batch_tokens={batch_tokens}", f"training.precision={precision}", "training.seed=1"]
+        options += ["data.tokenizer.vocabulary=8000", "training.max_steps=1000000", "training.validate_every=1000000"]
+        arguments = [
+            "train",
+            "--model",
+            preset,
+            "--out",
+            str(folder / "run"),
+            "--train",
+            str(folder.parent / "train.tsv"),
+        ]
+        arguments += ["--valid", str(folder.parent / "valid.tsv")] + [part for o in options for part in ("--set", o)]
+        folder.mkdir()
+        environment = os.environ | {"PYTHONPATH": str(source.resolve()), "OMP_WAIT_POLICY": "passive"}
+        self.errors = folder / "errors"
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", CHILD, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+                text=True,
+            )
+
+    def line(self) -> str:
+        said = self.process.stdout.readline().strip()
+        if not said:
+            raise SystemExit(self.errors.read_text())
+        return said
+
+    def step(self) -> float:
+        """Make one, and return its seconds; the next batch is ready after it."""
+        print("go", file=self.process.stdin, flush=True)
+        seconds = float(self.line())
+        self.line()
+        return seconds
+
+    def end(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("other", type=Path, help="the src folder of the other checkout")
+    parser.add_argument("--presets", nargs="+", default=["tiny", "small", "base", "rnn-bahdanau"])
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--batch-tokens", type=int, default=2048)
+    parser.add_argument("--precision", default="auto")
+    arguments = parser.parse_args()
+    print("| preset | ms a step | other / ours, median | middle half | sums |\n| --- | ---: | ---: | ---: | ---: |")
+    for preset in arguments.presets:
+        with tempfile.TemporaryDirectory() as name:
+            corpus(Path(name) / "train.tsv", 20_000), corpus(Path(name) / "valid.tsv", 10)
+            both = [
+                Training(source, preset, Path(name) / side, arguments.batch_tokens, arguments.precision)
+                for side, source in (("ours", OURS), ("other", arguments.other))
+            ]
+            for training in both:
+                training.line()
+            seconds: tuple[list[float], list[float]] = ([], [])
+            for step in range(WARM + arguments.steps):
+                for side in (0, 1) if step % 2 else (1, 0):
+                    seconds[side].append(both[side].step())
+            for training in both:
+                training.end()
+        ours, other = (column[WARM:] for column in seconds)
+        low, middle, high = statistics.quantiles([b / a for a, b in zip(ours, other, strict=True)], n=4)
+        milliseconds = 1000 * statistics.median(ours)
+        print(
+            f"| {preset} | {milliseconds:.0f} | {middle:.3f} | {low:.3f} to {high:.3f} | {sum(other) / sum(ours):.3f} |"
+        )
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,8 @@
 For each preset two processes run `translucid train` on the same made-up corpus with the same seed, this checkout's and
 the other's. One makes a step while the other waits, and which is first changes from step to step, so both meet the same
 batches and the same drift of the machine. The ratio of a step is the other's time by ours: above 1 we are faster. Given
-are the median over the steps, half of which are between the two figures behind it, and the ratio of the sums.
+are the median over the steps, half of which are between the two figures behind it, and the median of the same ratios of
+processor time, which a machine that has other things to do disturbs less.
 """
 
 import argparse
@@ -31,9 +32,9 @@ def timed(self, *arguments):
     print("ready", file=channel, flush=True)
     if not sys.stdin.readline():
         os._exit(0)
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     update(self, *arguments)
-    print(time.perf_counter() - started, file=channel, flush=True)
+    print(time.perf_counter() - started, time.process_time() - worked, file=channel, flush=True)
 
 Trainer._update = timed
 main(sys.argv[1:])
@@ -86,12 +87,12 @@ class Training:
             raise SystemExit(self.errors.read_text())
         return said
 
-    def step(self) -> float:
-        """Make one, and return its seconds; the next batch is ready after it."""
+    def step(self) -> tuple[float, float]:
+        """Make one, and return its seconds by the clock and of the processor; the next batch is ready after it."""
         print("go", file=self.process.stdin, flush=True)
-        seconds = float(self.line())
+        seconds, worked = map(float, self.line().split())
         self.line()
-        return seconds
+        return seconds, worked
 
     def end(self) -> None:
         self.process.stdin.close()
@@ -106,7 +107,8 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int, default=2048)
     parser.add_argument("--precision", default="auto")
     arguments = parser.parse_args()
-    print("| preset | ms a step | other / ours, median | middle half | sums |\n| --- | ---: | ---: | ---: | ---: |")
+    print("| preset | ms a step | other / ours, median | middle half | processor time |")
+    print("| --- | ---: | ---: | ---: | ---: |", flush=True)
     for preset in arguments.presets:
         with tempfile.TemporaryDirectory() as name:
             corpus(Path(name) / "train.tsv", 20_000), corpus(Path(name) / "valid.tsv", 10)
@@ -116,19 +118,22 @@ def main() -> None:
             ]
             for training in both:
                 training.line()
-            seconds: tuple[list[float], list[float]] = ([], [])
+            steps: tuple[list[tuple[float, float]], ...] = ([], [])
             for step in range(WARM + arguments.steps):
                 for side in (0, 1) if step % 2 else (1, 0):
-                    seconds[side].append(both[side].step())
+                    steps[side].append(both[side].step())
             for training in both:
                 training.end()
-        ours, other = (column[WARM:] for column in seconds)
-        low, middle, high = statistics.quantiles([b / a for a, b in zip(ours, other, strict=True)], n=4)
-        milliseconds = 1000 * statistics.median(ours)
-        print(
-            f"| {preset} | {milliseconds:.0f} | {middle:.3f} | {low:.3f} to {high:.3f} | {sum(other) / sum(ours):.3f} |"
+        ours, other = (list(zip(*made[WARM:], strict=True)) for made in steps)
+        clock, worked = (
+            statistics.quantiles([b / a for a, b in zip(one, two, strict=True)], n=4)
+            for one, two in zip(ours, other, strict=True)
         )
-        sys.stdout.flush()
+        low, middle, high = clock
+        milliseconds = 1000 * statistics.median(ours[0])
+        print(
+            f"| {preset} | {milliseconds:.0f} | {middle:.3f} | {low:.3f} to {high:.3f} | {worked[1]:.3f} |", flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from cosmic_ray.plugins import get_operator
 from benchmarks.mutation.behaviour import behaviour
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "translucid"
-ROOMS = ("attention", "layers", "models", "training", "decoding", "evaluation")
+ROOMS = ("kernels", "attention", "layers", "models", "training", "decoding", "evaluation")
 SETTINGS = {"runs/presets.py"}
 """Tables of numbers that were chosen: a test could only say them again."""
 

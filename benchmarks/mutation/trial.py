@@ -14,7 +14,8 @@ from benchmarks.mutation.mutants import SOURCE, Mutant
 
 ROOT = SOURCE.parents[1]
 TESTS = {
-    "attention": "attention layers models contracts reference",
+    "kernels": "kernels attention layers training/test_objective.py contracts",
+    "attention": "attention kernels layers models contracts reference",
     "layers": "layers contracts models attention reference",
     "models": "models contracts reference layers training/test_configuration.py decoding test_translator.py",
     "training": "training cli/test_train.py cli/test_kinds.py",

@@ -10,8 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING, Protocol
 
 from translucid.data.cutting import Piece
-from translucid.data.tokenizer import EOS
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.ground.special import SPECIAL
 
 if TYPE_CHECKING:
     import torch
@@ -126,7 +126,7 @@ class Translation:
         if not self.parts:
             return []
         t = self._maker
-        pairs = [(piece.ids, [*found.tokens, EOS]) for piece, found in self.parts]
+        pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
         return watch(t.model, t.tokenizer, pairs, t.device)
 
     @cached_property

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from translucid.data.cutting import MOST_PIECES, Cutter, Piece
-from translucid.data.tokenizer import EOS, Tokenizer
+from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.choosing import EngineName, choose_engine
 from translucid.evaluation.doubts import Doubts
 from translucid.evaluation.report import Forced
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.kernels.devices import choose_device, tune_cpu
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
@@ -227,7 +228,7 @@ class Translator:
 
         searched = [piece.ids for piece in found.pieces if piece.ids]
         pairs = [
-            (ids, [*hypothesis.tokens, EOS])
+            (ids, [*hypothesis.tokens, SPECIAL.end])
             for one in found.nbest
             for ids, hypothesis in zip(searched, one.hypotheses, strict=True)
         ]
@@ -244,7 +245,7 @@ class Translator:
 
         from translucid.inspection.maps import forced_pass
 
-        end = torch.tensor([[EOS]], device=self.device)
+        end = torch.tensor([[SPECIAL.end]], device=self.device)
         return {name: weights.size(1) for name, weights in forced_pass(self.model, end, end).maps.items()}
 
     def can_look(self) -> bool:
@@ -255,7 +256,8 @@ class Translator:
         """Return source and target ids of pairs, both with the end token."""
         sources = self.tokenizer.encode_source([source for source, _ in pairs])
         targets = self.tokenizer.encode_target([target for _, target in pairs])
-        return [([*source, EOS], [*target, EOS]) for source, target in zip(sources, targets, strict=True)]
+        end = SPECIAL.end
+        return [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
 
     def inspect(self, pairs: Sequence[tuple[str, str]], *, first: int = 1) -> list[Inspected]:
         """Watch the model write given targets for given sources, word for word (forced decoding).
@@ -316,7 +318,7 @@ class Translator:
         trace = BeamTrace()
         source = torch.tensor([pieces[0].ids], device=self.device)
         (found,) = search(self.model, source, options, self.own.word_starts, trace=trace)
-        tokens = [*found[0].tokens, EOS]
+        tokens = [*found[0].tokens, SPECIAL.end]
         ended = [i for i, node in enumerate(trace.nodes) if node.fate == "ended"]
         trace.best = next(i for i in ended if [trace.nodes[j].token for j in trace.path(i)] == tokens)
         seen = list({node.token for node in trace.nodes})

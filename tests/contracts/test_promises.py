@@ -5,8 +5,8 @@ import itertools
 import pytest
 import torch
 
-from translucid.data.tokenizer import BOS, EOS, PAD
 from translucid.decoding.shortlist import Narrowed
+from translucid.ground.special import SPECIAL
 from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
@@ -61,7 +61,7 @@ def targets():
 
 
 def test_special_tokens_are_those_of_the_tokenizer(model):
-    assert (model.pad, model.bos, model.eos) == (PAD, BOS, EOS)
+    assert (model.pad, model.bos, model.eos) == (SPECIAL.pad, SPECIAL.start, SPECIAL.end)
 
 
 def test_step_by_step_gives_the_logits_of_all_at_once(model, source, targets):

@@ -86,10 +86,10 @@ def test_collate_pads_and_shifts():
 
 def test_collate_takes_the_sentences_asked_for_in_their_order():
     three = corpus(([5, 3], [6, 3]), ([7, 3], [8, 9, 3]), ([4, 3], [3]))
-    batch = collate(three, np.array([2, 0]), pad=99, bos=50)
+    batch = collate(three, np.array([2, 0]))
     assert batch.source.tolist() == [[4, 3], [5, 3]]
-    assert batch.targets_in.tolist() == [[50, 99], [50, 6]]
-    assert batch.labels.tolist() == [[3, 99], [6, 3]]
+    assert batch.targets_in.tolist() == [[2, 0], [2, 6]]
+    assert batch.labels.tolist() == [[3, 0], [6, 3]]
 
 
 @settings(max_examples=30)

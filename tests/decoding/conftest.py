@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.special import SPECIAL
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
-PAD, UNK, BOS, EOS = range(4)
+PAD, UNK, BOS, EOS = SPECIAL
 WORDS = (4, 5, 6)
 V = 7
 
@@ -30,12 +31,11 @@ class TableState:
         return TableState(self.before[rows], self.table[rows])
 
 
-class TableModel(SequenceModel):
+class TableModel(SequenceModel[TableState]):
     """p(next | last two tokens, source) from a table; the source chooses one of five tables."""
 
     def __init__(self, logits: Tensor) -> None:
         super().__init__()
-        self.pad, self.bos, self.eos, self.max_length = PAD, BOS, EOS, None
         self.logits = logits  # [5, V, V, V]
         self.source_embedding = self.output = nn.Identity()
         self.rows_seen: list[int] = []
@@ -51,7 +51,7 @@ class TableModel(SequenceModel):
         table = memory.states[:, :, 0].sum(1).long() % 5
         return TableState(torch.full_like(table, PAD), table)
 
-    def advance(self, tokens: Tensor, state: TableState) -> tuple[Tensor, TableState]:  # type: ignore[override]
+    def advance(self, tokens: Tensor, state: TableState) -> tuple[Tensor, TableState]:
         self.rows_seen.append(len(tokens))
         return self.logits[state.table, state.before, tokens], replace(state, before=tokens)
 

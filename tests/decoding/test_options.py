@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.lengths import length_limit
+from translucid.decoding.limits import length_limit
 
 
 @pytest.mark.parametrize(

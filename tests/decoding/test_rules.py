@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.loops import find_loop
+from translucid.decoding.limits import find_loop
 from translucid.decoding.rules import MinLength, Never, NoLoops, NoRepeatNgram
 from translucid.decoding.search import search
 
@@ -149,8 +149,3 @@ def test_padding_start_and_unknown_are_never_produced(options, table_model, sour
     for hypotheses in search(model, source_batch(sentences), DecodingOptions(**options)):
         for hypothesis in hypotheses:
             assert set(hypothesis.tokens) <= {4, 5, 6}
-
-
-def test_more_tokens_can_be_forbidden(table_model, source_batch, sentences):
-    found = search(table_model(), source_batch(sentences), DecodingOptions(nbest=5), never=[1, 5])
-    assert {token for hypotheses in found for h in hypotheses for token in h.tokens} == {4, 6}

@@ -8,8 +8,7 @@ from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.lengths import length_limit
-from translucid.decoding.loops import find_loop
+from translucid.decoding.limits import find_loop, length_limit
 from translucid.engines.ctranslate2.convert import save_ctranslate2
 from translucid.engines.ctranslate2.export import export_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine

@@ -5,8 +5,9 @@ import torch
 from torch import nn
 
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import UNK, Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.inspection.explain import METHODS, explain, faithfulness
 from translucid.inspection.explain.case import Case
 from translucid.models.protocol import Memory, SequenceModel
@@ -16,8 +17,6 @@ WORDS = ["uno", "dos", "tres", "cuatro", "cinco"]
 
 class Counter(SequenceModel):
     """Writes a word only if the source has it: logits are how often the token is in the source, times 8."""
-
-    pad, bos, eos, max_length = 0, 2, 3, None
 
     def __init__(self, vocabulary):
         super().__init__()
@@ -90,7 +89,9 @@ def test_gradients_add_up(case):
                 forced_log_probs(case.model, case.model.encode(torch.tensor([ids])), torch.tensor([case.target_ids]))
             )[0]
 
-    gained = log_probs(case.source_ids) - log_probs([UNK] * (len(case.source_ids) - 1) + [case.source_ids[-1]])
+    gained = log_probs(case.source_ids) - log_probs(
+        [SPECIAL.unknown] * (len(case.source_ids) - 1) + [case.source_ids[-1]]
+    )
     torch.testing.assert_close(integrated_gradients(case, 200).sum(1), gained, rtol=0.02, atol=0.02)
 
 

@@ -3,6 +3,7 @@
 import torch
 from transformers import MarianConfig, MarianMTModel
 
+from translucid.ground.special import SpecialTokens
 from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 
@@ -68,7 +69,7 @@ def test_the_same_weights_give_the_same_logits():
             parameter.add_(torch.randn_like(parameter) * 0.1)
     theirs.final_logits_bias.normal_()
     options = TransformerOptions(width=WIDTH, heads=3, feed_forward=40, encoder_layers=2, decoder_layers=3, norm="post")
-    ours = Transformer(V, V, options, pad=PAD, bos=PAD, eos=0).eval()
+    ours = Transformer(V, V, options, SpecialTokens(pad=PAD, unknown=1, start=PAD, end=0)).eval()
     order = interleaved()
     ours.output.weight.copy_(theirs.model.shared.weight[:, order])
     ours.output.bias.copy_(theirs.final_logits_bias[0])

@@ -9,8 +9,9 @@ from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.subword_dropout import VariedCorpus
-from translucid.data.tokenizer import PAD, Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.training.epochs import Epochs
 from translucid.training.workers import Workers
 
@@ -32,11 +33,11 @@ def epochs(corpus, *, sizes=(300,), max_tokens=99, seed=1, **more):
 
 
 def labels_of(batch):
-    return int((batch.rows.labels != PAD).sum())
+    return int((batch.rows.labels != SPECIAL.pad).sum())
 
 
 def sentences(batches):
-    return Counter(tuple(row[row != PAD].tolist()) for batch in batches for row in batch.rows.labels)
+    return Counter(tuple(row[row != SPECIAL.pad].tolist()) for batch in batches for row in batch.rows.labels)
 
 
 @pytest.mark.parametrize("block", [10**6, 70])

@@ -13,7 +13,7 @@ from benchmarks.reliability.hostile.generating import each
 from benchmarks.reliability.hostile.tally import Tally
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.lengths import length_limit
+from translucid.decoding.limits import length_limit
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.protocol import SequenceModel

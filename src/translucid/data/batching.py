@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.data.encoded import EncodedCorpus
-from translucid.data.tokenizer import BOS, PAD
+from translucid.ground.special import SPECIAL
 
 
 class Batch(NamedTuple):
@@ -67,17 +67,15 @@ def plan_epoch(
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
-def collate(
-    corpus: EncodedCorpus, indices: NDArray[np.integer] | Sequence[int], *, pad: int = PAD, bos: int = BOS
-) -> Batch:
+def collate(corpus: EncodedCorpus, indices: NDArray[np.integer] | Sequence[int]) -> Batch:
     """Put the sentence pairs `indices` [B] into one batch."""
     rows = np.asarray(indices, dtype=np.int64)
-    source, _ = _padded(corpus.source_ids, corpus.source_offsets, rows, pad)
-    labels, real = _padded(corpus.target_ids, corpus.target_offsets, rows, pad)
-    targets_in = np.full_like(labels, pad)
+    source, _ = _padded(corpus.source_ids, corpus.source_offsets, rows)
+    labels, real = _padded(corpus.target_ids, corpus.target_offsets, rows)
+    targets_in = np.full_like(labels, SPECIAL.pad)
     # A label is fed at the next position, but for the end token, which nothing follows.
-    targets_in[:, 1:] = np.where(real[:, 1:], labels[:, :-1], pad)
-    targets_in[:, 0] = bos
+    targets_in[:, 1:] = np.where(real[:, 1:], labels[:, :-1], SPECIAL.pad)
+    targets_in[:, 0] = SPECIAL.start
     return Batch(
         source=torch.from_numpy(source),
         targets_in=torch.from_numpy(targets_in),
@@ -86,12 +84,12 @@ def collate(
 
 
 def _padded(
-    ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64], pad: int
+    ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the sentences as a right-padded array [B, longest], and where it is not padding."""
     starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
     columns = np.arange(lengths.max())
     real = columns < lengths[:, None]  # [B, longest]
-    padded = np.full(real.shape, pad, np.int64)
+    padded = np.full(real.shape, SPECIAL.pad, np.int64)
     padded[real] = ids[(starts[:, None] + columns)[real]]
     return padded, real

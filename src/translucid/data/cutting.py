@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from translucid.data.fixed import stands_alone
 from translucid.data.sentences import split_sentences
-from translucid.data.tokenizer import EOS, Tokenizer
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.special import SPECIAL
 
 MOST_PIECES = 1 << 32
 """Pieces of one text are numbered below it."""
@@ -52,7 +53,7 @@ class Cutter:
                 if split and stands_alone(part):
                     found[-1].append(Piece(part, [], after))
                 elif len(ids) < self.longest:
-                    found[-1].append(Piece(part, [*ids, EOS], after))
+                    found[-1].append(Piece(part, [*ids, SPECIAL.end], after))
                 else:
                     found[-1] += self._cut(part, ids, after, split=split)
         return found
@@ -80,8 +81,8 @@ class Cutter:
         for (_, behind), whole in zip(sentences, encoded, strict=True):
             chunks = self.chunks(whole)
             gaps = [" "] * (len(chunks) - 1) + [behind]
-            texts = map(self.tokenizer.decode_source, chunks)
-            pieces += [Piece(t, [*chunk, EOS], gap, cut) for t, chunk, gap in zip(texts, chunks, gaps, strict=True)]
+            for chunk, gap in zip(chunks, gaps, strict=True):
+                pieces.append(Piece(self.tokenizer.decode_source(chunk), [*chunk, SPECIAL.end], gap, cut))
         return pieces
 
     def chunks(self, ids: list[int]) -> list[list[int]]:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
-from translucid.data.tokenizer import EOS, Tokenizer
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.special import SPECIAL
 
 # Pairs that are held as lists of Python integers at a time, which take ten times the space.
 _CHUNK = 100_000
@@ -100,7 +101,7 @@ class _Side:
     def append(self, sentences: list[list[int]]) -> None:
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 1
         self.lengths.append(lengths)
-        with_end = chain.from_iterable((*sentence, EOS) for sentence in sentences)
+        with_end = chain.from_iterable((*sentence, SPECIAL.end) for sentence in sentences)
         self.ids.append(np.fromiter(with_end, np.int32, int(lengths.sum())))
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
-from translucid.data.tokenizer import EOS, SPACE, Segmenter, Tokenizer
+from translucid.data.tokenizer import SPACE, Segmenter, Tokenizer
+from translucid.ground.special import SPECIAL
 
 FEWEST, MOST = 4, 32
 """Segmentations in the pool of a word: as many as the word stands in the corpus, within these bounds."""
@@ -75,7 +76,7 @@ class _VariedSide:
         place = np.arange(ends[-1]) + np.repeat(self.starts[variant] - ends[:-1], lengths)
         before_end = ends[self.sentence_ends]  # where each sentence's end token goes
         offsets = np.concatenate([[0], before_end + np.arange(1, len(before_end) + 1)])
-        return np.insert(self.ids[place], before_end, EOS), offsets
+        return np.insert(self.ids[place], before_end, SPECIAL.end), offsets
 
 
 def words_of(normalised: str) -> list[str]:

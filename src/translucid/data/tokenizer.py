@@ -1,7 +1,7 @@
 """Text to subword ids and back: SentencePiece (Kudo and Richardson 2018), one model for both languages or one each.
 
-Four ids are the same everywhere: padding 0, unknown 1, start 2, end 3. No text yields padding, start or end: `<s>` in a
-sentence is three ordinary characters.
+The first four ids are those of `ground.special`. No text yields padding, start or end: `<s>` in a sentence is three
+ordinary characters.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.ground.reading import read_at_most
-
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
+from translucid.ground.special import SPECIAL
 
 SPACE = "▁"
 """What SentencePiece writes for a space: a piece that begins with it begins a word."""
@@ -214,13 +213,13 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     if processor is None:
         raise ValueError("is not a SentencePiece model, or is damaged")
     ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
-    if ids != (PAD, UNK, BOS, EOS):
-        wanted = f"{PAD}, {UNK}, {BOS} and {EOS}"
+    if ids != SPECIAL:
+        wanted = f"{SPECIAL.pad}, {SPECIAL.unknown}, {SPECIAL.start} and {SPECIAL.end}"
         raise ValueError(f"has the ids {ids} for padding, unknown, start and end, which must be {wanted}")
     every = list(range(processor.get_piece_size()))
     try:
         processor.id_to_piece(every)
-        unknown = processor.decode([UNK])  # any text that the file names, of any length
+        unknown = processor.decode([SPECIAL.unknown])  # any text that the file names, of any length
     except UnicodeDecodeError as error:
         raise ValueError("is damaged: it has pieces that are not UTF-8") from error
     if not all(map(math.isfinite, processor.get_score(every))):
@@ -240,10 +239,10 @@ def _learn(texts: Iterator[str], options: TokenizerOptions, where: str) -> bytes
             vocab_size=options.vocabulary,
             character_coverage=options.coverage,
             normalization_rule_name=options.normalisation,
-            pad_id=PAD,
-            unk_id=UNK,
-            bos_id=BOS,
-            eos_id=EOS,
+            pad_id=SPECIAL.pad,
+            unk_id=SPECIAL.unknown,
+            bos_id=SPECIAL.start,
+            eos_id=SPECIAL.end,
             unk_surface="⁇",
             max_sentence_length=1 << 16,
             num_threads=_LEARNING_THREADS,
@@ -282,7 +281,7 @@ class Segmenter:
         """`processor`: of one language."""
         self._processor = processor
         # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
-        self.is_bpe = bool(processor.get_score(EOS + 1) == 0)
+        self.is_bpe = bool(processor.get_score(len(SPECIAL)) == 0)
 
     def normalise(self, text: str) -> str:
         """Return the text as SentencePiece cuts it, each word with a `▁` in front."""
@@ -291,7 +290,7 @@ class Segmenter:
 
     def ranks(self) -> dict[str, int]:
         """Return the rank of each piece of a BPE model, 0 for the one merged first."""
-        ids = range(EOS + 1, self._processor.get_piece_size())
+        ids = range(len(SPECIAL), self._processor.get_piece_size())
         return {self._processor.id_to_piece(i): round(-self._processor.get_score(i)) for i in ids}
 
     def number(self, piece: str) -> int:

@@ -7,11 +7,14 @@ is kept, which changes no result: a partial output with log-probability L can't 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Self
+
 import torch
 from torch import Tensor
 
-from translucid.decoding.finished import Finished
 from translucid.decoding.problem import Problem
+from translucid.decoding.rows import Finished, Rows
 from translucid.decoding.trace import BeamTrace
 
 
@@ -21,51 +24,62 @@ def beam_search(problem: Problem, beam: int, nbest: int, trace: BeamTrace | None
     The N rows are the live hypotheses of all sentences, sentence by sentence and the likeliest first; each has a slot
     of its own among the K of its sentence. A `trace` is for one sentence.
     """
-    model, limits = problem.model, problem.limits
-    sentences = len(limits)
-    finished = Finished(sentences)
-    state = model.start(problem.memory)
-    sentence = torch.arange(sentences, device=limits.device)  # [N]
-    slot = torch.zeros_like(sentence)  # [N] in 0 .. K - 1
-    token = torch.full_like(sentence, model.bos)  # [N] the last one
-    tokens = sentence.new_empty(sentences, 0)  # [N, t]
-    log_prob = torch.zeros(sentences, device=limits.device)  # [N]
-    token_log_probs = log_prob.new_empty(sentences, 0)  # [N, t]
-    width = torch.full_like(sentence, beam)  # [B] slots not taken by finished hypotheses
-    scores = log_prob.new_full((sentences, nbest), -torch.inf)  # [B, n] of the best finished hypotheses, sorted
+    sentences, device = len(problem.limits), problem.limits.device
+    rows, state = problem.begin()
+    finished, goal = Finished(sentences), Goal.begin(sentences, beam, nbest, device)
     if trace is not None:
-        trace.begin(model.bos)
-    rank = torch.arange(beam, device=limits.device)  # [K]
-    longest_penalty = problem.penalties[limits + 1][:, None]  # [B, 1]
+        trace.begin(problem.model.bos)
+    rank = torch.arange(beam, device=device)  # [K]
+    longest_penalty = problem.penalties[problem.limits + 1][:, None]  # [B, 1]
 
-    while len(sentence):
-        t = tokens.size(1)
-        log_probs, state = problem.predict(token, state, tokens, sentence)
+    while len(rows):
+        log_probs, state = problem.predict(rows, state)
         gain, choice = likeliest(log_probs, beam)  # [N, k]
-        total, parent, place = merge(log_prob[:, None] + gain, sentence, slot, sentences, beam)  # [B, K]
-        token = choice[parent, place]
+        total, parent, place = merge(rows, rows.log_prob[:, None] + gain, sentences, beam)  # [B, K]
+        token, gain = choice[parent, place], gain[parent, place]  # [B, K]
         # A candidate that can't be among the n best takes no slot when it ends, or what is dropped would matter.
-        kept = (total > -torch.inf) & (rank < width[:, None]) & (total / longest_penalty >= scores[:, -1:])
-        ends = kept & (token == model.eos)
+        kept = (total > -torch.inf) & (rank < goal.width[:, None]) & (total / longest_penalty >= goal.worst)
+        ends = kept & (token == problem.model.eos)
         live = kept & ~ends
         if ends.any():
-            score = total / problem.penalties[t + 1]
-            rows = parent[ends]
-            path = torch.cat([token_log_probs[rows], gain[rows, place[ends]][:, None]], 1)
-            finished.add(ends.nonzero()[:, 0], tokens[rows], path, total[ends], score[ends])
-            width = width - ends.sum(1)
-            scores = torch.cat([scores, score.masked_fill(~ends, -torch.inf)], 1).topk(nbest).values
-            live &= total / longest_penalty >= scores[:, -1:]
+            ended = rows.select(parent[ends]).extended(token[ends], gain[ends])
+            score = total / problem.penalties[ended.token_log_probs.size(1)]
+            finished.add(ended, score[ends])
+            goal = goal.after(ends, score)
+            live &= total / longest_penalty >= goal.worst
         if trace is not None:
             trace.step(total, parent, token, ends, live)
-        rows = parent[live]  # [N] anew
-        if not torch.equal(rows, torch.arange(len(sentence), device=rows.device)):
-            state = state.select(rows)
-        sentence, slot = live.nonzero(as_tuple=True)
-        token, log_prob = token[live], total[live]
-        tokens = torch.cat([tokens[rows], token[:, None]], 1)
-        token_log_probs = torch.cat([token_log_probs[rows], gain[rows, place[live]][:, None]], 1)
+        moved = parent[live]  # [N] anew
+        if not torch.equal(moved, torch.arange(len(rows), device=device)):
+            state = state.select(moved)
+        rows = replace(rows.select(moved).extended(token[live], gain[live]), slot=live.nonzero()[:, 1])
     return finished
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the finished hypotheses of B sentences leave to be searched for."""
+
+    width: Tensor
+    """[B] slots that they have not taken."""
+    scores: Tensor
+    """[B, n] of the best of them, sorted; -inf where there are fewer."""
+
+    @classmethod
+    def begin(cls, sentences: int, beam: int, nbest: int, device: torch.device) -> Self:
+        """Nothing is finished."""
+        width = torch.full((sentences,), beam, device=device)
+        return cls(width, torch.full((sentences, nbest), -torch.inf, device=device))
+
+    @property
+    def worst(self) -> Tensor:
+        """[B, 1] the score that is to be reached."""
+        return self.scores[:, -1:]
+
+    def after(self, ends: Tensor, score: Tensor) -> Goal:
+        """Return it with those candidates [B, K] finished too that have ended."""
+        scores = torch.cat([self.scores, score.masked_fill(~ends, -torch.inf)], 1)
+        return Goal(self.width - ends.sum(1), scores.topk(self.scores.size(1)).values)
 
 
 def likeliest(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -82,13 +96,12 @@ def likeliest(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values[:, :k], ids[:, :k]
 
 
-def merge(totals: Tensor, sentence: Tensor, slot: Tensor, sentences: int, beam: int) -> tuple[Tensor, Tensor, Tensor]:
+def merge(rows: Rows, totals: Tensor, sentences: int, beam: int) -> tuple[Tensor, Tensor, Tensor]:
     """Find the K likeliest candidates of each sentence among k from each of its rows.
 
     Args:
-        totals: [N, k] log-probabilities of the candidates.
-        sentence: [N] of each row.
-        slot: [N] of each row within its sentence.
+        rows: N of them.
+        totals: [N, k] log-probabilities of their candidates.
         sentences: B.
         beam: K.
 
@@ -96,11 +109,11 @@ def merge(totals: Tensor, sentence: Tensor, slot: Tensor, sentences: int, beam: 
         For each sentence [B, K], the likeliest first, of equal ones that of the earlier slot, then the earlier one:
         the log-probability (-inf where there are fewer than K), the row, and the place among the row's k.
     """
-    rows, k = totals.shape
+    n, k = totals.shape
     table = totals.new_full((sentences, beam, k), -torch.inf)
-    table[sentence, slot] = totals
-    row = sentence.new_zeros(sentences, beam)
-    row[sentence, slot] = torch.arange(rows, device=row.device)
+    table[rows.sentence, rows.slot] = totals
+    row = rows.slot.new_zeros(sentences, beam)
+    row[rows.sentence, rows.slot] = torch.arange(n, device=row.device)
     best, place = table.flatten(1).sort(dim=1, descending=True, stable=True)
     best, place = best[:, :beam], place[:, :beam]
     return best, row.gather(1, place // k), place % k

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.search import UNKNOWN, search
+from translucid.decoding.search import search
 from translucid.ground.stopping import between_steps
 from translucid.models.protocol import SequenceModel
 
@@ -23,7 +23,7 @@ def continuations(
     options: DecodingOptions,
     word_starts: Tensor | None = None,
 ) -> list[Hypothesis]:
-    """Return the outputs of one source [1, S] that begin with a prefix and go on with each of the likeliest tokens.
+    """Return the outputs of one source that begin with a prefix and go on with each of the likeliest tokens.
 
     The likeliest comes first. Of each the rest is searched as the options say; an end token, if it is among the
     likeliest, ends the output there. `log_probability` and `token_log_probabilities` are of the whole output. There are
@@ -33,11 +33,11 @@ def continuations(
         ValueError: there is not one source, or nothing in it, or nothing is asked for; or the prefix has a token that
             no output has before its end, or leaves no room for one more.
     """
-    if len(source) != 1 or not (source != model.pad).any():
-        raise ValueError("continuations are of one source, which has at least the end token")
+    if len(source) != 1 or not model.source_mask(source).any():
+        raise ValueError("continuations are of one source, in which there is something")
     if count < 1:
         raise ValueError(f"{count} continuations are asked for")
-    never = [model.pad, model.bos, UNKNOWN]
+    never = [model.special.pad, model.special.start, model.special.unknown]
     if odd := {model.eos, *never} & set(prefix):
         raise ValueError(f"no output goes on after the tokens {sorted(odd)}")
     if model.max_length and len(prefix) + 1 >= model.max_length:

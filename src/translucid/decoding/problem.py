@@ -1,7 +1,4 @@
-"""What every search is given: sentences that the model has read, limits, penalties and rules; and the one step.
-
-N rows are hypotheses in the making, one or more for each of the B sentences. All rows have the same number of tokens.
-"""
+"""What every search is given: sentences that the model has read, limits, penalties and rules; and the one step."""
 
 from __future__ import annotations
 
@@ -11,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from translucid.decoding.lengths import length_penalty
+from translucid.decoding.limits import length_penalty
+from translucid.decoding.rows import Rows
 from translucid.decoding.rules import Rule
 from translucid.ground.errors import UserError
 from translucid.ground.stopping import between_steps
@@ -32,14 +30,18 @@ class Problem:
     rules: Sequence[Rule]
     """What may not be said."""
 
-    def predict(self, tokens: Tensor, state: State, history: Tensor, sentence: Tensor) -> tuple[Tensor, State]:
-        """Feed one token a row and return what may come next.
+    def begin(self, each: int = 1) -> tuple[Rows, State]:
+        """Return `each` empty rows for every sentence, and the model's state before their start tokens."""
+        rows = Rows.begin(len(self.limits), each, self.model.bos, self.limits.device)
+        state: State = self.model.start(self.memory)
+        return rows, state if each == 1 else state.select(rows.sentence)
+
+    def predict(self, rows: Rows, state: State) -> tuple[Tensor, State]:
+        """Feed the last token of each row and return what may come next.
 
         Args:
-            tokens: [N] the last token of each row.
-            state: the model's state before it.
-            history: [N, t] all tokens so far, without the start token.
-            sentence: [N] the sentence that each row belongs to.
+            rows: N hypotheses so far.
+            state: the model's state before their last tokens.
 
         Returns:
             log-probabilities [N, V] in float32, the model's own (what is forbidden is -inf, the rest is not
@@ -51,16 +53,16 @@ class Problem:
             Stopped: the search is not wanted any more.
         """
         between_steps()
-        logits, state = self.model.step(tokens, state)
+        logits, state = self.model.step(rows.last, state)
         log_probs = logits.float().log_softmax(-1)
         end = log_probs[:, self.model.eos].clone()
         for rule in self.rules:
-            rule(history, log_probs)
+            rule(rows.history, log_probs)
         best = log_probs.amax(-1)
-        stop = (best == -torch.inf) | (self.limits[sentence] <= history.size(1))
-        (rows,) = stop.nonzero(as_tuple=True)
-        log_probs[rows] = -torch.inf
-        log_probs[rows, self.model.eos] = end[rows]
+        stop = (best == -torch.inf) | (self.limits[rows.sentence] <= rows.history.size(1))
+        (stopped,) = stop.nonzero(as_tuple=True)
+        log_probs[stopped] = -torch.inf
+        log_probs[stopped, self.model.eos] = end[stopped]
         if not torch.where(stop, end, best).isfinite().all():  # one NaN among the logits makes a whole row NaN
             raise UserError(
                 "the model's predictions are not numbers (NaN or infinite)",

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.loops import LONGEST_LOOP
+from translucid.decoding.limits import LONGEST_LOOP
 
 Rule: TypeAlias = Callable[[Tensor, Tensor], None]
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.finished import Finished
 from translucid.decoding.greedy import token_by_token
 from translucid.decoding.problem import Problem
+from translucid.decoding.rows import Finished, Rows
 
 
 def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -> Finished:
@@ -28,10 +28,10 @@ def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -
             for draw in range(options.nbest)
         ]
     )
-    uniform = torch.from_numpy(numbers).to(problem.limits.device)  # [B * nbest, steps]
+    uniform = torch.from_numpy(numbers).to(problem.limits.device).unflatten(0, (-1, options.nbest))  # [B, n, steps]
 
-    def choose(log_probs: Tensor, draw: Tensor, t: int) -> Tensor:
-        return draw_tokens(log_probs, uniform[draw, t], options)
+    def choose(log_probs: Tensor, rows: Rows) -> Tensor:
+        return draw_tokens(log_probs, uniform[rows.sentence, rows.slot, rows.history.size(1)], options)
 
     return token_by_token(problem, options.nbest, choose)
 

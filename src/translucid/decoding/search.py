@@ -11,15 +11,12 @@ from translucid.decoding.beam import beam_search
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.greedy import greedy_search
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.lengths import length_limit
+from translucid.decoding.limits import length_limit
 from translucid.decoding.problem import Problem, length_penalties
 from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import sample
 from translucid.decoding.trace import BeamTrace
 from translucid.models.protocol import SequenceModel
-
-UNKNOWN = 1
-"""Id of the unknown token in every vocabulary of this package."""
 
 
 @torch.inference_mode()
@@ -30,7 +27,6 @@ def search(
     word_starts: Tensor | None = None,
     indices: Sequence[int] | None = None,
     *,
-    never: Sequence[int] = (UNKNOWN,),
     prefix: Sequence[int] = (),
     trace: BeamTrace | None = None,
 ) -> list[list[Hypothesis]]:
@@ -38,11 +34,10 @@ def search(
 
     Args:
         model: in evaluation mode, or dropout is at work.
-        source: what `model.encode` takes, for translation ids [B, S].
+        source: what `model.encode` takes: ids [B, S] for a translator, B grids for a captioner.
         options: how to search.
         word_starts: [V] boolean, True where a piece begins a word; `options.max_loops` needs it and is off without.
         indices: a number for each source; sampling draws the same for the same number and seed. 0, 1, .. if not given.
-        never: ids that are never produced, besides padding and start.
         prefix: ids that every output begins with, end token not among them; the search begins after them.
         trace: notes what a beam search of one source, with a beam of 2 or more, considered on its way.
 
@@ -57,7 +52,7 @@ def search(
         raise ValueError("a trace is of one source and a beam search")
     if not len(source):
         return []
-    problem = prepare(model, source, options, word_starts, never, prefix)
+    problem = prepare(model, source, options, word_starts, prefix)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
     elif options.beam == 1:
@@ -72,20 +67,20 @@ def prepare(
     source: Tensor,
     options: DecodingOptions,
     word_starts: Tensor | None = None,
-    never: Sequence[int] = (UNKNOWN,),
     prefix: Sequence[int] = (),
 ) -> Problem:
     """Let the model read the sources, and lay down limits, penalties and rules; arguments as for `search`."""
     memory = model.encode(source)
     device = memory.mask.device
-    tokens = (memory.mask.sum(1) - 1).clamp(min=0).tolist()  # without the end token
-    limits = [max(length_limit(length, options, model.max_length), len(prefix) + 1) for length in tokens]
+    lengths = (memory.mask.sum(1) - 1).clamp(min=0).tolist()  # in tokens without the end token, or in cells but one
+    limits = [max(length_limit(length, options, model.max_length), len(prefix) + 1) for length in lengths]
     if model.max_length:  # for the start token and the output together
         limits = [min(limit, model.max_length - 1) for limit in limits]
+    never = [model.special.pad, model.special.start, model.special.unknown]
     return Problem(
         model=model,
         memory=memory,
         limits=torch.tensor(limits, device=device),
         penalties=length_penalties(max(limits) + 1, options.length_penalty, device),
-        rules=rules_for(options, [model.pad, model.bos, *never], model.eos, word_starts, device, prefix),
+        rules=rules_for(options, never, model.eos, word_starts, device, prefix),
     )

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from translucid.data.corpus import read_lines
-from translucid.data.tokenizer import EOS, Tokenizer
+from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.models.protocol import Maps, Memory, SequenceModel, State
+from translucid.ground.special import SPECIAL
+from translucid.models.protocol import Maps, Memory, SequenceModel, StateT
 
 
 class Shortlist:
@@ -24,7 +25,7 @@ class Shortlist:
 
     def __init__(self, always: Iterable[int], by_source: dict[int, list[int]]) -> None:
         """`always`: target ids that are in for every source; `by_source`: those that a source id brings in."""
-        self.always = np.array(sorted({*range(EOS + 1), *always}))
+        self.always = np.array(sorted({*SPECIAL, *always}))
         self.by_source = {source: np.array(targets) for source, targets in by_source.items()}
 
     def pieces(self, sentences: Iterable[list[int]]) -> NDArray[np.int64]:
@@ -62,20 +63,23 @@ def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
     return Shortlist(always, by_source)
 
 
-class Narrowed(SequenceModel):
+class Narrowed(SequenceModel[StateT]):
     """A model that says only some pieces. Its target ids are their places among them."""
 
-    def __init__(self, model: SequenceModel, pieces: Tensor) -> None:
+    def __init__(self, model: SequenceModel[StateT], pieces: Tensor) -> None:
         """`pieces`: [n] target ids, sorted, the special ones first. The weights are the model's."""
-        super().__init__()
-        self.model, self.pieces = model, pieces
-        self.pad, self.bos, self.eos, self.max_length = model.pad, model.bos, model.eos, model.max_length
+        super().__init__(model.special)
+        self.model, self.pieces, self.max_length = model, pieces, model.max_length
         self.source_embedding = model.source_embedding
         self.output = nn.utils.skip_init(type(model.output), model.output.in_features, len(pieces))
         self.output.weight, self.output.bias = (
             nn.Parameter(whole[pieces], requires_grad=False) for whole in (model.output.weight, model.output.bias)
         )
         self.train(model.training)
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        """See `SequenceModel`."""
+        return self.model.source_mask(source)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """See `SequenceModel`."""
@@ -85,10 +89,10 @@ class Narrowed(SequenceModel):
         """See `SequenceModel`."""
         return self.model.features(memory, self.pieces[targets_in], maps)
 
-    def start(self, memory: Memory) -> State:
+    def start(self, memory: Memory) -> StateT:
         """See `SequenceModel`."""
         return self.model.start(memory)
 
-    def advance(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """See `SequenceModel`."""
         return self.model.advance(self.pieces[tokens], state)

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.data.tokenizer import EOS, Tokenizer
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.special import SPECIAL
 from translucid.inspection.maps import cross_attention
 from translucid.inspection.watching import paired_batches
 from translucid.models.protocol import SequenceModel
@@ -59,7 +60,7 @@ class Links(NamedTuple):
         for key in self.keys[order].tolist():
             by_source.setdefault(key // entries, []).append(key % entries)
         lines = ["\t" + _listed(frequent.tolist(), target_pieces)]
-        for source in range(EOS + 1, len(source_pieces)):
+        for source in range(len(SPECIAL), len(source_pieces)):
             piece = source_pieces[source]
             found = by_source.get(source, [])[:each]
             if (same := numbers.get(piece)) is not None and same not in found:  # names and numbers are copied
@@ -112,7 +113,7 @@ def learn_links(
 
 def _listed(targets: Sequence[int], pieces: Sequence[str]) -> str:
     """Name target ids, without the special ones; a piece that would break the format is left out."""
-    return " ".join(pieces[t] for t in targets if t > EOS and not _SEPARATORS & set(pieces[t]))
+    return " ".join(pieces[t] for t in targets if t >= len(SPECIAL) and not _SEPARATORS & set(pieces[t]))
 
 
 def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -16,7 +16,8 @@ from translucid.data.fixed import lost_and_invented
 from translucid.data.languages import language_probabilities
 from translucid.data.sentences import split_sentences
 from translucid.data.statistics import script
-from translucid.data.tokenizer import UNK, Tokenizer
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.special import SPECIAL
 
 LOOP = re.compile(r"(\S+(?: \S+){0,3})(?: \1){3}(?!\S)")
 """One to four words, four times in a row."""
@@ -77,7 +78,7 @@ class Doubts:
 
     def _unknown(self, source: str, ids: Sequence[int]) -> list[str]:
         doubts = []
-        if UNK in ids:
+        if SPECIAL.unknown in ids:
             unknown = [c for c in dict.fromkeys(source) if not c.isspace() and self._is_unknown(c)]
             cases = {c for c in unknown if c.swapcase() != c and not self._is_unknown(c.swapcase())}
             for name, found in (("capitals", str.isupper), ("lower case", str.islower)):
@@ -91,7 +92,7 @@ class Doubts:
         return doubts + [f"unknown script: {name}" for name in sorted(filter(None, scripts - self._scripts))]
 
     def _is_unknown(self, character: str) -> bool:
-        return UNK in self.tokenizer.encode_source([character])[0]
+        return SPECIAL.unknown in self.tokenizer.encode_source([character])[0]
 
     @cached_property
     def _scripts(self) -> set[str | None]:
@@ -109,7 +110,7 @@ class Doubts:
 
     def _capitals(self, source: str, ids: Sequence[int]) -> list[str]:
         """Say if a text in capitals takes many more pieces than in lower case, where it has the same letters."""
-        if UNK in ids or not source.isupper() or sum(map(str.isalpha, source)) < 4:
+        if SPECIAL.unknown in ids or not source.isupper() or sum(map(str.isalpha, source)) < 4:
             return []
         lower = len(self.tokenizer.encode_source([source.lower()])[0])
         if len(ids) < SHOUTING * lower:

@@ -8,8 +8,9 @@ from typing import Literal
 from matplotlib.figure import Figure
 
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
-from translucid.data.tokenizer import BOS, PAD, Tokenizer
+from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.batched import padded
+from translucid.ground.special import SPECIAL
 from translucid.inspection.plots import draw_masks, draw_padding
 
 MaskKind = Literal["target", "causal", "padding"]
@@ -27,16 +28,17 @@ def draw_batch_mask(
         targets: ids, end tokens not included.
     """
     if kind == "padding":
-        ids = padded(sources, PAD)  # [B, S]
-        return draw_padding(padding_mask(ids, PAD), [_named(tokenizer.source_pieces(row)) for row in ids.tolist()])
-    fed = padded([[BOS, *target] for target in targets], PAD)  # [B, T], what the decoder is fed
+        ids = padded(sources, SPECIAL.pad)  # [B, S]
+        names = [_named(tokenizer.source_pieces(row)) for row in ids.tolist()]
+        return draw_padding(padding_mask(ids, SPECIAL.pad), names)
+    fed = padded([[SPECIAL.start, *target] for target in targets], SPECIAL.pad)  # [B, T], what the decoder is fed
     names = [_named(tokenizer.target_pieces(row)) for row in fed.tolist()]
     if kind == "causal":
         longest = max(range(len(targets)), key=lambda i: len(targets[i]))
         return draw_masks(
             causal_mask(fed.size(1))[None, None], [names[longest]], "causal mask: the past and the present"
         )
-    return draw_masks(target_mask(fed, PAD), names, "target mask: the past and the present, and no padding")
+    return draw_masks(target_mask(fed, SPECIAL.pad), names, "target mask: the past and the present, and no padding")
 
 
 def _named(pieces: Sequence[str]) -> list[str]:

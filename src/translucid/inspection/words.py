@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-START, END = "<s>", "</s>"
-"""How the token that a decoder is fed first is shown, and the end token, the last of each side."""
+from translucid.ground.special import SPELLED
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,9 @@ def word_spans(pieces: Sequence[str]) -> list[tuple[str, int, int]]:
     for i, piece in enumerate(pieces):
         text = piece.replace("▁", "")
         # A lone ▁ may be followed by a piece without one: together they begin the word.
-        opened = bool(spans) and spans[-1][0] == "" and piece != END
-        begins = piece.startswith("▁") or (bool(spans) and spans[-1][0] == START)
-        if piece == END or not spans or (begins and not opened):
+        opened = bool(spans) and spans[-1][0] == "" and piece != SPELLED.end
+        begins = piece.startswith("▁") or (bool(spans) and spans[-1][0] == SPELLED.start)
+        if piece == SPELLED.end or not spans or (begins and not opened):
             spans.append((text, i, i + 1))
         else:
             word, first, _ = spans[-1]

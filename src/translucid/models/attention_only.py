@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from translucid.attention.attend import attend
 from translucid.attention.masks import causal_mask
 from translucid.attention.scores import Dot
+from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import SinusoidalPositions
 from translucid.models.model_options import AttentionOnlyOptions
@@ -58,29 +59,23 @@ class AttentionOnlyState:
         )
 
 
-class AttentionOnly(SequenceModel):
+class AttentionOnly(SequenceModel[AttentionOnlyState]):
     """A stack of bare attention layers on each side."""
-
-    max_length = None
 
     def __init__(
         self,
         source_vocabulary: int,
         target_vocabulary: int,
         options: AttentionOnlyOptions,
-        *,
-        pad: int = 0,
-        bos: int = 2,
-        eos: int = 3,
+        special: SpecialTokens[int] = SPECIAL,
     ) -> None:
         """Build a model with fresh weights.
 
         Raises:
             ValueError: embeddings are to be shared between two different vocabularies.
         """
-        super().__init__()
+        super().__init__(special)
         o = self.options = options
-        self.pad, self.bos, self.eos = pad, bos, eos
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
@@ -112,9 +107,7 @@ class AttentionOnly(SequenceModel):
         nothing = memory.states[:, :0]
         return AttentionOnlyState(0, [nothing for _ in self.decoder_self], memory.states, memory.mask[:, None])
 
-    def advance(  # type: ignore[override]
-        self, tokens: Tensor, state: AttentionOnlyState
-    ) -> tuple[Tensor, AttentionOnlyState]:
+    def advance(self, tokens: Tensor, state: AttentionOnlyState) -> tuple[Tensor, AttentionOnlyState]:
         """Feed one token a row [N]: the last decoder states [N, D] and the state after it."""
         x, past = self.target_embedding(tokens[:, None], state.length), []
         for look_back, look_across, before in zip(self.decoder_self, self.decoder_cross, state.past, strict=True):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.multi_head import MultiHeadAttention
+from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
@@ -125,7 +126,7 @@ class TransformerState:
         return replace(self, past=past, memory=pick(self.memory), mask=mask, sentence=sentence)
 
 
-class Transformer(SequenceModel):
+class Transformer(SequenceModel[TransformerState]):
     """N encoder blocks, N decoder blocks, embeddings and an output projection, shared as the options say."""
 
     options: TransformerOptions
@@ -135,19 +136,15 @@ class Transformer(SequenceModel):
         source_vocabulary: int,
         target_vocabulary: int,
         options: TransformerOptions,
-        *,
-        pad: int = 0,
-        bos: int = 2,
-        eos: int = 3,
+        special: SpecialTokens[int] = SPECIAL,
     ) -> None:
         """Build a model with fresh weights.
 
         Raises:
             ValueError: embeddings are to be shared between two different vocabularies.
         """
-        super().__init__()
+        super().__init__(special)
         o = self.options = options
-        self.pad, self.bos, self.eos = pad, bos, eos
         self.max_length = o.longest
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
@@ -190,7 +187,7 @@ class Transformer(SequenceModel):
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(len(mask), device=mask.device))
 
-    def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:  # type: ignore[override]
+    def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """Feed one token a row [N]: the last decoder states [N, D] and the state after it."""
         x = self.target_embedding(tokens[:, None], state.length)
         past = []

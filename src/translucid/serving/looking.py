@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from translucid.decoding.continuations import continuations
-from translucid.decoding.lengths import length_limit
+from translucid.decoding.limits import length_limit
 from translucid.inspection.explain import explain, faithfulness, methods_here
 from translucid.inspection.explain.case import Case
 from translucid.inspection.html import viewer_record

@@ -11,10 +11,11 @@ import torch
 from translucid.data.batching import collate, plan_epoch
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
-from translucid.data.tokenizer import EOS, Tokenizer
+from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.scores import bleu
+from translucid.ground.special import SPECIAL
 from translucid.models.protocol import SequenceModel
 from translucid.training.objective import batch_loss
 from translucid.training.workers import Workers
@@ -53,7 +54,7 @@ class Validator:
         self.tokenizer = tokenizer
         self.batch_tokens = batch_tokens
         ids = tokenizer.encode_source([pair.source for pair in self.translated])
-        self.sources = [[*sentence[: max_tokens - 1], EOS] for sentence in ids]
+        self.sources = [[*sentence[: max_tokens - 1], SPECIAL.end] for sentence in ids]
 
     @torch.inference_mode()
     def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:

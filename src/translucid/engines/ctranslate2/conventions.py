@@ -4,8 +4,5 @@ from typing import Literal, TypeAlias
 
 Quantization: TypeAlias = Literal["float32", "int8"]
 
-PADDING, UNKNOWN, START, END = "<pad>", "<unk>", "<s>", "</s>"
-"""What CTranslate2 calls the special pieces."""
-
 POSITIONS = 1024
 """Rows of the table of sinusoids, which CTranslate2 wants at hand; it refuses what is longer."""

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from translucid.attention.multi_head import MultiHeadAttention
-from translucid.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
-from translucid.engines.ctranslate2.conventions import END, PADDING, POSITIONS, START, UNKNOWN, Quantization
+from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPELLED
 from translucid.layers.embedding import Embedding
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import NoPositions
@@ -54,8 +55,8 @@ def save_ctranslate2(
             _keep(spec.decoder, listed.always)
     spec.register_source_vocabulary(_vocabulary(tokenizer.source_pieces(range(tokenizer.source_size))))
     spec.register_target_vocabulary(_vocabulary(targets))
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = START, END, UNKNOWN
-    spec.config.decoder_start_token = START
+    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = SPELLED.start, SPELLED.end, SPELLED.unknown
+    spec.config.decoder_start_token = SPELLED.start
     spec.config.add_source_bos = spec.config.add_source_eos = False
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
@@ -65,8 +66,7 @@ def save_ctranslate2(
 
 def _vocabulary(pieces: list[str]) -> list[str]:
     """Give the four special ids the names that CTranslate2 is told of."""
-    special = {PAD: PADDING, UNK: UNKNOWN, BOS: START, EOS: END}
-    return [special.get(i, piece) for i, piece in enumerate(pieces)]
+    return [*SPELLED, *pieces[len(SPELLED) :]]
 
 
 def _keep(decoder: Any, pieces: NDArray[np.int64]) -> None:

@@ -31,11 +31,11 @@ from translucid import __version__
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import Considered, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
-from translucid.decoding.lengths import length_limit, length_penalty
-from translucid.decoding.loops import find_loop
+from translucid.decoding.limits import find_loop, length_limit, length_penalty
 from translucid.engines.ctranslate2.cache import open_converted
-from translucid.engines.ctranslate2.conventions import END, PADDING, POSITIONS, START, Quantization
+from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.ground.reading import digest
+from translucid.ground.special import SPELLED
 from translucid.ground.stopping import asked_about, between_steps
 from translucid.kernels.machine import cores, keep_freed_memory
 
@@ -256,7 +256,7 @@ class CTranslate2Engine:
             max_input_length=0,
             no_repeat_ngram_size=options.no_repeat_ngram,
             disable_unk=True,
-            suppress_sequences=[[PADDING], [START], *banned],
+            suppress_sequences=[[SPELLED.pad], [SPELLED.start], *banned],
         )
         return begun
 
@@ -286,7 +286,7 @@ class CTranslate2Engine:
         return sorted(found, key=lambda hypothesis: -hypothesis.score)[: options.nbest]
 
     def _source(self, ids: list[int]) -> list[str]:
-        return [*(self.source[number] for number in ids[:-1]), END]
+        return [*(self.source[number] for number in ids[:-1]), SPELLED.end]
 
 
 def _waited_for(answer: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from translucid.data.tokenizer import UNK
+from translucid.ground.special import SPECIAL
 from translucid.ground.stopping import between_steps
 from translucid.inspection.explain.case import Case
 from translucid.inspection.maps import forced_log_probs
@@ -25,7 +25,7 @@ def integrated_gradients(case: Case, steps: int = 32) -> Tensor:
     model = case.model
     source = torch.tensor([case.source_ids], device=case.device)
     target = torch.tensor([case.target_ids], device=case.device)
-    unknown = torch.full_like(source, UNK)  # no word in particular
+    unknown = torch.full_like(source, SPECIAL.unknown)  # no word in particular
     unknown[:, -1] = source[:, -1]
     with torch.no_grad():
         embedded, baseline = (model.source_embedding(ids) for ids in (source, unknown))

@@ -7,10 +7,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from translucid.ground.special import SPELLED
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import chosen_maps
 from translucid.inspection.plots.saving import new_figure
-from translucid.inspection.words import START, WordMap, word_map
+from translucid.inspection.words import WordMap, word_map
 
 COLOURS = "Blues"
 
@@ -76,7 +77,7 @@ def _word_maps(inspected: Inspected, name: str) -> list[WordMap]:
     down = inspected.source if side == "encoder" else inspected.target
     across = inspected.source
     if side == "decoder" and what == "self":  # it looks at what it has been fed
-        across = [START, *inspected.target[:-1]]
+        across = [SPELLED.start, *inspected.target[:-1]]
     return [word_map(across, down, weights.float()) for weights in inspected.maps[name]]
 
 

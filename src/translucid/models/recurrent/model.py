@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.kernels.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
@@ -17,32 +18,26 @@ from translucid.models.recurrent.plain import PlainDecoder
 from translucid.models.recurrent.state import RecurrentState
 
 
-class RecurrentModel(SequenceModel):
+class RecurrentModel(SequenceModel[RecurrentState]):
     """Embeddings, an encoder, a decoder with or without attention, and an output projection.
 
     Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
     """
-
-    max_length = None
 
     def __init__(
         self,
         source_vocabulary: int,
         target_vocabulary: int,
         options: RecurrentOptions,
-        *,
-        pad: int = 0,
-        bos: int = 2,
-        eos: int = 3,
+        special: SpecialTokens[int] = SPECIAL,
     ) -> None:
         """Build a model with fresh weights.
 
         Raises:
             ValueError: embeddings are to be shared between two different vocabularies.
         """
-        super().__init__()
+        super().__init__(special)
         o = self.options = options
-        self.pad, self.bos, self.eos = pad, bos, eos
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
@@ -72,7 +67,7 @@ class RecurrentModel(SequenceModel):
         sentence = torch.arange(len(states), device=states.device)
         return RecurrentState(memory.first, states, keys, memory.mask[:, None], sentence)
 
-    def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:  # type: ignore[override]
+    def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Feed one token a row [N]: the decoder's features [N, D] and the state after it."""
         features, _, state = self.decoder(self.target_embedding(tokens[:, None]), state)
         return self.dropout(features[:, 0]), state

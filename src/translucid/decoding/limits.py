@@ -1,7 +1,11 @@
-"""How long an output may get, and what its length is worth."""
+"""How long an output may get, what its length is worth, and when it turns in circles.
+
+No PyTorch here: CTranslate2's outputs are held to the same limits, and it does without.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from translucid.decoding.decoding_options import DecodingOptions
@@ -14,6 +18,8 @@ Length = TypeVar("Length", float, "Tensor")
 MOST_TOKENS = 1 << 20
 """Of all hypotheses of a sentence together, each of which has keys and values in memory: a beam of 1000 gets a limit of
 1048 tokens, a beam of 5 one of 209,715."""
+LONGEST_LOOP = 6
+"""Tokens in the longest run that is looked for."""
 
 
 def length_limit(source: int, options: DecodingOptions, longest: int | None) -> int:
@@ -34,3 +40,21 @@ def length_penalty(length: Length, alpha: float) -> Length:
     """
     penalty: Length = ((5 + length) / 6) ** alpha
     return penalty
+
+
+def find_loop(tokens: Sequence[int], times: int, word_starts: Sequence[bool]) -> Sequence[int] | None:
+    """Return a run and its first token once more, where the rule `NoLoops` forbids that token; None if it never does.
+
+    `times` in a row are allowed; `word_starts` [V] is True where a piece begins a word.
+    """
+    repeated = len(tokens) - len(set(tokens))
+    for n in range(1, LONGEST_LOOP + 1):
+        if repeated <= n * (times - 1):  # fewer than there are equal tokens in any such loop
+            break
+        equal = 0
+        for i in range(n, len(tokens)):
+            equal = equal + 1 if tokens[i] == tokens[i - n] else 0
+            # The run has stood there once before the first equal token, and `times` times before the one too many.
+            if equal > n * (times - 1) and any(word_starts[token] for token in tokens[i - n : i]):
+                return tokens[i - n * times : i + 1]
+    return None

@@ -52,7 +52,7 @@ def test_no_pairs_make_an_empty_corpus(tokenizer):
 
 def test_a_corpus_in_many_chunks_is_the_same(tokenizer, monkeypatch):
     whole = EncodedCorpus.encode(PAIRS * 4, tokenizer, max_tokens=15)
-    monkeypatch.setattr(encoded, "_CHUNK", 5)
+    monkeypatch.setattr(encoded, "CHUNK", 5)
     chunked = EncodedCorpus.encode(PAIRS * 4, tokenizer, max_tokens=15)
     assert np.array_equal(whole.source_ids, chunked.source_ids)
     assert np.array_equal(whole.target_offsets, chunked.target_offsets)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from translucid.builtin.phrasebook import generate
-from translucid.data import parallel
+from translucid.data import encoded
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Filter
@@ -25,7 +25,7 @@ def tokenizer():
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr(parallel, "CHUNK", 60)
+    monkeypatch.setattr(encoded, "CHUNK", 60)
 
 
 def build(folder, tokenizer, *, corpora=CORPORA, identity="this", max_tokens=30, processes=1):
@@ -71,17 +71,17 @@ def test_cut_off_after_any_chunk_it_goes_on(tokenizer, tmp_path, cut):
     for name in FILES:
         with (folder / name).open("ab") as file:
             file.write(b"half a chunk")
-    encoded = []
-    encode = parallel.EncodedCorpus.encode
+    chunks = []
+    encode = encoded.EncodedCorpus.encode
 
     def watched(pairs, *rest, **more):
-        encoded.append(len(pairs))
+        chunks.append(len(pairs))
         return encode(pairs, *rest, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel.EncodedCorpus, "encode", watched)
+        patch.setattr(encoded.EncodedCorpus, "encode", watched)
         again = build(folder, tokenizer)
-    assert len(encoded) == 8 - cut, "what is there is not encoded again"
+    assert len(chunks) == 8 - cut, "what is there is not encoded again"
     assert same(again, whole.pairs)
     assert (again.fingerprint, again.sizes) == (whole.fingerprint, whole.sizes)
     assert (again.skipped.kept, again.skipped.reasons) == (whole.skipped.kept, whole.skipped.reasons)

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
-from translucid.data.corpus import BadLine
 from translucid.ground.errors import UserError
+
+
+class BadLine(NamedTuple):
+    """A line that is no sentence pair."""
+
+    file: str
+    line: int
+    """Counted from 1."""
+    what: str
+    """What is wrong with it."""
+    text: str
+    """Its beginning; bytes that are not UTF-8 as \\xff."""
+
+
+OnBad = Callable[[BadLine], None] | None
+"""Is told of each bad line, which is then skipped; without it, the first one is an error."""
 
 
 class BadLines:

@@ -6,12 +6,13 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from translucid.data.bad_lines import BadLine, OnBad
 from translucid.data.file_kinds import refuse_as_pairs
 from translucid.ground.errors import UserError
 
@@ -35,22 +36,6 @@ def sides(file: str | Path) -> list[Path]:
     if moses := _MOSES.match(str(file)):
         return [Path(f"{moses['head']}{moses[side]}{moses['tail']}") for side in ("source", "target")]
     return [Path(file)]
-
-
-class BadLine(NamedTuple):
-    """A line that is no sentence pair."""
-
-    file: str
-    line: int
-    """Counted from 1."""
-    what: str
-    """What is wrong with it."""
-    text: str
-    """Its beginning; bytes that are not UTF-8 as \\xff."""
-
-
-OnBad = Callable[[BadLine], None] | None
-"""Is told of each bad line, which is then skipped; without it, the first one is an error."""
 
 
 def read_pairs(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:

@@ -1,14 +1,18 @@
-"""Pairs that teach nothing are left out, and counted."""
+"""Which pairs of a text are used: those that teach something, the others counted; and a sample of them."""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from pydantic import Field
 
 from translucid.data.corpus import Pair
 from translucid.ground.option_group import OptionGroup
+
+Item = TypeVar("Item")
 
 
 class Filter(OptionGroup):
@@ -26,7 +30,7 @@ class Skipped:
     """How many pairs were kept, and how many were not, and why."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Count from 0."""
         self.kept = 0
         self.reasons: Counter[str] = Counter()
 
@@ -65,3 +69,15 @@ def keep(pairs: Iterable[Pair], wanted: Filter, skipped: Skipped) -> Iterator[Pa
         else:
             skipped.kept += 1
             yield pair
+
+
+def draw(stream: Iterable[Item], most: int, seed: int) -> list[Item]:
+    """Return all of a stream, or `most` of it drawn uniformly (reservoir sampling, Vitter 1985)."""
+    drawn: list[Item] = []
+    generator = random.Random(seed)
+    for seen, item in enumerate(stream):
+        if seen < most:
+            drawn.append(item)
+        elif (place := generator.randrange(seen + 1)) < most:
+            drawn[place] = item
+    return drawn

@@ -4,6 +4,10 @@ Several corpora are mixed by weight, or by temperature as in multilingual models
 1907.05019): corpus c with n_c pairs gets the share p_c, proportional to n_c^(1/T). An epoch has as many pairs as all
 corpora together, but corpus c gives p_c of them. Each is read from front to back in a random order, and then in
 another one, over the epochs' ends: no pair comes twice before all of its corpus have come once.
+
+A random order is a keyed permutation, computed place by place: a Feistel network over the bits of the number, walked on
+until the result is in range (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"). So the memory needed
+does not grow with the corpus, and the billionth pair of an epoch is found without the ones before it.
 """
 
 from __future__ import annotations
@@ -13,10 +17,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.shuffling import shuffled
-
 BLOCK = 1_000_000
 """Pairs that are sorted into batches at a time; what bounds the memory that an epoch takes."""
+
+_ROUNDS = 4
 
 
 def by_temperature(sizes: Sequence[int], temperature: float) -> list[float]:
@@ -72,3 +76,32 @@ class Order:
             indices[mine] = offset + places
             start, offset = start + quota, offset + size
         return indices
+
+
+def shuffled(places: NDArray[np.int64], count: int, seed: Sequence[int]) -> NDArray[np.int64]:
+    """Return which of `count` things stand at `places` of a random order; another seed gives another order.
+
+    Args:
+        places: [n], within 0 .. count - 1.
+        count: how many things there are, below 2^62.
+        seed: any non-negative numbers.
+    """
+    half = np.uint64(max(1, -(-(count - 1).bit_length() // 2)))
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    keys = np.random.SeedSequence([*seed, count]).generate_state(_ROUNDS, np.uint64)
+    numbers = places.astype(np.uint64)
+    outside = np.arange(len(numbers))
+    while len(outside):  # the domain is less than four times as large: a few turns
+        left, right = numbers[outside] >> half, numbers[outside] & mask
+        for key in keys:
+            left, right = right, left ^ (_mixed(right ^ key) & mask)
+        numbers[outside] = (left << half) | right
+        outside = outside[numbers[outside] >= count]
+    return numbers.astype(np.int64)
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Stir 64 bits (the finaliser of SplitMix64, Steele et al. 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

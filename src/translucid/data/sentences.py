@@ -1,9 +1,15 @@
-"""Lines of several sentences, split so that each can be translated by itself; the rules are those of `sentencex`."""
+"""Which language a text is in, and where its sentences end.
+
+A line of several sentences is split so that each can be translated by itself, by the rules of `sentencex`. Languages
+are told apart by py3langid, with the model that comes with it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 import sentencex
 
@@ -66,3 +72,15 @@ def _segments(code: str, text: str) -> Iterator[str]:
             found.pop()
         start += sum(map(len, found))
         yield from found
+
+
+def language_probabilities(text: str) -> dict[str, float]:
+    """Return how likely a text is in each of 140 languages, by ISO 639 code; the first call takes a second."""
+    return {code: float(probability) for code, probability in _identifier().rank(text)}
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import _load_identifier
+
+    return _load_identifier(norm_probs=True)

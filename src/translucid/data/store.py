@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from translucid.data.bad_lines import BadLines
 from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus
+from translucid.data.encoded import EncodedCorpus, encode_chunks
 from translucid.data.filtering import Filter, Skipped, keep
-from translucid.data.parallel import encode_chunks
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError

@@ -18,7 +18,7 @@ import sentencepiece
 from pydantic import Field
 
 from translucid.data.corpus import Pair
-from translucid.data.drawing import draw
+from translucid.data.filtering import draw
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup

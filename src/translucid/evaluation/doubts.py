@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from translucid.data.fixed import lost_and_invented
-from translucid.data.languages import language_probabilities
-from translucid.data.sentences import split_sentences
+from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL

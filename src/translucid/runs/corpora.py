@@ -11,7 +11,7 @@ from random import Random
 
 from translucid.data.bad_lines import BadLines
 from translucid.data.corpus import Pair, read_pairs, sides
-from translucid.data.drawing import draw
+from translucid.data.filtering import draw
 from translucid.data.filtering import Filter, Skipped, keep
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from translucid.data.languages import language_probabilities
+from translucid.data.sentences import language_probabilities
 
 SHORT, SURE = 12, 90.0
 """A text of fewer letters is in a language only if that has so many percent."""

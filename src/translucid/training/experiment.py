@@ -13,10 +13,9 @@ from typing import NamedTuple
 import torch
 
 from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus
+from translucid.data.encoded import EncodedCorpus, chunks
 from translucid.data.filtering import Skipped, keep
 from translucid.data.order import by_temperature
-from translucid.data.parallel import chunks
 from translucid.data.store import CorpusStore, StoredCorpus
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer

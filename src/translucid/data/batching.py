@@ -15,12 +15,12 @@ from translucid.ground.special import SPECIAL
 
 
 class Batch(NamedTuple):
-    """Sentence pairs side by side, right-padded."""
+    """Sources and their targets side by side."""
 
     source: Tensor
-    """[B, S] int64, each row ending in the end token."""
+    """What the model's `encode` takes: of sentences ids [B, S] int64, right-padded, each row ending in the end token."""
     targets_in: Tensor
-    """[B, T] int64, the start token and then the target: what the decoder is fed."""
+    """[B, T] int64, right-padded, the start token and then the target: what the decoder is fed."""
     labels: Tensor
     """[B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
 

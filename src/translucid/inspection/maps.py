@@ -29,7 +29,7 @@ def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: b
 
     Args:
         model: in evaluation mode.
-        source: ids [B, S], end token included.
+        source: what `model.encode` takes, such as ids [B, S], end token included.
         target: ids [B, T], end token included.
         look: whether attention weights are wanted.
     """
@@ -55,7 +55,7 @@ def cross_attention(model: SequenceModel, source: Tensor, target: Tensor) -> Ten
 
     Args:
         model: in evaluation mode.
-        source: ids [B, S], end token included.
+        source: what `model.encode` takes, such as ids [B, S], end token included.
         target: ids [B, T], end token included.
     """
     maps: Maps = {}

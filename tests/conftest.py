@@ -139,6 +139,8 @@ def train(corpora):
     ):
         configuration = resolve(assignments=[*SETTINGS, *settings])
         console = Console(quiet=said is None, file=said, width=width)
-        return run_experiment(configuration, folder, corpora=data, resume=resume, device="cpu", console=console).place
+        return run_experiment(
+            configuration, folder, corpora=data, resume=resume, device="cpu", console=console
+        ).progress
 
     return training

@@ -19,7 +19,7 @@ from translucid.runs.configuration import resolve
 from translucid.runs.recipes import recipes
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import Outcome
-from translucid.training.trainer import Place
+from translucid.training.trainer import Progress
 
 from ..conftest import SHAPE
 
@@ -117,7 +117,7 @@ def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counting,
 )
 def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, over, leads, bleu, device, wanted):
     asked = []
-    outcome = Outcome(Place(best_bleu=bleu), over, leads)
+    outcome = Outcome(Progress(best_bleu=bleu), over, leads)
     monkeypatch.setattr("translucid.training.experiment.run_experiment", lambda *_, **__: outcome)
     monkeypatch.setattr("translucid.kernels.devices.choose_device", lambda _: torch.device(device))
     monkeypatch.setattr("translucid.cli.train._tune", lambda *_: asked.append(True))

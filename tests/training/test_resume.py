@@ -116,7 +116,7 @@ def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkey
 
     def interrupted(self, batches, *rest):
         figures = update(self, batches, *rest)
-        if self.place.step + 1 in stops:
+        if self.progress.step + 1 in stops:
             os.kill(os.getpid(), signal.SIGINT)
         return figures
 
@@ -150,7 +150,7 @@ def test_a_cool_down_over_epochs_goes_on_exactly(train, tmp_path, monkeypatch):
 
     def interrupted(self, batches, *rest):
         figures = update(self, batches, *rest)
-        if self.place.step + 1 == 9:
+        if self.progress.step + 1 == 9:
             os.kill(os.getpid(), signal.SIGINT)
         return figures
 

@@ -173,7 +173,7 @@ def test_a_bad_update_is_skipped_and_counted(train, tmp_path, monkeypatch):
 
     def poisoned(self, batches, *rest):
         weight = self.weights.parameters[0].detach().clone()
-        bad = self.place.step in (0, 3)
+        bad = self.progress.step in (0, 3)
         if bad:
             self.weights.parameters[0].data.fill_(torch.nan)
         update(self, batches, *rest)

@@ -18,7 +18,7 @@ class Batch(NamedTuple):
     """Sources and their targets side by side."""
 
     source: Tensor
-    """What the model's `encode` takes: of sentences ids [B, S] int64, right-padded, each row ending in the end token."""
+    """What the model's `encode` takes: of sentences ids [B, S] int64, right-padded, each ending in the end token."""
     targets_in: Tensor
     """[B, T] int64, right-padded, the start token and then the target: what the decoder is fed."""
     labels: Tensor

@@ -30,7 +30,7 @@ Pieces = tuple[list[int], list[int]]
 """Source and target ids of a pair, both with the end token."""
 
 
-class Links(NamedTuple):
+class PieceLinks(NamedTuple):
     """Which source and target pieces attention has linked."""
 
     keys: NDArray[np.int64]
@@ -89,7 +89,7 @@ def learn_links(
     pairs: Iterable[Pieces],
     device: torch.device,
     on_batch: Callable[[int], None] | None = None,
-) -> Links:
+) -> PieceLinks:
     """Link the pieces of training pairs by the model's cross-attention, averaged over layers and heads."""
     entries = model.output.out_features
     keys, weights = np.empty(0, np.int64), np.empty(0)
@@ -108,7 +108,7 @@ def learn_links(
         keys, weights = _summed(np.concatenate(new_keys), np.concatenate(new_weights))
         if on_batch:
             on_batch(len(part))
-    return Links(keys, weights, frequency)
+    return PieceLinks(keys, weights, frequency)
 
 
 def _listed(targets: Sequence[int], pieces: Sequence[str]) -> str:

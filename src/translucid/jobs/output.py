@@ -20,7 +20,7 @@ from translucid.jobs.warned import Warned
 from translucid.jobs.windows import Place
 
 
-class Record(BaseModel):
+class PartRecord(BaseModel):
     """What stands beside a partial output: how much of it is good, and what it is the output of."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -40,16 +40,16 @@ class Record(BaseModel):
 class Output(AbstractContextManager["Output"], Protocol):
     """Takes the translations of windows, in order."""
 
-    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> Record:
+    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
         """Return what an earlier run of the same job has left, which may be nothing.
 
         `identity` reads the files of the run to tell what job it is, and is asked only where something can be left.
         """
 
-    def begin(self, record: Record) -> None:
+    def begin(self, record: PartRecord) -> None:
         """Make ready to write what comes after this."""
 
-    def write(self, text: bytes, record: Record, *, keep: bool) -> None:
+    def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
         """Write the translation of a window; `keep` what is written so far, as `record` says."""
 
     def finish(self) -> None:
@@ -81,14 +81,14 @@ class StreamOutput(Output):
             with explained(self.file):
                 self.stream.close()
 
-    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> Record:
+    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
         """See `Output`."""
-        return Record(identity={})
+        return PartRecord(identity={})
 
-    def begin(self, record: Record) -> None:
+    def begin(self, record: PartRecord) -> None:
         """See `Output`."""
 
-    def write(self, text: bytes, record: Record, *, keep: bool) -> None:
+    def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
         """See `Output`.
 
         Raises:
@@ -147,13 +147,13 @@ class FileOutput(Output):
             self.lock_file.unlink()
         self.lock.release()
 
-    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> Record:
+    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
         """See `Output`; `say` is told why something is left that can't be used."""
-        fresh = Record(identity=identity())
+        fresh = PartRecord(identity=identity())
         if not self.part.exists() or not self.record_file.exists():
             return fresh
         try:
-            record = Record.model_validate_json(self.record_file.read_bytes())
+            record = PartRecord.model_validate_json(self.record_file.read_bytes())
             size = self.part.stat().st_size
         except (OSError, ValidationError):
             why = "its record can't be read"
@@ -169,7 +169,7 @@ class FileOutput(Output):
         say(f"the partial output of an earlier run is thrown away: {why}")
         self._clear()
 
-    def begin(self, record: Record) -> None:
+    def begin(self, record: PartRecord) -> None:
         """See `Output`.
 
         Raises:
@@ -186,7 +186,7 @@ class FileOutput(Output):
         except OSError as error:
             raise self._failed(error) from error
 
-    def write(self, text: bytes, record: Record, *, keep: bool) -> None:
+    def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
         """See `Output`.
 
         Raises:

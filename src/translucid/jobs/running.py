@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from translucid.ground.errors import UserError
 from translucid.jobs.job import Job, Say, Way
-from translucid.jobs.output import FileOutput, Output, Record
+from translucid.jobs.output import FileOutput, Output, PartRecord
 from translucid.jobs.windows import Reader
 
 
@@ -50,7 +50,7 @@ def run(
             for window, done in translated(reader.windows()):
                 for i in done.bad[: max(0, 3 - record.bad)]:
                     say(f"line {window.before.lines + i + 1}: not UTF-8")
-                record = Record(
+                record = PartRecord(
                     identity=record.identity,
                     place=window.after,
                     written=record.written + len(done.text),
@@ -69,7 +69,7 @@ def run(
     return record.bad
 
 
-def _place(text: BinaryIO, output: Output, record: Record, say: Say, *, wrapped: bool) -> tuple[Reader, Record]:
+def _place(text: BinaryIO, output: Output, record: PartRecord, say: Say, *, wrapped: bool) -> tuple[Reader, PartRecord]:
     """Go to where the earlier run stopped; to the beginning if the text has changed since."""
     start = text.tell() if text.seekable() else None
     reader = Reader(text, wrapped=wrapped)
@@ -81,4 +81,4 @@ def _place(text: BinaryIO, output: Output, record: Record, say: Say, *, wrapped:
         raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part}.")
     output.discard("the input has changed", say)
     text.seek(start)
-    return Reader(text, wrapped=wrapped), Record(identity=record.identity)
+    return Reader(text, wrapped=wrapped), PartRecord(identity=record.identity)

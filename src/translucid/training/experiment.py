@@ -29,7 +29,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Display, clock
 from translucid.training.epochs import Epochs
 from translucid.training.provenance import provenance
-from translucid.training.trainer import Place, Trainer
+from translucid.training.trainer import Progress, Trainer
 from translucid.training.validation import Validator
 from translucid.training.workers import Workers
 
@@ -40,7 +40,7 @@ TEXT = "the training text"
 class Outcome(NamedTuple):
     """How a training ended."""
 
-    place: Place
+    progress: Progress
     """How far it came."""
     over: bool
     """Whether it came to its end; False if it was interrupted."""
@@ -186,14 +186,14 @@ def _train(
     if resuming:
         if state:
             trainer.resume(state, lambda damage: console.print(damage, soft_wrap=True))
-        console.print(f"resumed at step {trainer.place.step:,}" if state else "no checkpoint yet: begun anew")
+        console.print(f"resumed at step {trainer.progress.step:,}" if state else "no checkpoint yet: begun anew")
         workers.wait()  # until all have read the checkpoint
         if workers.leads:
             run.tidy()
-            run.forget_metrics_after(trainer.place.step)
+            run.forget_metrics_after(trainer.progress.step)
             run.save_configuration(configuration)
     if workers.leads:
-        run.add_provenance(provenance(corpora.files, str(device), trainer.place.step, workers.count, command))
+        run.add_provenance(provenance(corpora.files, str(device), trainer.progress.step, workers.count, command))
     end = trainer.fit(Display(console))
     if not trainer.over:
         console.print(f"interrupted; go on with translucid train --resume --out {run.path}")

@@ -33,7 +33,7 @@ PATIENCE_WITH_NAN = 5
 
 
 @dataclass
-class Place:
+class Progress:
     """How far a training has come; saved and restored."""
 
     step: int = 0
@@ -73,65 +73,65 @@ class Trainer:
         self.workers, self.origin = workers or Workers(), origin or {}
         self.weights = _weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
-        self.place = Place()
+        self.progress = Progress()
         self.recent = Recent()
         self.skipped_in_a_row = 0
         self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=self.bfloat16)
 
-    def fit(self, display: Display) -> Place:
+    def fit(self, display: Display) -> Progress:
         """Train until a limit is reached, validations stop getting better, or Ctrl-C; everything is saved then.
 
         Raises:
             UserError: the loss is no longer a finite number.
         """
-        record = Record(self.run, self.place.step) if self.workers.leads else None
-        started = time.monotonic() - self.place.seconds
-        saved = self.place.seconds
+        record = Record(self.run, self.progress.step) if self.workers.leads else None
+        started = time.monotonic() - self.progress.seconds
+        saved = self.progress.seconds
         updates = self._updates()
         asked = 0.0
         with Interrupt() as interrupt, display:
             while not self.over and not asked:
-                rate = learning_rate(self.options, self.place.step + 1, self._done())
+                rate = learning_rate(self.options, self.progress.step + 1, self._done())
                 self._update(next(updates), rate, display)
-                self.place.step += 1
+                self.progress.step += 1
                 # All processes go by the clock of the first, and end together when one of them is asked to.
                 clock = time.monotonic() - started if record else 0.0
-                self.place.seconds, asked = self.workers.sum(clock, interrupt.asked)
+                self.progress.seconds, asked = self.workers.sum(clock, interrupt.asked)
                 if record and self.recent.window:  # empty as long as every update was skipped
                     display.status(self._status(rate))
-                    if self.place.step % self.options.log_every == 0:
+                    if self.progress.step % self.options.log_every == 0:
                         record.write_training(self._status(rate))
-                due = self.place.step % self.options.validate_every == 0
+                due = self.progress.step % self.options.validate_every == 0
                 if due or self.over:
                     self._validate(record, display)
-                    (self.place.seconds,) = self.workers.sum(time.monotonic() - started if record else 0.0)
-                if due or self.over or self.place.seconds - saved > 60 * self.options.save_minutes:
+                    (self.progress.seconds,) = self.workers.sum(time.monotonic() - started if record else 0.0)
+                if due or self.over or self.progress.seconds - saved > 60 * self.options.save_minutes:
                     self.save()
-                    saved = self.place.seconds
+                    saved = self.progress.seconds
             if asked:
                 self.save()
-                if not self.place.best_step:  # nothing was validated yet, but there shall be something to try
+                if not self.progress.best_step:  # nothing was validated yet, but there shall be something to try
                     with self.weights.averaged_model() as model:
                         self._save_best(model, {})
         if record:
             record.close()
-        return self.place
+        return self.progress
 
     def _updates(self) -> Iterator[list[Shared]]:
         """Yield the batches of each update, from where the training stands, epoch after epoch."""
         while True:
-            batches = self.epochs.batches(self.place.epoch, self.place.batch)
+            batches = self.epochs.batches(self.progress.epoch, self.progress.batch)
             group: list[Shared] = []
             for batch in batches:
-                self.place.batch += 1
+                self.progress.batch += 1
                 group.append(batch)
                 if len(group) == self.options.accumulate:
                     yield group
                     group = []
             if group:  # batches left over at the end of an epoch make a smaller update of their own
                 yield group
-            self.place.epoch, self.place.batch = self.place.epoch + 1, 0
+            self.progress.epoch, self.progress.batch = self.progress.epoch + 1, 0
 
     def _update(self, batches: list[Shared], rate: float, display: Display) -> None:
         """Make one update, or skip it if the loss or a gradient is not a finite number.
@@ -163,60 +163,60 @@ class Trainer:
     def _skip(self, loss: float, norm: float, display: Display) -> None:
         """Leave the weights as they are; one bad batch is no reason to stop, several in a row are."""
         self.optimizer.zero_grad()
-        self.place.skipped += 1
+        self.progress.skipped += 1
         self.skipped_in_a_row += 1
-        what = f"the loss is {loss:.3g} at step {self.place.step + 1}, gradient norm {norm:.3g}"
+        what = f"the loss is {loss:.3g} at step {self.progress.step + 1}, gradient norm {norm:.3g}"
         if self.skipped_in_a_row == PATIENCE_WITH_NAN:
             raise UserError(
                 f"{what}, for the {PATIENCE_WITH_NAN}th time in a row",
                 fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, or "
                 "set training.precision=float32; the last checkpoint is untouched, and --resume goes on from it.",
             )
-        display.note(f"{what}: this update is skipped ({self.place.skipped} so far)")
+        display.note(f"{what}: this update is skipped ({self.progress.skipped} so far)")
 
     def _average(self) -> None:
         """Take the new weights into the average, which has less memory in the first updates."""
-        step = self.place.step
+        step = self.progress.step
         self.weights.average(min(self.options.averaging, (1 + step) / (10 + step)) if self.options.averaging else 0.0)
 
     def _done(self) -> float:
         """The share of the training that is over, by the limit that comes first."""
-        o, place = self.options, self.place
+        o, progress = self.options, self.progress
         shares = [0.0]
         if o.max_steps:
-            shares.append(place.step / o.max_steps)
+            shares.append(progress.step / o.max_steps)
         if o.max_epochs:
-            shares.append((place.epoch + self.epochs.done(place.epoch, place.batch)) / o.max_epochs)
+            shares.append((progress.epoch + self.epochs.done(progress.epoch, progress.batch)) / o.max_epochs)
         if o.max_minutes:
-            shares.append(place.seconds / 60 / o.max_minutes)
+            shares.append(progress.seconds / 60 / o.max_minutes)
         return min(max(shares), 1.0)
 
     @property
     def over(self) -> bool:
         """Whether a limit is reached, or validations have stopped getting better."""
-        stale = self.options.patience is not None and self.place.stale >= self.options.patience
+        stale = self.options.patience is not None and self.progress.stale >= self.options.patience
         return self._done() >= 1 or stale
 
     def _status(self, rate: float) -> Status:
-        p = self.place
+        p = self.progress
         return Status(p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate, p.skipped)
 
     def _validate(self, record: Record | None, display: Display) -> None:
         with self.weights.averaged_model() as model:
             found = self.validator.measure(model, self.device, self.workers)
-            best = found.bleu > self.place.best_bleu
-            self.place.stale = 0 if best else self.place.stale + 1
+            best = found.bleu > self.progress.best_bleu
+            self.progress.stale = 0 if best else self.progress.stale + 1
             if best:
-                self.place.best_bleu, self.place.best_step = found.bleu, self.place.step
+                self.progress.best_bleu, self.progress.best_step = found.bleu, self.progress.step
                 self._save_best(model, {"bleu": found.bleu})
         if record:
-            record.write_validation(self.place.step, self.place.seconds, found)
-            display.validation(self.place.step, found, best)
+            record.write_validation(self.progress.step, self.progress.seconds, found)
+            display.validation(self.progress.step, found, best)
         self.recent.last = time.monotonic()  # validating is no part of the next update
 
     def _save_best(self, model: SequenceModel, facts: dict[str, float]) -> None:
         if self.workers.leads:
-            self.run.save_model(model, self.validator.tokenizer, {"step": self.place.step, **facts})
+            self.run.save_model(model, self.validator.tokenizer, {"step": self.progress.step, **facts})
 
     def save(self) -> None:
         """Write all that an exact continuation needs, the random states of all processes among it."""
@@ -228,7 +228,7 @@ class Trainer:
             return
         for rank, state in enumerate(states):
             tensors |= {f"random.{rank}.{name}": tensor for name, tensor in state.items()}
-        facts = {"place": asdict(self.place), "recent": [*self.recent.window], "origin": self.origin}
+        facts = {"place": asdict(self.progress), "recent": [*self.recent.window], "origin": self.origin}
         self.run.save_state(tensors, facts)
 
     def resume(self, state: Checkpoint, on_damage: Callable[[str], None]) -> None:
@@ -257,16 +257,16 @@ class Trainer:
             part = self.weights.part(tensor, self.weights.parameters[int(index)])
             moments.setdefault(int(index), {})[moment] = part
         self.optimizer.restore(moments)
-        self.place, self.recent = Place(**facts["place"]), Recent(facts["recent"])
+        self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"])
         self._restore_random_states(under(f"random.{self.workers.rank}.", tensors))
 
     def _check_best(self, on_damage: Callable[[str], None]) -> None:
-        if self.place.best_step:
+        if self.progress.best_step:
             try:
                 self.run.check_model()
             except UserError as error:
                 on_damage(f"{error} The next validation writes another.")
-                self.place.best_bleu, self.place.best_step = -1.0, 0
+                self.progress.best_bleu, self.progress.best_step = -1.0, 0
 
     def _random_states(self) -> dict[str, Tensor]:
         states = {"cpu": torch.get_rng_state()}
@@ -278,7 +278,7 @@ class Trainer:
         if "cpu" in states:
             torch.set_rng_state(states["cpu"])
         else:  # there are more processes now than there were
-            torch.manual_seed(hash((self.options.seed, self.workers.rank, self.place.step)))
+            torch.manual_seed(hash((self.options.seed, self.workers.rank, self.progress.step)))
         if self.device.type == "cuda" and "cuda" in states:
             torch.cuda.set_rng_state(states["cuda"], self.device)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from run import reported
 
 from translucid.data.corpus import read_lines
-from translucid.evaluation.scores import bleu
+from translucid.evaluation.metrics import bleu
 from translucid.kernels.machine import cores
 
 HERE = Path(__file__).resolve().parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,8 +70,8 @@ def plan_epoch(
 def collate(corpus: EncodedCorpus, indices: NDArray[np.integer] | Sequence[int]) -> Batch:
     """Put the sentence pairs `indices` [B] into one batch."""
     rows = np.asarray(indices, dtype=np.int64)
-    source, _ = _padded(corpus.source_ids, corpus.source_offsets, rows)
-    labels, real = _padded(corpus.target_ids, corpus.target_offsets, rows)
+    source, _ = _side(corpus.source_ids, corpus.source_offsets, rows)
+    labels, real = _side(corpus.target_ids, corpus.target_offsets, rows)
     targets_in = np.full_like(labels, SPECIAL.pad)
     # A label is fed at the next position, but for the end token, which nothing follows.
     targets_in[:, 1:] = np.where(real[:, 1:], labels[:, :-1], SPECIAL.pad)
@@ -83,13 +83,28 @@ def collate(corpus: EncodedCorpus, indices: NDArray[np.integer] | Sequence[int])
     )
 
 
-def _padded(
+def _side(
     ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the sentences as a right-padded array [B, longest], and where it is not padding."""
     starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
     columns = np.arange(lengths.max())
     real = columns < lengths[:, None]  # [B, longest]
-    padded = np.full(real.shape, SPECIAL.pad, np.int64)
-    padded[real] = ids[(starts[:, None] + columns)[real]]
-    return padded, real
+    filled = np.full(real.shape, SPECIAL.pad, np.int64)
+    filled[real] = ids[(starts[:, None] + columns)[real]]
+    return filled, real
+
+
+def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Cut `order`, sentence numbers with the longest first, into batches of at most so many tokens with padding."""
+    start = 0
+    while start < len(order):
+        size = max(1, tokens // lengths[order[start]])
+        yield list(order[start : start + size])
+        start += size
+
+
+def padded(sentences: Sequence[list[int]], pad: int) -> Tensor:
+    """Return ids [B, S], padded on the right."""
+    longest = max(map(len, sentences))
+    return torch.tensor([sentence + [pad] * (longest - len(sentence)) for sentence in sentences])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from translucid.data.fixed import stands_alone
 from translucid.data.sentences import split_sentences
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer import SPACE, Tokenizer
 from translucid.ground.special import SPECIAL
 
 MOST_PIECES = 1 << 32
@@ -94,7 +94,7 @@ class Cutter:
             parts = -(-left // limit)
             cut = -(-left // parts)
             pieces = self.tokenizer.source_pieces(ids[first : first + cut + 1])
-            starts = [i for i in range(cut // 2, cut + 1) if i and pieces[i].startswith("▁")]
+            starts = [i for i in range(cut // 2, cut + 1) if i and pieces[i].startswith(SPACE)]
             cut = starts[-1] if starts else cut
             chunks.append(ids[first : first + cut])
             first += cut

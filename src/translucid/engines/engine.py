@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.batched import decode_sentences
+from translucid.decoding.bulk import decode_sentences
 from translucid.decoding.decoding_options import Considered, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.shortlist import Shortlist, read_shortlist

@@ -16,7 +16,7 @@ from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine, TorchEngine
 from translucid.engines.tuned import Tuned
-from translucid.evaluation.scores import bleu
+from translucid.evaluation.metrics import bleu
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 

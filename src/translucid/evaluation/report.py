@@ -12,7 +12,7 @@ from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
 from translucid.evaluation.doubts import LOOP
-from translucid.evaluation.scores import Score, corpus_scores
+from translucid.evaluation.metrics import Score, corpus_scores
 
 
 class Forced(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Literal
 from matplotlib.figure import Figure
 
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
+from translucid.data.batching import padded
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.batched import padded
 from translucid.ground.special import SPECIAL
 from translucid.inspection.plots import draw_masks, draw_padding
 

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from translucid.data.batching import batches, padded
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.batched import batches, padded
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import forced_features, forced_pass
 from translucid.models.protocol import Maps, SequenceModel

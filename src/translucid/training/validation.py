@@ -12,9 +12,9 @@ from translucid.data.batching import collate, plan_epoch
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.batched import decode_sentences
+from translucid.decoding.bulk import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.evaluation.scores import bleu
+from translucid.evaluation.metrics import bleu
 from translucid.ground.special import SPECIAL
 from translucid.models.protocol import SequenceModel
 from translucid.training.objective import batch_loss

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from translucid.data.batching import padded
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.stopping import between_steps
@@ -54,8 +55,7 @@ class Case:
         for rows in keep.split(max(1, min(BATCH, TOKENS // len(self.target_ids)))):
             between_steps()
             sources = [self._without(row.tolist()) for row in rows]
-            longest = max(map(len, sources))
-            ids = torch.tensor([ids + [self.model.pad] * (longest - len(ids)) for ids in sources], device=self.device)
+            ids = padded(sources, self.model.pad).to(self.device)
             target = torch.tensor([self.target_ids], device=self.device).expand(len(ids), -1)
             found.append(self.by_word(forced_log_probs(self.model, self.model.encode(ids), target)).cpu())
         return torch.cat(found)

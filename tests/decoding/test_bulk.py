@@ -5,7 +5,8 @@ import random
 import pytest
 import torch
 
-from translucid.decoding.batched import batches, decode_sentences
+from translucid.data.batching import batches
+from translucid.decoding.bulk import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.search import search
@@ -119,6 +120,6 @@ def test_sentences_go_where_the_model_is_or_where_they_are_sent(monkeypatch, tab
         sent.append(source.device.type)
         return [[]] * len(source)
 
-    monkeypatch.setattr("translucid.decoding.batched.search", searched)
+    monkeypatch.setattr("translucid.decoding.bulk.search", searched)
     decode_sentences(model, [[4, EOS], [5, 6, EOS]], DecodingOptions(), device=given and torch.device(given))
     assert sent == [wanted]

@@ -4,8 +4,8 @@ import pytest
 import sacrebleu
 
 from translucid.evaluation.by_length import by_length
+from translucid.evaluation.metrics import bleu, corpus_scores
 from translucid.evaluation.report import evaluate
-from translucid.evaluation.scores import bleu, corpus_scores
 from translucid.ground.errors import UserError
 
 FOUND = ["The cat sat on the mat.", "It is raining in London today."]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from translucid.data.batching import batches, padded
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.search import search
@@ -92,18 +93,3 @@ def decode_sentences(
 def _named(hypothesis: Hypothesis, pieces: Tensor) -> Hypothesis:
     """Turn places among `pieces` into their ids."""
     return replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist())
-
-
-def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Cut `order`, sentence numbers with the longest first, into batches of at most so many tokens with padding."""
-    start = 0
-    while start < len(order):
-        size = max(1, tokens // lengths[order[start]])
-        yield list(order[start : start + size])
-        start += size
-
-
-def padded(sentences: Sequence[list[int]], pad: int) -> Tensor:
-    """Return ids [B, S], padded on the right."""
-    longest = max(map(len, sentences))
-    return torch.tensor([sentence + [pad] * (longest - len(sentence)) for sentence in sentences])

@@ -43,7 +43,7 @@ def beam_search(problem: Problem, beam: int, nbest: int, trace: BeamTrace | None
         live = kept & ~ends
         if ends.any():
             ended = rows.select(parent[ends]).extended(token[ends], gain[ends])
-            score = total / problem.penalties[ended.token_log_probs.size(1)]
+            score = total / problem.penalties[ended.length]
             finished.add(ended, score[ends])
             goal = goal.after(ends, score)
             live &= total / longest_penalty >= goal.worst
@@ -67,7 +67,7 @@ class Goal:
 
     @classmethod
     def begin(cls, sentences: int, beam: int, nbest: int, device: torch.device) -> Self:
-        """Nothing is finished."""
+        """Return what there is to search for when nothing is finished."""
         width = torch.full((sentences,), beam, device=device)
         return cls(width, torch.full((sentences, nbest), -torch.inf, device=device))
 
@@ -77,7 +77,7 @@ class Goal:
         return self.scores[:, -1:]
 
     def after(self, ends: Tensor, score: Tensor) -> Goal:
-        """Return it with those candidates [B, K] finished too that have ended."""
+        """Return what is left to search for when those of the candidates [B, K] that have ended are finished too."""
         scores = torch.cat([self.scores, score.masked_fill(~ends, -torch.inf)], 1)
         return Goal(self.width - ends.sum(1), scores.topk(self.scores.size(1)).values)
 

@@ -30,7 +30,7 @@ def token_by_token(problem: Problem, draws: int, choose: Choose) -> Finished:
         ends = token == problem.model.eos
         if ends.any():
             ended = rows.select(ends.nonzero()[:, 0])
-            finished.add(ended, ended.log_prob / problem.penalties[ended.token_log_probs.size(1)])
+            finished.add(ended, ended.log_prob / problem.penalties[ended.length])
             going_on = (~ends).nonzero()[:, 0]
             rows, state = rows.select(going_on), state.select(going_on)
     return finished

@@ -59,7 +59,7 @@ class Problem:
         for rule in self.rules:
             rule(rows.history, log_probs)
         best = log_probs.amax(-1)
-        stop = (best == -torch.inf) | (self.limits[rows.sentence] <= rows.history.size(1))
+        stop = (best == -torch.inf) | (self.limits[rows.sentence] <= rows.length)
         (stopped,) = stop.nonzero(as_tuple=True)
         log_probs[stopped] = -torch.inf
         log_probs[stopped, self.model.eos] = end[stopped]

@@ -39,6 +39,11 @@ class Rows:
         return len(self.sentence)
 
     @property
+    def length(self) -> int:
+        """How many tokens each has, the start token not counted: t."""
+        return self.token_log_probs.size(1)
+
+    @property
     def history(self) -> Tensor:
         """[N, t] the tokens without the start token."""
         return self.tokens[:, 1:]

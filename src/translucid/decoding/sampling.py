@@ -31,7 +31,7 @@ def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -
     uniform = torch.from_numpy(numbers).to(problem.limits.device).unflatten(0, (-1, options.nbest))  # [B, n, steps]
 
     def choose(log_probs: Tensor, rows: Rows) -> Tensor:
-        return draw_tokens(log_probs, uniform[rows.sentence, rows.slot, rows.history.size(1)], options)
+        return draw_tokens(log_probs, uniform[rows.sentence, rows.slot, rows.length], options)
 
     return token_by_token(problem, options.nbest, choose)
 

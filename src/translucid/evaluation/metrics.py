@@ -9,7 +9,7 @@ from translucid.ground.errors import UserError, nearest
 
 
 @dataclass(frozen=True)
-class Score:
+class CorpusScore:
     """One figure of one metric."""
 
     name: str
@@ -26,7 +26,7 @@ def corpus_scores(
     *,
     tokenize: str = "13a",
     lowercase: bool = False,
-) -> list[Score]:
+) -> list[CorpusScore]:
     """Score translations against one or more references.
 
     Args:
@@ -54,7 +54,7 @@ def corpus_scores(
     scores = []
     for metric in metrics:
         found = metric.corpus_score(hypotheses, references)
-        scores.append(Score(found.name.rstrip("2"), found.score, str(metric.get_signature())))
+        scores.append(CorpusScore(found.name.rstrip("2"), found.score, str(metric.get_signature())))
     return scores
 
 

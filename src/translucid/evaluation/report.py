@@ -12,7 +12,7 @@ from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
 from translucid.evaluation.doubts import LOOP
-from translucid.evaluation.metrics import Score, corpus_scores
+from translucid.evaluation.metrics import CorpusScore, corpus_scores
 
 
 class Forced(NamedTuple):
@@ -29,7 +29,7 @@ class Forced(NamedTuple):
 class Evaluation:
     """Scores of one test set."""
 
-    scores: list[Score]
+    scores: list[CorpusScore]
     by_length: list[LengthRow]
     """Empty unless asked for."""
     sentences: int

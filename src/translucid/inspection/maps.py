@@ -12,7 +12,7 @@ from translucid.ground.errors import UserError
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 
-class Forced(NamedTuple):
+class ForcedPass(NamedTuple):
     """What a model does when it is made to write given targets."""
 
     maps: Maps
@@ -22,7 +22,7 @@ class Forced(NamedTuple):
 
 
 @torch.inference_mode()
-def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: bool = True) -> Forced:
+def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: bool = True) -> ForcedPass:
     """Let a model write given targets, and watch.
 
     Row t of `decoder.*.cross` is where the model looked when it *predicted* target token t: it was then fed token t-1.
@@ -35,7 +35,7 @@ def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: b
     """
     maps: Maps | None = {} if look else None
     log_probs = forced_log_probs(model, model.encode(source, maps), target, maps)
-    return Forced(maps or {}, log_probs)
+    return ForcedPass(maps or {}, log_probs)
 
 
 def forced_log_probs(model: SequenceModel, memory: Memory, target: Tensor, maps: Maps | None = None) -> Tensor:

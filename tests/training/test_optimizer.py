@@ -70,6 +70,14 @@ def test_muon_moves_as_that_of_torch_does(bfloat16):
     assert not ours[-1].any()
 
 
+def test_muon_leaves_matrices_without_gradients_as_they_are():
+    """As where a step has reached nothing within the layers."""
+    matrix = torch.nn.Parameter(torch.ones(3, 2))
+    muon = Muon([matrix], lr=0.1, bfloat16=False)
+    muon.step()
+    assert torch.equal(matrix, torch.ones(3, 2)) and not muon.state
+
+
 def quintic(x):
     """What one round of the iteration makes of a singular value, by the coefficients of Jordan et al. 2024."""
     return 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5

@@ -284,7 +284,8 @@ def test_a_package_that_is_missing_is_named(run, monkeypatch, capfd):
     monkeypatch.setitem(sys.modules, "fastapi_offline", None)
     monkeypatch.delitem(sys.modules, "translucid.serving.app")
     assert main.run(["serve", str(run), "--port", str(free_port())]) == 2
-    assert "fastapi_offline" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "fastapi_offline" in said and "pip install 'translucid[serve]'" in said
 
 
 def test_every_option_has_its_default_in_one_place():

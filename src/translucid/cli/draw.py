@@ -154,9 +154,10 @@ def curves(
 def _refuse(out: Path, overwrite: bool, *texts: str) -> None:
     """Check, before any work, that a picture may be written, and that there is something to draw."""
     from translucid.ground.errors import UserError
-    from translucid.inspection import PICTURES
+    from translucid.inspection import PICTURES, refuse_picture
 
     refuse_to_replace(out, overwrite, PICTURES)
+    refuse_picture(out)
     if not all(text.strip() for text in texts):
         raise UserError("there is nothing to translate", fix="Give a text with words in it.")
 

@@ -55,9 +55,11 @@ def look(
         translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
     """
     from translucid.ground.errors import UserError
-    from translucid.inspection import ENDINGS
+    from translucid.inspection import ENDINGS, refuse_picture
 
     refuse_to_replace(save, overwrite, ENDINGS)
+    if save:
+        refuse_picture(save)
     from translucid.inspection.maps import chosen_maps
     from translucid.inspection.saving import save as save_attention
     from translucid.inspection.terminal import heatmap, looked_at

@@ -5,9 +5,7 @@ Everything else that escapes is our fault (exit code 1).
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
-from importlib import metadata
 
 _LONGEST = 2000
 """Characters of a message, at most: what stands in the user's files may be of any length."""
@@ -45,14 +43,13 @@ def _one_line(text: str) -> str:
 
 
 def missing_package(what: str, package: str | None, extra: str) -> UserError:
-    """Return the error that a package of one of our extras is not installed.
+    """Return the error that a package of one of our extras is not installed."""
+    return UserError(f"{what} needs the package {package}", fix=f"Install it with {remedy(extra)}")
 
-    The remedy names the packages themselves, which works beside a clone as well as beside an installed wheel.
-    """
-    required = [line.partition(";") for line in metadata.requires("translucid") or []]
-    wanted = [name.strip() for name, _, marker in required if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
-    packages = " ".join(f"'{name}'" for name in wanted)
-    return UserError(f"{what} needs the package {package}", fix=f"Install it with pip install {packages}")
+
+def remedy(extra: str) -> str:
+    """Return the command that installs one of our extras; pip keeps the Translucid that is there, a clone's too."""
+    return f"pip install 'translucid[{extra}]'"
 
 
 def nearest(name: object, known: object) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
-from translucid.inspection import ENDINGS
+from translucid.inspection import ENDINGS, refuse_picture
 from translucid.inspection.archive import save_maps
 from translucid.inspection.html import page
 from translucid.inspection.inspected import Inspected
@@ -33,11 +33,13 @@ def save(
         head: for pictures, the head; the average of all if not given.
 
     Raises:
-        UserError: the file's ending is none of those, the model has no attention, or no such layer or head.
+        UserError: the file's ending is none of those, Matplotlib is not installed for a picture, the model has no
+            attention, or no such layer or head.
     """
     kind = file.suffix.lower()
     if kind not in ENDINGS:
         raise UserError("is nothing that attention is saved as", file=file, fix=f"End it in {', '.join(ENDINGS)}.")
+    refuse_picture(file)
     if kind == ".html":
         write_output(file, page(pieces, source, translation).encode())
         return

@@ -29,6 +29,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Display, clock
 from translucid.training.epochs import Epochs
 from translucid.training.provenance import provenance
+from translucid.training.record import board_missing
 from translucid.training.trainer import Progress, Trainer
 from translucid.training.validation import Validator
 from translucid.training.workers import Workers
@@ -194,6 +195,8 @@ def _train(
             run.save_configuration(configuration)
     if workers.leads:
         run.add_provenance(provenance(corpora.files, str(device), trainer.progress.step, workers.count, command))
+    if workers.leads and (missing := board_missing()):
+        console.print(missing, soft_wrap=True)
     end = trainer.fit(Display(console))
     if not trainer.over:
         console.print(f"interrupted; go on with translucid train --resume --out {run.path}")

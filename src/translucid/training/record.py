@@ -1,4 +1,4 @@
-"""The written record of a training: `metrics.jsonl` and TensorBoard."""
+"""The written record of a training: `metrics.jsonl` and, where it is installed, TensorBoard."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any
 
+from translucid.ground.errors import remedy
 from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Status
 from translucid.training.validation import Validation
@@ -37,35 +39,48 @@ class Recent:
         return loss, math.exp(min(loss, 700)), correct / tokens, tokens / seconds
 
 
+def board_missing() -> str:
+    """Return what is to be said, in one line, where TensorBoard is not installed; nothing where it is."""
+    if find_spec("tensorboard"):
+        return ""
+    return f"without TensorBoard all figures are in metrics.jsonl alone; for its events: {remedy('train')}"
+
+
 class Record:
     """Writes the figures down."""
 
     def __init__(self, run: RunFolder, step: int) -> None:
         """`step`: where the training starts; TensorBoard forgets what an earlier process wrote after it."""
-        from torch.utils.tensorboard import SummaryWriter
-
         self.run = run
-        self.board: Any = SummaryWriter(str(run.path), purge_step=step + 1)
+        self.board: Any = None
+        if not board_missing():
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.board = SummaryWriter(str(run.path), purge_step=step + 1)
 
     def write_training(self, status: Status) -> None:
         """Write one row about the last updates."""
         row = status._asdict()
         self.run.add_metrics({"kind": "training", **_rounded(row)})
-        for name in ("loss", "accuracy", "tokens_per_second", "learning_rate"):
-            self.board.add_scalar(f"training/{name}", row[name], status.step)
+        if self.board:
+            for name in ("loss", "accuracy", "tokens_per_second", "learning_rate"):
+                self.board.add_scalar(f"training/{name}", row[name], status.step)
 
     def write_validation(self, step: int, seconds: float, found: Validation) -> None:
         """Write one row about a validation, and its first translations."""
         figures = {name: value for name, value in found._asdict().items() if name != "samples"}
         self.run.add_metrics({"kind": "validation", "step": step, **_rounded({"seconds": seconds, **figures})})
+        if not self.board:
+            return
         for name, value in figures.items():
             self.board.add_scalar(f"validation/{name}", value, step)
         text = "\n\n".join(f"{s.source}  \n{s.reference}  \n**{s.hypothesis}**" for s in found.samples[:5])
         self.board.add_text("validation/samples", text, step)
 
     def close(self) -> None:
-        """Flush TensorBoard's file."""
-        self.board.close()
+        """Flush TensorBoard's file, if there is one."""
+        if self.board:
+            self.board.close()
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.reliability import batch, large, mixed, outputs, refusals, scaling, serving, siege, training
-from benchmarks.reliability.common import Finding, said_by, translucid
-from benchmarks.reliability.hostile.runner import run_all
+from benchmarks.reliability import large, mixed, scaling, serving, siege
 from benchmarks.reliability.page import RECORD, machine, write_page
+from tests.probes import killed_jobs, outputs, refusals, training
+from tests.probes.common import Finding, said_by, translucid
+from tests.probes.hostile.runner import run_all
 from translucid.ground.atomic import write_atomically
 
 PARTS = ["training", "batch", "serving", "mixed", "siege", "hostile", "scaling", "large"]
@@ -37,7 +38,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         yield outputs.nothing_else_is_replaced(work / "outputs", 3 if quick else None)
         yield training.damages(work / "damages", 33 if quick else 550)
     elif part == "batch":
-        yield killed_jobs(work / "batch", model(work), 4 if quick else 40)
+        yield jobs_killed(work / "batch", model(work), 4 if quick else 40)
     elif part == "serving":
         yield serving.under_load(model(work), 0.2 if quick else 5)
     elif part == "mixed":
@@ -70,13 +71,13 @@ def model(work: Path) -> Path:
     return run
 
 
-def killed_jobs(work: Path, run: Path, kills: int) -> Finding:
+def jobs_killed(work: Path, run: Path, kills: int) -> Finding:
     """Kill translation jobs of one process and of two."""
     finding = Finding("translation jobs of 20,000 lines killed (SIGKILL), then given again")
     for workers in (1, 2):
         (work / str(workers)).mkdir(parents=True)
-        counts = batch.run(work / str(workers), run, kills=kills // 2, workers=workers)
-        finding.failures += [f"{counts[what]} {what}" for what in batch.WRONG if counts[what]]
+        counts = killed_jobs.run(work / str(workers), run, kills=kills // 2, workers=workers)
+        finding.failures += [f"{counts[what]} {what}" for what in killed_jobs.WRONG if counts[what]]
         for name in ("kills", "jobs", "lost", "duplicated", "out_of_order"):
             finding.figures[name] = int(finding.figures.get(name, 0)) + counts[name]
     return finding

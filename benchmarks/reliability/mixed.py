@@ -12,9 +12,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.reliability.common import Finding
 from benchmarks.reliability.siege import Server, ask, at_once, send_file, serving
 from benchmarks.serving_load import memory
+from tests.probes.common import Finding
 from translucid.builtin.phrasebook import generate
 
 NEAR = 2e-3

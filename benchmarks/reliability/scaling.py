@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.reliability.common import write_corpus
+from tests.probes.common import write_corpus
 from translucid.runs.run_folder import RunFolder
 
 VARIANTS = {"1 process of 1 thread": (1, 1), "1 process of 2 threads": (1, 2), "2 processes of 1 thread": (2, 1)}

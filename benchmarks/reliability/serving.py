@@ -6,8 +6,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-from benchmarks.reliability.common import Finding, said_by, translucid
 from benchmarks.serving_load import load
+from tests.probes.common import Finding, said_by, translucid
 from translucid.builtin.phrasebook import generate
 
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchmarks.reliability.common import Finding, translucid
 from benchmarks.serving_load import memory
+from tests.probes.common import Finding, translucid
 from translucid.builtin.phrasebook import generate
 
 TWICE = 2.0

@@ -1,4 +1,4 @@
-"""The fuzzers live with the benchmarks, which are not installed."""
+"""The fuzzers start processes of their own, which find `tests.probes` as this one does."""
 
 from pathlib import Path
 
@@ -9,8 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
-def _benchmarks_can_be_imported(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
+def _probes_can_be_imported(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
 
 

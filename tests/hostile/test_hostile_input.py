@@ -1,4 +1,4 @@
-"""A few of the hostile inputs of `python -m benchmarks.reliability.hostile`, and that it can fail at all."""
+"""A few of the hostile inputs of `python -m tests.probes.hostile`, and that it can fail at all."""
 
 import importlib
 import time
@@ -19,7 +19,7 @@ COUNTS = {
 
 
 def module(name):
-    return importlib.import_module(f"benchmarks.reliability.hostile.{name}")
+    return importlib.import_module(f"tests.probes.hostile.{name}")
 
 
 @pytest.mark.parametrize("target", COUNTS)

@@ -1,28 +1,16 @@
 """Jobs as a user starts them: in a process of their own, which can be killed."""
 
-import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from translucid.builtin.phrasebook import generate
 
-ROOT = Path(__file__).resolve().parents[2]
 QUICK = ["--beam", "1", "--max-length-ratio", "0"]
 if torch.backends.mkl.is_available():  # which makes the same sums on any number of threads, to the last digit
     QUICK += ["--format", "jsonl"]
-
-
-@pytest.fixture(scope="session")
-def kills():
-    """The benchmark that kills jobs."""
-    specification = importlib.util.spec_from_file_location("kills", ROOT / "benchmarks" / "reliability" / "batch.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tests.probes import killed_jobs
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.jobs.job import Job, alone
@@ -39,36 +40,36 @@ def brief_run(small_run, tmp_path):
     return copied
 
 
-def test_jobs_killed_at_random_moments_lose_nothing(kills, brief_run, tmp_path):
+def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
-    counts = kills.run(work, brief_run, kills=2, lines=5000, options=QUICK[:4], seed=2)
+    counts = killed_jobs.run(work, brief_run, kills=2, lines=5000, options=QUICK[:4], seed=2)
     assert counts["kills"] >= 2 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
-    assert {name: counts[name] for name in kills.WRONG} == dict.fromkeys(kills.WRONG, 0)
+    assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)
 
 
-def test_the_benchmark_would_see_what_is_wrong(kills):
+def test_the_probe_would_see_what_is_wrong():
     def lines(*numbers):
         return "".join(f'{{"source": "{i} x"}}\n' for i in numbers).encode()
 
     whole = lines(0, 1, 2, 3)
-    assert set(kills.compared(whole, whole, 4).values()) == {0}
+    assert set(killed_jobs.compared(whole, whole, 4).values()) == {0}
     wrong = {"lost": 0, "duplicated": 0, "out_of_order": 0, "different": 1}
-    assert kills.compared(lines(0, 1, 3), whole, 4) == {**wrong, "lost": 1}
-    assert kills.compared(lines(0, 1, 1, 2, 3), whole, 4) == {**wrong, "duplicated": 1}
-    assert kills.compared(lines(0, 2, 1, 3), whole, 4) == {**wrong, "out_of_order": 1}
-    assert kills.compared(whole.replace(b"x", b"y"), whole, 4) == wrong
+    assert killed_jobs.compared(lines(0, 1, 3), whole, 4) == {**wrong, "lost": 1}
+    assert killed_jobs.compared(lines(0, 1, 1, 2, 3), whole, 4) == {**wrong, "duplicated": 1}
+    assert killed_jobs.compared(lines(0, 2, 1, 3), whole, 4) == {**wrong, "out_of_order": 1}
+    assert killed_jobs.compared(whole.replace(b"x", b"y"), whole, 4) == wrong
 
 
-def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start, kills, whole, tmp_path):
+def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start, whole, tmp_path):
     process = start("--workers", 2)
     wait_for(tmp_path / ".out.txt.part.json", process)
-    first, *others = kills.workers_of(process.pid)
+    first, *others = killed_jobs.workers_of(process.pid)
     os.kill(first, signal.SIGKILL)
     _, said = process.communicate(timeout=240)
     assert process.returncode == 2
     assert said.count("\n") == 1 and "a worker process was killed (SIGKILL)" in said and "--workers" in said
-    assert others and not kills.still_there(others)
+    assert others and not killed_jobs.still_there(others)
     process = start("--workers", 2)
     _, said = process.communicate(timeout=240)
     assert process.returncode == 2 and said.count("\n") == 4
@@ -78,18 +79,18 @@ def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start,
     assert sorted(item.name for item in tmp_path.iterdir()) == ["out.txt"]
 
 
-def test_ctrl_c_ends_all_and_keeps_what_is_done(start, kills, tmp_path):
+def test_ctrl_c_ends_all_and_keeps_what_is_done(start, tmp_path):
     def listen():  # a suite that was started in the background has been told not to
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     process = start("--workers", 2, start_new_session=True, preexec_fn=listen)
     wait_for(tmp_path / ".out.txt.part.json", process)
-    workers = kills.workers_of(process.pid)
+    workers = killed_jobs.workers_of(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: all of them hear it
     _, said = process.communicate(timeout=240)
     assert process.returncode == 130, said
     assert "Traceback" not in said and "the same command goes on from there" in said
-    assert len(workers) == 2 and not kills.still_there(workers)
+    assert len(workers) == 2 and not killed_jobs.still_there(workers)
     assert (tmp_path / ".out.txt.part").exists() and (tmp_path / ".out.txt.part.json").exists()
 
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.reliability.common import Finding, said_by, train, translucid, write_corpus
+from tests.probes.common import Finding, said_by, train, translucid, write_corpus
 
 Make = Callable[[Path], None]
 

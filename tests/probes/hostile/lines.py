@@ -10,9 +10,9 @@ import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from benchmarks.reliability.hostile.small_run import make_run
-from benchmarks.reliability.hostile.tally import Tally
-from benchmarks.reliability.hostile.texts import ODD
+from tests.probes.hostile.small_run import make_run
+from tests.probes.hostile.tally import Tally
+from tests.probes.hostile.texts import ODD
 from translucid.cli.main import run
 from translucid.ground.errors import UserError
 

@@ -7,12 +7,12 @@ import json
 import sys
 import time
 
-from benchmarks.reliability.hostile.runner import SHARES, run_all
+from tests.probes.hostile.runner import SHARES, run_all
 
 
 def main() -> int:
     """Print a line for each target, and every failure."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reliability.hostile", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.probes.hostile", description=__doc__)
     parser.add_argument("--count", type=int, default=100_000, help="inputs in all (100,000 take about ten minutes)")
     parser.add_argument("--seed", type=int, default=1, help="other seeds, other inputs")
     parser.add_argument("--target", action="append", choices=list(SHARES), help="only this one; may be repeated")

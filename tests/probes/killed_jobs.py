@@ -1,6 +1,6 @@
 """Kill a translation job many times, at random moments, and see what is left of its output.
 
-    python benchmarks/reliability/batch.py runs/demo [--lines 20000] [--kills 20] [--workers 2]
+    python -m tests.probes.killed_jobs runs/demo [--lines 20000] [--kills 20] [--workers 2]
 
 The same command is given again after each kill, until it ends by itself; then a new job begins, until there have been
 enough kills. What each job leaves is compared with what one run without a kill writes, and, because each line has a

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.reliability.common import Finding, here, training, write_corpus
+from tests.probes.common import Finding, here, training, write_corpus
 
 LOCK = ".lock"
 """Made by whoever opens a run folder to write to it, and always empty."""

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from benchmarks.reliability.hostile.memory import memory_ceiling
-from benchmarks.reliability.hostile.tally import Tally
+from tests.probes.hostile.memory import memory_ceiling
+from tests.probes.hostile.tally import Tally
 
 SHARES = {
     "corpora": 0.55,
@@ -35,7 +35,7 @@ def run_all(count: int, seed: int, targets: list[str] | None = None) -> Iterator
 
 def run_apart(name: str, count: int, seed: int) -> Tally:
     """Try a target in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.reliability.hostile.runner", name, str(count), str(seed)]
+    command = [sys.executable, "-m", "tests.probes.hostile.runner", name, str(count), str(seed)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -52,7 +52,7 @@ def _here(name: str, count: int, seed: int) -> None:
 
     torch.set_num_threads(1)
     faulthandler.enable()
-    fuzz = importlib.import_module(f"benchmarks.reliability.hostile.{name}").fuzz
+    fuzz = importlib.import_module(f"tests.probes.hostile.{name}").fuzz
     fuzz(1, seed)  # what it loads once is no memory that an input asks for
     with memory_ceiling():
         print(json.dumps(fuzz(count, seed).to_json()))

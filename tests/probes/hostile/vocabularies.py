@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.reliability.hostile.damage import damaged
-from benchmarks.reliability.hostile.tally import Tally
+from tests.probes.hostile.damage import damaged
+from tests.probes.hostile.tally import Tally
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
@@ -164,7 +164,7 @@ class _Worker:
     """A process that loads files and says what became of each; if it dies or is silent, the file has killed it."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "benchmarks.reliability.hostile.vocabularies"]
+        command = [sys.executable, "-m", "tests.probes.hostile.vocabularies"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def show(self, content: bytes) -> tuple[bytes, str]:
@@ -190,7 +190,7 @@ class _Worker:
 
 
 def _work() -> None:
-    from benchmarks.reliability.hostile.memory import memory_ceiling
+    from tests.probes.hostile.memory import memory_ceiling
 
     with memory_ceiling(1 << 30), tempfile.TemporaryDirectory() as name:
         while header := sys.stdin.buffer.read(8):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.reliability.common import (
+from tests.probes.common import (
     SETTINGS,
     Finding,
     differences,

@@ -11,8 +11,8 @@ import yaml
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from benchmarks.reliability.hostile.generating import each
-from benchmarks.reliability.hostile.tally import Tally
+from tests.probes.hostile.generating import each
+from tests.probes.hostile.tally import Tally
 from translucid.runs.configuration import Configuration, resolve, validated
 from translucid.runs.presets import PRESETS
 

@@ -6,8 +6,8 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from benchmarks.reliability.hostile.generating import each
-from benchmarks.reliability.hostile.tally import Tally
+from tests.probes.hostile.generating import each
+from tests.probes.hostile.tally import Tally
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Filter, fault

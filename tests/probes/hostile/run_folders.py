@@ -13,10 +13,10 @@ from typing import Any
 import torch
 import yaml
 
-from benchmarks.reliability.hostile.damage import damaged
-from benchmarks.reliability.hostile.settings import KEYS, ODD
-from benchmarks.reliability.hostile.small_run import make_run
-from benchmarks.reliability.hostile.tally import Tally
+from tests.probes.hostile.damage import damaged
+from tests.probes.hostile.settings import KEYS, ODD
+from tests.probes.hostile.small_run import make_run
+from tests.probes.hostile.tally import Tally
 from translucid.runs.configuration import read_settings
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors

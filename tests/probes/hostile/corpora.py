@@ -7,7 +7,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from benchmarks.reliability.hostile.tally import Tally
+from tests.probes.hostile.tally import Tally
 from translucid.data.corpus import Pair, read_lines, read_pairs
 from translucid.data.filtering import Filter, Skipped, keep
 

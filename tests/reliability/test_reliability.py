@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.reliability import outputs, refusals, training
+from tests.probes import outputs, refusals, training
 
 
 def check(finding):

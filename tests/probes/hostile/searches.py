@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from hypothesis import strategies as st
 
-from benchmarks.reliability.hostile.generating import each
-from benchmarks.reliability.hostile.tally import Tally
+from tests.probes.hostile.generating import each
+from tests.probes.hostile.tally import Tally
 from translucid.decoding.bulk import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import length_limit

@@ -1,0 +1,1 @@
+"""A package, so that the benchmarks can import `tests.probes`."""

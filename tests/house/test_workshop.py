@@ -1,0 +1,67 @@
+"""The house's own works: what tests may use, and what runs where the project is public."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+OTHERS = "benchmarks"
+
+
+def uses_of_benchmarks(source: str) -> list[str]:
+    """Return the imports from benchmarks/ in a source, and the strings that name it as a module or as a path."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(alias.name for alias in node.names if not node.module)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
+            words = node.value.replace("/", " ").replace(".", " ").split()
+            names = [node.value] if words[:1] == [OTHERS] or f"/{OTHERS}" in node.value else []
+            found += names
+            continue
+        else:
+            continue
+        found += [name for name in names if name.split(".")[0] == OTHERS]
+    return found
+
+
+@pytest.mark.parametrize("file", TESTS, ids=lambda file: str(file.relative_to(ROOT)))
+def test_tests_need_no_benchmark(file):
+    """Benchmarks may use `tests.probes`; what tests the tool of `make mutation` stands beside it."""
+    if file != Path(__file__):
+        assert not uses_of_benchmarks(file.read_text())
+
+
+def test_a_use_of_a_benchmark_would_be_seen():
+    for source in (
+        "import benchmarks.company",
+        "def f():\n    from benchmarks.reliability import siege",
+        "from benchmarks import company",
+        "from .. import benchmarks",
+        "ROOT / 'benchmarks' / 'company.py'",
+        "load('benchmarks.company')",
+        "f'benchmarks.reliability.{name}'",
+        "Path('../benchmarks/company.py')",
+    ):
+        assert uses_of_benchmarks(source), source
+    assert not uses_of_benchmarks('"""Benchmark\nbenchmarks"""\nimport translucid.benchmark')
+
+
+def test_the_forge_runs_the_two_commands_of_the_readme():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    commands = {step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step}
+    beginning = (ROOT / "README.md").read_text().split("```")[1]
+    assert commands == {line.split("  ")[0] for line in beginning.splitlines() if line.startswith("make ")}
+
+
+def test_the_forge_may_only_read():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    assert not any("permissions" in job for job in workflow["jobs"].values())
+    used = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
+    assert used and all(name.startswith("actions/") and name.split("@v")[1].isdecimal() for name in used)

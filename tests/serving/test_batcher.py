@@ -10,7 +10,7 @@ from translucid.ground.stopping import Stopped, asked_between_steps, between_ste
 from translucid.serving.batcher import CHUNK_CHARACTERS, Batcher, translate
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
-from translucid.serving.text import LONGEST, Layout
+from translucid.serving.texts import LONGEST, Layout
 
 
 class Slow:

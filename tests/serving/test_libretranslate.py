@@ -1,6 +1,7 @@
 """The shapes that LibreTranslate's clients expect, and clear errors for everything else."""
 
 import re
+import time
 
 import pytest
 
@@ -156,6 +157,23 @@ def test_files(client, run):
         answer = client.post("/translate_file", data={"source": "en", "target": "es"}, files=files)
         assert answer.status_code in (400, 413)
         assert said in answer.json()["error"]
+
+
+def test_few_files_are_kept_and_not_for_long(serve, monkeypatch):
+    monkeypatch.setattr("translucid.serving.libretranslate.FILES", 2)
+    client = serve()
+
+    def send():
+        files = {"file": ("a.txt", b"I sing.")}
+        return client.post("/translate_file", data={"source": "es", "target": "es"}, files=files).json()
+
+    urls = [send()["translatedFileUrl"] for _ in range(3)]
+    assert [client.get(url).status_code for url in urls] == [404, 200, 200]
+    monkeypatch.setattr("translucid.serving.libretranslate.FILE_SECONDS", 0.05)
+    client = serve()
+    url = send()["translatedFileUrl"]
+    time.sleep(0.1)
+    assert client.get(url).status_code == 404
 
 
 def test_keys(serve):

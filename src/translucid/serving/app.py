@@ -10,25 +10,22 @@ from importlib.resources import files
 from pathlib import Path
 
 import fastapi_offline  # at the top, so that its absence is told like that of any other package
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
-from translucid.ground.errors import UserError
 from translucid.kernels.machine import give_memory_back
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.desk import Desk
 from translucid.serving.door import Door
-from translucid.serving.failures import ApiError, ClientLeft
+from translucid.serving.failures import answer_errors
 from translucid.serving.guard import Guard
 from translucid.serving.libretranslate import LibreTranslate
 from translucid.serving.looking import Looking
-from translucid.serving.measuring import LEFT, measure
+from translucid.serving.measuring import measure
 from translucid.serving.server_options import ServerOptions
 
 PAGE = {
@@ -79,7 +76,7 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
     )
     app.include_router(_with_heads(LibreTranslate(desk).routes()))
     app.include_router(_with_heads(Looking(desk).routes()))
-    _answer_errors(app)
+    answer_errors(app)
     if options.origins:
         app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])
     app.add_middleware(Door, options=options, bodies=desk.bodies)
@@ -135,25 +132,3 @@ def _file(file: Path) -> Callable[[], Awaitable[FileResponse]]:
         return FileResponse(file, headers=_HEADERS)
 
     return send
-
-
-def _answer_errors(app: FastAPI) -> None:
-    """Tell every error as {"error": "..."}."""
-
-    @app.exception_handler(ApiError)
-    async def told(_: Request, error: ApiError) -> JSONResponse:
-        headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
-        return JSONResponse({"error": error.message}, error.status, headers)
-
-    @app.exception_handler(UserError)
-    async def input_is_wrong(_: Request, error: UserError) -> JSONResponse:
-        return JSONResponse({"error": str(error)}, 400)
-
-    @app.exception_handler(HTTPException)
-    async def routing(_: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
-    @app.exception_handler(ClientLeft)
-    @app.exception_handler(ClientDisconnect)
-    async def nobody_there(_: Request, error: Exception) -> Response:
-        return Response(status_code=LEFT)

@@ -45,7 +45,7 @@ def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> l
 
 
 @dataclass
-class Job:
+class Portion:
     """Some sentences of one request."""
 
     errand: Errand
@@ -68,7 +68,7 @@ class Batcher:
     def __init__(self, translator: Translator, queue: int, batch: int) -> None:
         """`queue`: sentences that may wait; `batch`: sentences translated together."""
         self.translator, self.queue, self.batch = translator, queue, batch
-        self.clients: OrderedDict[str, deque[Job]] = OrderedDict()
+        self.clients: OrderedDict[str, deque[Portion]] = OrderedDict()
         """What waits, by client; the first one's turn is next."""
         self.sentences = 0
         """That wait."""
@@ -85,16 +85,16 @@ class Batcher:
         Raises:
             ApiError: 503, there is no room, or the server is going down.
         """
-        job = Job(errand, texts, nbest)
+        portion = Portion(errand, texts, nbest)
         with self.changed:
             if self.closed:
                 raise ApiError(503, "The server is shutting down", retry_after=10)
             if self.sentences and self.sentences + len(texts) > self.queue:
                 raise ApiError(503, "The server is busy, please come again", retry_after=2)
-            self.clients.setdefault(errand.client, deque()).append(job)
+            self.clients.setdefault(errand.client, deque()).append(portion)
             self.sentences += len(texts)
             self.changed.notify()
-        return job.future
+        return portion.future
 
     def close(self) -> None:
         """Take nothing more, finish what was taken, and stop."""
@@ -104,27 +104,27 @@ class Batcher:
         for thread in self.threads:
             thread.join()
 
-    def _take(self) -> list[Job]:
-        """Take as many jobs as fit into a batch, all of the first one's kind, from one client after the other."""
-        jobs: list[Job] = []
+    def _take(self) -> list[Portion]:
+        """Take as many portions as fit into a batch, all of the first one's kind, from one client after the other."""
+        portions: list[Portion] = []
         room = self.batch
         with self.changed:
-            passed = 0  # clients whose next job does not fit
+            passed = 0  # clients whose next portion does not fit
             while self.clients and passed < len(self.clients) and room > 0:
                 client, waiting = next(iter(self.clients.items()))
                 self.clients.move_to_end(client)
-                if jobs and (waiting[0].nbest != jobs[0].nbest or len(waiting[0].texts) > room):
+                if portions and (waiting[0].nbest != portions[0].nbest or len(waiting[0].texts) > room):
                     passed += 1
                     continue
                 passed = 0
-                job = waiting.popleft()
-                self.sentences -= len(job.texts)
+                portion = waiting.popleft()
+                self.sentences -= len(portion.texts)
                 if not waiting:
                     del self.clients[client]
-                if not job.over():
-                    jobs.append(job)
-                    room -= len(job.texts)
-        return jobs
+                if not portion.over():
+                    portions.append(portion)
+                    room -= len(portion.texts)
+        return portions
 
     def _work(self) -> None:
         while True:
@@ -133,40 +133,42 @@ class Batcher:
                     self.changed.wait()
                 if not self.clients:
                     return
-            jobs: list[Job] = []
+            portions: list[Portion] = []
 
-            def over(jobs: list[Job] = jobs) -> bool:
-                return bool(jobs) and all(job.over() for job in jobs)
+            def over(portions: list[Portion] = portions) -> bool:
+                return bool(portions) and all(portion.over() for portion in portions)
 
             try:
                 with self.turns.taken(over):
-                    jobs += self._take()  # all that has come until the turn did
-                    self._translate(jobs)
+                    portions += self._take()  # all that has come until the turn did
+                    self._translate(portions)
             except Stopped:
-                _fail(jobs, Stopped())
+                _fail(portions, Stopped())
 
-    def _translate(self, jobs: Sequence[Job]) -> None:
-        if not jobs:
+    def _translate(self, portions: Sequence[Portion]) -> None:
+        if not portions:
             return
         try:
-            found = translate(self.translator, [text for job in jobs for text in job.texts], jobs[0].nbest)
+            found = translate(
+                self.translator, [text for portion in portions for text in portion.texts], portions[0].nbest
+            )
         except Stopped:
             raise
         except Exception as error:  # one of them is to blame, and the server goes on
-            if len(jobs) == 1:
-                _fail(jobs, error)
+            if len(portions) == 1:
+                _fail(portions, error)
             else:
-                for job in jobs:
-                    self._translate([job])
+                for portion in portions:
+                    self._translate([portion])
             return
         at = 0
-        for job in jobs:
-            if job.future.set_running_or_notify_cancel():
-                job.future.set_result(found[at : at + len(job.texts)])
-            at += len(job.texts)
+        for portion in portions:
+            if portion.future.set_running_or_notify_cancel():
+                portion.future.set_result(found[at : at + len(portion.texts)])
+            at += len(portion.texts)
 
 
-def _fail(jobs: Sequence[Job], error: Exception) -> None:
-    for job in jobs:
-        if not job.future.done() and job.future.set_running_or_notify_cancel():
-            job.future.set_exception(error)
+def _fail(portions: Sequence[Portion], error: Exception) -> None:
+    for portion in portions:
+        if not portion.future.done() and portion.future.set_running_or_notify_cancel():
+            portion.future.set_exception(error)

@@ -10,11 +10,10 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
-from translucid.serving.bodies import Bodies
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.errand import Errand
 from translucid.serving.guard import Guard
-from translucid.serving.incoming import read_fields, read_upload
+from translucid.serving.incoming import Bodies, read_fields, read_upload
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.workshop import Workshop
 

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from translucid.serving.bodies import Bodies
+from translucid.serving.incoming import Bodies
 from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from babel import Locale, UnknownLocaleError
+from cachetools import TTLCache
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.concurrency import run_in_threadpool
@@ -21,8 +23,17 @@ from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.incoming import number_field, text_field, texts_field
 from translucid.serving.markup import Document
-from translucid.serving.shelf import Shelf
-from translucid.serving.work import begin, translate_texts
+from translucid.serving.texts import begin, translate_texts
+
+FILES, FILE_SECONDS = 50, 600
+"""Translated files that are kept at most, and for how long; in memory, as nothing a client names touches the disk."""
+
+
+class Kept(NamedTuple):
+    """A translated file that waits to be fetched."""
+
+    text: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,8 @@ class LibreTranslate:
     """The handlers; `routes` binds them to their paths."""
 
     desk: Desk
-    files: Shelf = field(default_factory=Shelf)
+    files: TTLCache[str, Kept] = field(default_factory=lambda: TTLCache(FILES, FILE_SECONDS))
+    """By keys that can't be guessed."""
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -140,7 +152,8 @@ class LibreTranslate:
         if source == "auto":
             ((source, _),) = await run_in_threadpool(detect_sources, [text], self._sources(target))
         ((translation, *_),) = await self._versions(request, errand, [text], source, target, "text", 0)
-        key = self.files.keep(translation, f"{name[:-4]}_{target}{name[-4:]}")
+        key = secrets.token_urlsafe(24)
+        self.files[key] = Kept(translation, f"{name[:-4]}_{target}{name[-4:]}")
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", key=key))})
 
     async def download_file(self, key: str) -> PlainTextResponse:

@@ -25,8 +25,7 @@ from translucid.serving.desk import Desk
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.incoming import text_field
-from translucid.serving.text import Layout
-from translucid.serving.work import begin
+from translucid.serving.texts import Layout, begin
 from translucid.translation import Translation
 
 LOOKED = 500

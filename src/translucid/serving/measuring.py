@@ -12,12 +12,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from translucid.serving.desk import Desk
+from translucid.serving.failures import LEFT
 from translucid.serving.guard import address_of
 
 requests = logging.getLogger("translucid.serving.requests")
 """Where a line for each request goes."""
-LEFT = 499
-"""What stands for the status of a request whose client has left before its answer, as in nginx's logs."""
 
 
 def measure(app: FastAPI, desk: Desk) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 import uvicorn
+from fastapi.testclient import TestClient
 
 from translucid.serving import app as application
 from translucid.serving import connections
@@ -22,7 +23,12 @@ from translucid.serving.workshop import PLACES
 LONG = "The children are reading a book in the garden and I like soccer. " * 7
 
 SOON = 3.0
-"""Seconds in which work ends that nobody waits for: one on an idle machine (docs/reliability.md)."""
+"""Seconds that this process may work on until all has ended that nobody waits for: one is needed (docs/reliability.md).
+
+What else the machine is doing does not count, as it would by the clock.
+"""
+PATIENCE = 60.0
+"""Seconds by the clock after which what should come does not."""
 
 
 class Place:
@@ -31,7 +37,7 @@ class Place:
     def __init__(self, port, app):
         self.port, self.app = port, app
 
-    def raw(self, content, seconds=60):
+    def raw(self, content, seconds=300):
         """Send bytes as they are; return what comes until the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as one:
             one.sendall(content)
@@ -66,17 +72,19 @@ def serving(run):
 
     def start(engine="auto", *, warm=False, **options):
         given = ServerOptions(log="text", **options)
-        app = create_app(load([str(run)], "cpu", given, engine), given)
+        catalogue = load([str(run)], "cpu", given, engine)
+        if warm:  # the model is loaded when it is first needed, which is not to count towards limits of time
+            patient = TestClient(create_app(catalogue, ServerOptions(hosts=("testserver",), seconds=300)))
+            asked = {"q": "I sing", "source": "en", "target": "es", "explain": "gradients"}
+            assert patient.post("/look", json=asked).status_code == 200
+        app = create_app(catalogue, given)
         server = Listening(uvicorn.Config(app, host="127.0.0.1", port=0, http=Connection, ws="none", log_level="error"))
         thread = threading.Thread(target=server.run)
         thread.start()
         while not server.started:
             time.sleep(0.02)
         running.append((server, thread))
-        place = Place(server.servers[0].sockets[0].getsockname()[1], app)
-        if warm:
-            assert place.ask("/look", explain="erasure")[0] == 200  # the model is loaded when it is first needed
-        return place
+        return Place(server.servers[0].sockets[0].getsockname()[1], app)
 
     yield start
     for server, thread in running:
@@ -98,10 +106,11 @@ def working(place):
     return float(said.split("\ntranslucid_work_inside ")[1].split()[0])
 
 
-def until(condition, seconds=10.0):
-    end = time.monotonic() + seconds
+def until(condition, work=PATIENCE):
+    """Wait until something holds, while this process works for no more than so many seconds."""
+    worked, end = time.process_time(), time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < end
+        assert time.process_time() - worked < work and time.monotonic() < end
         time.sleep(0.02)
 
 
@@ -129,21 +138,21 @@ def test_a_long_text_ends_when_its_client_leaves(serving, engine):
 
 
 def test_work_ends_when_its_time_is_up_and_others_are_served_meanwhile(serving):
-    place = serving(warm=True, seconds=1.5)
-    with ThreadPoolExecutor(12) as pool:
-        slow = [pool.submit(place.ask, "/look", q=LONG, explain="gradients") for _ in range(12)]
+    place = serving(warm=True, seconds=3)
+    with ThreadPoolExecutor(24) as pool:  # eleven seconds of work
+        slow = [pool.submit(place.ask, "/look", q=LONG, explain="gradients") for _ in range(24)]
         until(lambda: working(place) >= 3)
-        started = time.monotonic()
+        worked = time.process_time()
         assert place.ask("/look")[0] == 200
-        assert time.monotonic() - started < 1.5
-        answers = [future.result(30) for future in slow]
+        assert time.process_time() - worked < 1.5
+        answers = [future.result(PATIENCE) for future in slow]
         errors = [said["error"] for status, said in answers if status != 200]
-        assert errors and all("1.5 seconds" in error for error in errors)
+        assert errors and all("3 seconds" in error for error in errors)
     until(lambda: not working(place), SOON)
 
 
 def test_only_so_much_work_is_taken_in(serving):
-    place = serving(warm=True, seconds=5)
+    place = serving(warm=True)
     asked = post("/look", {"q": LONG, "source": "en", "target": "es", "explain": "gradients"})
     held = [place.begin(asked) for _ in range(PLACES)]
     until(lambda: working(place) >= PLACES * 3 / 4)
@@ -158,7 +167,7 @@ def test_only_so_much_work_is_taken_in(serving):
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_every_answer_is_the_one_given_alone_whatever_others_ask(serving, engine, run):
     """Explanations once worked on the model that others were translating with."""
-    place = serving(engine)
+    place = serving(engine, seconds=300)
     texts = ["I like soccer", "You sing. She reads a book in the garden.", "We like the sea and the beach"]
     asked = [("/translate", {"q": text}) for text in texts]
     asked += [("/look", {"q": text, "explain": method}) for text in texts for method in ("erasure", "gradients", "")]
@@ -193,13 +202,13 @@ def test_silent_clients_do_not_keep_others_out(serving, monkeypatch):
 
 
 def test_heads_have_to_come_in_time(serving, monkeypatch):
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
     place = serving()
     assert place.raw(b"") == b""
     with place.begin(post("/translate", {"q": "a", "source": "en", "target": "es"}).replace(b"close", b"keep")) as one:
         until(lambda: b"translatedText" in one.recv(65536))
         started = time.monotonic()
-        while time.monotonic() - started < 3:  # a byte of a second request now and then
+        while time.monotonic() - started < 15:  # a byte of a second request now and then
             time.sleep(0.05)
             try:
                 one.sendall(b"P")
@@ -210,7 +219,7 @@ def test_heads_have_to_come_in_time(serving, monkeypatch):
                 continue
             except OSError:
                 break
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10
 
 
 BEGUN = b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\n"

@@ -15,14 +15,16 @@ from translucid.serving.server_options import ServerOptions
 
 REMEMBERED = 10_000
 """Addresses and keys, at most; the one that was heard of longest ago is forgotten first."""
-
-
 WRONG_KEYS = 10
 """A minute from one address; then none is looked at but those that it has been let in with before."""
 
 
 class Counter:
-    """Counts requests in windows of time, each of which begins with somebody's first request."""
+    """Counts requests in windows of time, each of which begins with somebody's first request.
+
+    Few are remembered: in memory, the package `limits` keeps everybody until their window is over, and an attacker may
+    have as many addresses of IPv6 in a day as there is memory for.
+    """
 
     def __init__(self, seconds: float) -> None:
         """`seconds`: of a window."""

@@ -1,0 +1,129 @@
+"""What things there are, how they look, and what they are called."""
+
+from __future__ import annotations
+
+SHAPES = {
+    "anchor": "anchors",
+    "apple": "apples",
+    "arrow": "arrows",
+    "bell": "bells",
+    "boat": "boats",
+    "bolt": "bolts",
+    "bottle": "bottles",
+    "bow": "bows",
+    "butterfly": "butterflies",
+    "cactus": "cacti",
+    "cherry": "cherries",
+    "circle": "circles",
+    "cloud": "clouds",
+    "cross": "crosses",
+    "crown": "crowns",
+    "cup": "cups",
+    "diamond": "diamonds",
+    "drop": "drops",
+    "fish": "fish",
+    "flag": "flags",
+    "flower": "flowers",
+    "hammer": "hammers",
+    "hat": "hats",
+    "heart": "hearts",
+    "hourglass": "hourglasses",
+    "house": "houses",
+    "key": "keys",
+    "knife": "knives",
+    "ladder": "ladders",
+    "lamp": "lamps",
+    "leaf": "leaves",
+    "moon": "moons",
+    "mouse": "mice",
+    "mushroom": "mushrooms",
+    "note": "notes",
+    "oval": "ovals",
+    "pear": "pears",
+    "snowman": "snowmen",
+    "spoon": "spoons",
+    "square": "squares",
+    "star": "stars",
+    "sun": "suns",
+    "tower": "towers",
+    "tree": "trees",
+    "triangle": "triangles",
+    "umbrella": "umbrellas",
+    "wheel": "wheels",
+}
+"""Of each shape, its plural."""
+HOLLOW = {"ring": "rings", "frame": "frames"}
+"""Shapes that something can be inside of."""
+PLURALS = SHAPES | HOLLOW
+
+COLOURS = {
+    "red": (208, 36, 38),
+    "orange": (240, 138, 30),
+    "yellow": (248, 220, 40),
+    "green": (36, 150, 62),
+    "turquoise": (52, 200, 196),
+    "blue": (38, 78, 200),
+    "purple": (128, 52, 168),
+    "pink": (244, 136, 188),
+    "brown": (120, 74, 36),
+    "black": (24, 24, 26),
+    "grey": (138, 138, 142),
+    "white": (246, 246, 244),
+}
+"""Red, green and blue, 0 .. 255."""
+
+SIZES = {"small": 0.085, "large": 0.15, "huge": 0.21}
+"""Half the height of a thing, of the picture's."""
+
+MATERIALS = ("plain", "striped", "dotted", "checked", "shiny")
+"""Of a plain thing, nobody says so."""
+
+GROUNDS = {
+    "grass": ("on", (126, 190, 96)),
+    "sand": ("on", (226, 202, 146)),
+    "snow": ("in", (228, 234, 242)),
+    "water": ("in", (112, 170, 222)),
+    "carpet": ("on", (170, 84, 92)),
+    "floor": ("on", (186, 140, 92)),
+    "wall": ("on", (196, 184, 176)),
+    "paper": ("on", (250, 246, 232)),
+    "road": ("on", (98, 100, 106)),
+    "gravel": ("on", (160, 152, 142)),
+    "beach": ("on", (214, 200, 160)),
+    "night sky": ("in", (34, 36, 74)),
+}
+"""Of each ground, the preposition and the colour."""
+
+NUMBERS = ("no", "one", "two", "three", "four", "five")
+
+RELATIONS = {
+    "left": "right",
+    "right": "left",
+    "above": "below",
+    "below": "above",
+    "inside": "around",
+    "larger": "smaller",
+    "smaller": "larger",
+}
+"""Of each relation, what it is the other way round."""
+SAID = {
+    "left": ("left of", "to the left of"),
+    "right": ("right of", "to the right of"),
+    "above": ("above", "over"),
+    "below": ("below", "under"),
+    "inside": ("inside", "within"),
+    "around": ("around",),
+    "larger": ("larger than", "bigger than"),
+    "smaller": ("smaller than",),
+}
+"""Ways to say a relation."""
+
+
+def article(word: str) -> str:
+    """Return the indefinite article before a size or a colour."""
+    return "an" if word[0] in "aeiou" else "a"
+
+
+def far_apart(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
+    """Whether two colours can be told apart at a glance."""
+    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) > 90**2

@@ -1,0 +1,73 @@
+"""A corpus of scenes as files: pictures, captions, and gold boxes."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+from translucid.ground.atomic import output, write_atomically
+
+from .generation import SPLITS, generate
+from .painting import SIZE, boxes, paint
+from .scene import Scene
+
+FILES = ("images.tar", *(f"{split}.tsv" for split in SPLITS), "gold.jsonl")
+"""What is written."""
+SHARE = 10
+"""Scenes of train for one of each other split."""
+MOST = 1000
+"""Scenes of each other split, at most."""
+
+
+def sizes(count: int) -> dict[str, int]:
+    """Return how many scenes each split has, if train has `count`."""
+    return {split: count if split == "train" else max(1, min(MOST, count // SHARE)) for split in SPLITS}
+
+
+def write_corpus(
+    folder: Path, count: int, *, seed: int = 1, size: int = SIZE, on_done: Callable[[int], None] = lambda _: None
+) -> None:
+    """Write scenes into a folder.
+
+    `images.tar` holds the pictures, PNG. `train.tsv` and so on hold `picture TAB caption`, a line for each caption.
+    `gold.jsonl` holds a line for each picture: its ground, the box of each thing in pixels (left, top, right, bottom;
+    the last two excluded), and of each caption the words and what each is about: numbers of things, -1 for the ground.
+
+    Args:
+        folder: is made if it is not there.
+        count: scenes to train on; `sizes` says how many the other splits have.
+        seed: decides which scenes.
+        size: of a picture's side in pixels.
+        on_done: called with 1 after each scene.
+
+    Raises:
+        UserError: something can't be written, or there are not so many scenes.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    captions: dict[str, list[str]] = {split: [] for split in SPLITS}
+    gold: list[str] = []
+    with output(folder / "images.tar") as file, tarfile.open(fileobj=file, mode="w") as images:
+        for split, wanted in sizes(count).items():
+            for number, scene in enumerate(generate(wanted, split=split, seed=seed)):  # type: ignore[arg-type]
+                name = f"{split}/{number:06}.png"
+                picture = io.BytesIO()
+                paint(scene, size).save(picture, "PNG")
+                entry = tarfile.TarInfo(name)
+                entry.size = picture.tell()
+                picture.seek(0)
+                images.addfile(entry, picture)
+                captions[split] += [f"{name}\t{caption.text}\n" for caption in scene.captions]
+                gold.append(json.dumps(gold_of(name, scene, size)) + "\n")
+                on_done(1)
+    for split, lines in captions.items():
+        write_atomically(folder / f"{split}.tsv", "".join(lines).encode())
+    write_atomically(folder / "gold.jsonl", "".join(gold).encode())
+
+
+def gold_of(name: str, scene: Scene, size: int) -> dict[str, object]:
+    """Return a line of `gold.jsonl`."""
+    told = [{"words": caption.words, "about": caption.about} for caption in scene.captions]
+    return {"image": name, "ground": scene.ground, "boxes": boxes(scene, size), "captions": told}

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from translucid.ground.errors import UserError
+from translucid.layers.positions import sinusoidal_positions
 from translucid.runs.run_folder import FOUND, RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 from translucid.translator import Translator
@@ -65,6 +66,29 @@ def test_weights_that_do_not_fit_are_refused(run, change, said):
     change_tensors(run, change)
     with pytest.raises(UserError, match=said):
         Translator.load(run.path, "cpu")
+
+
+def test_what_is_loaded_is_what_was_saved_and_draws_nothing(run):
+    change_tensors(run, lambda tensors: tensors.update({"output.bias": tensors["output.bias"].half()}))
+    before = torch.get_rng_state()
+    model = run.load_model(run.configuration(), run.tokenizer())
+    assert torch.equal(torch.get_rng_state(), before)
+    saved = load_tensors(run.model_file)[0]
+    loaded = dict(model.named_parameters())
+    assert loaded.keys() == saved.keys()
+    for name, weight in loaded.items():
+        assert weight.dtype == torch.float32 and weight.requires_grad and torch.equal(weight, saved[name].float())
+    assert model.output.weight is model.source_embedding.tokens.weight is model.target_embedding.tokens.weight
+    assert torch.equal(model.source_embedding.positions.table, sinusoidal_positions(256, 16))
+
+
+def test_a_model_does_not_change_with_its_file(run):
+    model = run.load_model(run.configuration(), run.tokenizer())
+    before = model.output.weight.clone()
+    with run.model_file.open("r+b") as file:
+        file.seek(1000)
+        file.write(bytes(range(256)) * ((run.model_file.stat().st_size - 1000) // 256))
+    assert torch.equal(model.output.weight, before)
 
 
 def test_another_tokenizer_of_the_same_size_is_noticed(run, corpora):

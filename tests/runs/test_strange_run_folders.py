@@ -9,7 +9,7 @@ import torch
 from translucid.ground.atomic import write_atomically
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
-from translucid.models.build import build_model, weight_shapes
+from translucid.models.build import build_model, hollow_model, weight_shapes
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
@@ -70,7 +70,8 @@ def test_a_configuration_that_asks_for_more_than_the_file_holds_is_refused_befor
     def build(*_):
         raise AssertionError("memory was asked for")
 
-    monkeypatch.setattr("translucid.models.build.build_model", build)
+    for way in ("translucid.models.build.build_model", "translucid.runs.run_folder.fill"):
+        monkeypatch.setattr(way, build)
     run.config_file.write_text(run.config_file.read_text().replace(*change))
     with pytest.raises(UserError, match=r"model\.safetensors: does not fit the model"):
         Translator.load(run.path, "cpu")
@@ -142,9 +143,10 @@ def test_metrics_are_rows_and_nothing_else(run):
 def test_shapes_are_told_without_building_or_drawing(preset):
     options = resolve(preset=preset).model
     before = torch.get_rng_state()
-    shapes = weight_shapes(options, 50, 50)
+    hollow = hollow_model(options, 50, 50)
     assert torch.equal(torch.get_rng_state(), before)
-    assert shapes == {name: weight.shape for name, weight in build_model(options, 50, 50).named_parameters()}
+    assert all(weight.is_meta for weight in hollow.parameters() if weight.numel() > 1)
+    assert weight_shapes(hollow) == weight_shapes(build_model(options, 50, 50))
 
 
 def test_a_model_larger_than_the_memory_is_not_begun():

@@ -23,26 +23,41 @@ def build_model(options: ModelOptions, source_vocabulary: int, target_vocabulary
         ValueError: embeddings are to be shared between two different vocabularies.
         UserError: this machine has not the memory for its weights.
     """
-    parameters = sum(shape.numel() for shape in weight_shapes(options, source_vocabulary, target_vocabulary).values())
-    memory = physical_memory()
-    if memory and 4 * parameters > memory:
-        needed, there = (f"{size / 2**30:,.0f} GiB" for size in (4 * parameters, memory))
-        raise UserError(
-            f"the model has {parameters / 1e6:,.0f} million weights, which take {needed}; this machine has {there}",
-            fix="Set smaller model.width, layers or data.tokenizer.vocabulary.",
-        )
+    refuse_too_large(hollow_model(options, source_vocabulary, target_vocabulary))
     return _built(options, source_vocabulary, target_vocabulary)
 
 
-def weight_shapes(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> dict[str, torch.Size]:
-    """Return the shape of each of a model's weights by name, a shared one under its first, in no memory at all.
+def hollow_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:
+    """Return a model whose weights have shapes but neither memory nor values; nothing is drawn at random.
+
+    All else of it is there, such as tables of positions.
 
     Raises:
         ValueError: embeddings are to be shared between two different vocabularies.
     """
-    with _ShapesOnly():
-        model = _built(options, source_vocabulary, target_vocabulary)
+    with _Hollow():
+        return _built(options, source_vocabulary, target_vocabulary)
+
+
+def weight_shapes(model: SequenceModel) -> dict[str, torch.Size]:
+    """Return the shape of each of a model's weights by name, a shared one under its first."""
     return {name: weight.shape for name, weight in model.named_parameters()}
+
+
+def refuse_too_large(model: SequenceModel) -> None:
+    """Compare the weights of a model, which may be hollow, to the memory of this machine.
+
+    Raises:
+        UserError: they don't fit.
+    """
+    weights = sum(shape.numel() for shape in weight_shapes(model).values())
+    memory = physical_memory()
+    if memory and 4 * weights > memory:
+        needed, there = (f"{size / 2**30:,.0f} GiB" for size in (4 * weights, memory))
+        raise UserError(
+            f"the model has {weights / 1e6:,.0f} million weights, which take {needed}; this machine has {there}",
+            fix="Set smaller model.width, layers or data.tokenizer.vocabulary.",
+        )
 
 
 def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:
@@ -53,7 +68,7 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
     return Transformer(source_vocabulary, target_vocabulary, options)
 
 
-class _ShapesOnly(TorchFunctionMode):
+class _Hollow(TorchFunctionMode):
     """Gives new weights shapes but no memory, and does not fill them.
 
     `with torch.device("meta")` does so too, but loads PyTorch's compiler for it, which takes seconds.

@@ -28,16 +28,35 @@ def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -
     Raises:
         UserError: names are missing or unknown, or a shape differs.
     """
-    wanted = unshared(model)
+    _refuse_strange(model, tensors, file)
+    for name, tensor in unshared(model).items():
+        tensor.copy_(tensors[name])
+
+
+def fill(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
+    """Let tensors be the weights of a hollow model, by name, in float32; where one is shared, it stays shared.
+
+    Raises:
+        UserError: names are missing or unknown, or a shape differs.
+    """
+    from torch import float32, nn
+
+    _refuse_strange(model, tensors, file)
+    filled = {id(hollow): nn.Parameter(tensors[name].to(float32)) for name, hollow in model.named_parameters()}
+    for module in model.modules():
+        for name, hollow in [*module.named_parameters(recurse=False, remove_duplicate=False)]:
+            setattr(module, name, filled[id(hollow)])
+
+
+def _refuse_strange(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
     refuse_misfits(
-        {name: tensor.shape for name, tensor in wanted.items()},
+        {name: tensor.shape for name, tensor in unshared(model).items()},
         {name: tensor.shape for name, tensor in tensors.items()},
         file,
     )
-    for name, tensor in wanted.items():
-        if not tensors[name].is_floating_point():
-            raise UserError(f"does not fit the model: {name} is {tensors[name].dtype}", file=file, fix=_MISFIT)
-        tensor.copy_(tensors[name])
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise UserError(f"does not fit the model: {name} is {tensor.dtype}", file=file, fix=_MISFIT)
 
 
 def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], file: Path) -> None:

@@ -20,7 +20,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.careful_yaml import LONGEST
 from translucid.runs.configuration import Configuration, read_settings, validated
-from translucid.runs.fitting import load_weights, refuse_misfits, refuse_other_options, unshared
+from translucid.runs.fitting import fill, refuse_misfits, refuse_other_options, unshared
 from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
 
 if TYPE_CHECKING:
@@ -199,25 +199,21 @@ class RunFolder:
         Raises:
             UserError: there is none yet, it is damaged, or it does not fit the configuration.
         """
-        import torch
-
-        from translucid.models.build import build_model, weight_shapes
+        from translucid.models.build import hollow_model, refuse_too_large, weight_shapes
 
         self._refuse_untrained()
         shapes, facts = read_header(self.model_file)
-        sizes = tokenizer.source_size, tokenizer.target_size
         try:
-            wanted = weight_shapes(configuration.model, *sizes)
+            model = hollow_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
         except ValueError as error:
             raise UserError(
                 str(error), file=self.config_file, fix="It does not belong to the files beside it."
             ) from error
         # Before any memory is asked for: a configuration may say ten thousand layers.
-        refuse_misfits(wanted, shapes, self.model_file)
+        refuse_misfits(weight_shapes(model), shapes, self.model_file)
         refuse_other_options(facts.get("model"), configuration.model, self.config_file)
-        with torch.random.fork_rng(devices=[]):
-            model = build_model(configuration.model, *sizes)
-        load_weights(model, load_tensors(self.model_file)[0], self.model_file)
+        refuse_too_large(model)
+        fill(model, load_tensors(self.model_file)[0], self.model_file)
         return model.eval()
 
     def model_digest(self) -> str:

@@ -40,7 +40,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """
     with _opened(path, "pt") as (file, facts):
         metadata = file.metadata()
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        # Copies: what safetensors gives is a view of the file, which somebody can write to once it has been checked.
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a dict
         if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
             raise UserError("is damaged: its content does not match its checksum", file=path, fix=_FIX)
     return tensors, facts
@@ -98,5 +99,5 @@ def _checksum(tensors: dict[str, Tensor], text: str) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.flatten().view(torch.uint8).numpy())
     return digest.hexdigest()

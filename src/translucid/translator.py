@@ -15,10 +15,10 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.choosing import EngineName, choose_engine
 from translucid.evaluation.doubts import Doubts
-from translucid.evaluation.report import Forced
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.kernels.devices import choose_device, tune_cpu
+from translucid.kernels.devices import choose_device
+from translucid.kernels.process import tune_ours
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
 from translucid.translation import Alternative, Translation, Translations, best_together
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine, TorchEngine
+    from translucid.evaluation.report import Forced
     from translucid.inspection.inspected import Inspected
     from translucid.models.protocol import SequenceModel
 
@@ -102,7 +103,7 @@ class Translator:
         def own() -> TorchEngine:
             from translucid.engines.engine import TorchEngine
 
-            tune_cpu()
+            tune_ours()
             chosen = choose_device(device)
             return TorchEngine.of(folder.load_model(configuration, tokenizer).to(chosen), tokenizer, chosen)
 
@@ -238,19 +239,14 @@ class Translator:
             for _ in found.nbest
         ]
 
-    @cached_property
+    @property
     def heads(self) -> dict[str, int]:
         """The attention maps that the model has by name, and how many heads each has."""
-        import torch
-
-        from translucid.inspection.maps import forced_pass
-
-        end = torch.tensor([[SPECIAL.end]], device=self.device)
-        return {name: weights.size(1) for name, weights in forced_pass(self.model, end, end).maps.items()}
+        return self.configuration.model.maps
 
     def can_look(self) -> bool:
         """Whether the model has attention between source and target, without which there is no alignment."""
-        return any(name.endswith(".cross") for name in self.heads)
+        return self.configuration.model.looks
 
     def pair_ids(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
         """Return source and target ids of pairs, both with the end token."""
@@ -292,6 +288,7 @@ class Translator:
             pairs: of texts.
             on_done: called with the number of pairs done after each batch.
         """
+        from translucid.evaluation.report import Forced
         from translucid.inspection.watching import forced_scores
 
         ids = self.pair_ids(pairs)

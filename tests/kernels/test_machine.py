@@ -1,13 +1,12 @@
 """What the machine is said to have, and what CTranslate2 is asked for because of it."""
 
-import importlib
 import os
 import subprocess
 import sys
 
 import pytest
 
-from translucid.engines import ctranslate2
+from translucid.engines.ctranslate2 import searching
 from translucid.kernels import machine
 
 ZEN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_bf16\n"
@@ -33,13 +32,14 @@ def test_processors_are_known_by_what_linux_says(said, amd, avx512, bfloat16, mo
     [(True, True, None, "AVX512"), (True, True, "AVX2", "AVX2"), (False, True, None, None), (True, False, None, None)],
 )
 def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512, before, after, monkeypatch):
-    monkeypatch.setattr(machine, "amd", lambda: amd)
-    monkeypatch.setattr(machine, "avx512", lambda: avx512)
+    monkeypatch.setattr(searching, "amd", lambda: amd)
+    monkeypatch.setattr(searching, "avx512", lambda: avx512)
     monkeypatch.setenv("CT2_FORCE_CPU_ISA", before or "")  # so that it is put back afterwards
     if before is None:
         monkeypatch.delenv("CT2_FORCE_CPU_ISA")
-    importlib.reload(ctranslate2)
-    assert os.environ.get("CT2_FORCE_CPU_ISA") == after
+    with searching._best_instructions():
+        assert os.environ.get("CT2_FORCE_CPU_ISA") == after
+    assert os.environ.get("CT2_FORCE_CPU_ISA") == before
 
 
 @pytest.mark.parametrize(("given", "kept"), [(None, "passive"), ("active", "active")])

@@ -30,6 +30,7 @@ from translucid.cli import (
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import wait_asleep
+from translucid.kernels.process import take_over
 
 SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv")
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
@@ -83,6 +84,7 @@ app.add_typer(data.app, name="data")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0 done, 2 the user's input is wrong, 1 our fault, 130 interrupted."""
     wait_asleep()
+    take_over()
     _hold_closed_streams()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 

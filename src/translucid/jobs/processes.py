@@ -19,6 +19,7 @@ from translucid.jobs.job import Done, Job, Way, Worker
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import device_of_worker
 from translucid.kernels.machine import cores
+from translucid.kernels.process import take_over
 
 
 @contextmanager
@@ -122,6 +123,7 @@ def _work(job: Job, threads: int, pipe: Connection[Any, Any]) -> None:
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # PyTorch's, should it be loaded
+        take_over()
         worker = Worker(job, threads)
         pipe.send(worker.device)
         while True:

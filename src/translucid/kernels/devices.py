@@ -93,11 +93,15 @@ def fixed_order(wanted: bool) -> Iterator[None]:
     """Within it, if wanted, GPUs add in a fixed order; PyTorch warns of operations that have no such form."""
     import torch
 
+    name = "CUBLAS_WORKSPACE_CONFIG"  # which cuBLAS asks for
+    missing = wanted and name not in os.environ
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     if wanted:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
+        os.environ.setdefault(name, ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        if missing:
+            del os.environ[name]

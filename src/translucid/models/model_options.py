@@ -9,7 +9,21 @@ from pydantic import Field, model_validator
 from translucid.ground.option_group import OptionGroup
 
 
-class TransformerOptions(OptionGroup):
+class ModelShape(OptionGroup):
+    """What every kind of model tells of itself without being built."""
+
+    @property
+    def maps(self) -> dict[str, int]:
+        """The attention maps by name (`encoder.0.self`, `decoder.1.cross`), and how many heads each has."""
+        raise NotImplementedError
+
+    @property
+    def looks(self) -> bool:
+        """Whether there is attention between source and target, without which there is no alignment."""
+        return any(name.endswith(".cross") for name in self.maps)
+
+
+class TransformerOptions(ModelShape):
     """The shape of a Transformer."""
 
     kind: Literal["transformer"] = "transformer"
@@ -48,8 +62,13 @@ class TransformerOptions(OptionGroup):
         """The most tokens on either side, start or end token included; None if there is no limit."""
         return self.max_length if self.positions == "learned" else None
 
+    @property
+    def maps(self) -> dict[str, int]:
+        """See `ModelShape`."""
+        return _stacked(self.encoder_layers, self.decoder_layers, self.heads)
 
-class RecurrentOptions(OptionGroup):
+
+class RecurrentOptions(ModelShape):
     """The shape of a recurrent encoder-decoder."""
 
     kind: Literal["recurrent"] = "recurrent"
@@ -91,8 +110,13 @@ class RecurrentOptions(OptionGroup):
                 raise ValueError(f"input_feeding is for Luong's attention, not for attention={self.attention}")
         return self
 
+    @property
+    def maps(self) -> dict[str, int]:
+        """See `ModelShape`."""
+        return {} if self.attention == "none" else {"decoder.0.cross": 1}
 
-class AttentionOnlyOptions(OptionGroup):
+
+class AttentionOnlyOptions(ModelShape):
     """The shape of an attention-only Transformer."""
 
     kind: Literal["attention-only"] = "attention-only"
@@ -112,6 +136,17 @@ class AttentionOnlyOptions(OptionGroup):
 
     longest: ClassVar[None] = None
     """There is no limit to the length."""
+
+    @property
+    def maps(self) -> dict[str, int]:
+        """See `ModelShape`."""
+        return _stacked(self.encoder_layers, self.decoder_layers, 1)
+
+
+def _stacked(encoder: int, decoder: int, heads: int) -> dict[str, int]:
+    names = [f"encoder.{i}.self" for i in range(encoder)]
+    names += [f"decoder.{i}.{kind}" for i in range(decoder) for kind in ("self", "cross")]
+    return dict.fromkeys(names, heads)
 
 
 ModelOptions: TypeAlias = TransformerOptions | RecurrentOptions | AttentionOnlyOptions

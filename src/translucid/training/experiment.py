@@ -21,7 +21,8 @@ from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.kernels.devices import choose_device, fixed_order, tune_cpu
+from translucid.kernels.devices import choose_device, fixed_order
+from translucid.kernels.process import tune_ours
 from translucid.models.build import build_model
 from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpora import Corpora, read_corpora
@@ -62,6 +63,8 @@ def run_experiment(
 ) -> Outcome:
     """Train as configured and leave the run in `folder`.
 
+    Settings of the process stay as they are; a program of its own gains some speed by `kernels.process.take_over`.
+
     Args:
         configuration: all settings; for a resumed run, those of its folder, with later limits if wanted.
         folder: the run folder to make or to continue.
@@ -76,7 +79,7 @@ def run_experiment(
         UserError: for everything that the user can put right.
     """
     place = choose_device(device)
-    tune_cpu()
+    tune_ours()
     with fixed_order(configuration.training.deterministic), Workers.joined(place) as workers:
         console = (console or Console(stderr=True)) if workers.leads else Console(quiet=True)
         run = RunFolder(folder)

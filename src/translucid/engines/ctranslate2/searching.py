@@ -16,10 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -37,7 +40,7 @@ from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.ground.reading import digest
 from translucid.ground.special import SPELLED
 from translucid.ground.stopping import asked_about, between_steps
-from translucid.kernels.machine import cores, keep_freed_memory
+from translucid.kernels.machine import amd, avx512, cores
 
 if TYPE_CHECKING:
     from translucid.engines.engine import TorchEngine
@@ -86,7 +89,6 @@ class CTranslate2Engine:
             threads: how many work; one for each core if not given. If given, batches, on which the last digits of the
                 scores depend, are the same for any number.
         """
-        keep_freed_memory()
         self.own, self.longest, self.considered = own, longest, considered
         self.by_words = (folder / "vmap.txt").exists()  # a shortlist by source words goes with the model
         self.parts = PARTS if threads else cores()
@@ -95,13 +97,16 @@ class CTranslate2Engine:
         self.pieces = tokenizer.target_pieces(range(tokenizer.target_size))
         self.target = {piece: i for i, piece in enumerate(self.pieces)}
         self.device_type, _, index = device.partition(":")
-        self.translator = ctranslate2.Translator(
-            str(folder),
-            self.device_type,
-            device_index=int(index or 0),
-            inter_threads=threads or cores(),
-            intra_threads=1,
-        )
+        # In a thread of its own, as PyTorch would have one thread too from then on in the one that opens it.
+        with _best_instructions(), ThreadPoolExecutor(1) as aside:
+            self.translator = aside.submit(
+                ctranslate2.Translator,
+                str(folder),
+                self.device_type,
+                device_index=int(index or 0),
+                inter_threads=threads or cores(),
+                intra_threads=1,
+            ).result()
 
     def __str__(self) -> str:
         """Say what it is, what its weights are and what it considers."""
@@ -287,6 +292,23 @@ class CTranslate2Engine:
 
     def _source(self, ids: list[int]) -> list[str]:
         return [*(self.source[number] for number in ids[:-1]), SPELLED.end]
+
+
+@contextmanager
+def _best_instructions() -> Iterator[None]:
+    """Within it, CTranslate2 is asked for its kernels for AVX-512, which it looks for when it opens its first model.
+
+    They are faster on AMD's processors; on Intel's, some of which slow down for them, they have not been measured.
+    """
+    name = "CT2_FORCE_CPU_ISA"
+    wanted = name not in os.environ and amd() and avx512()
+    if wanted:
+        os.environ[name] = "AVX512"
+    try:
+        yield
+    finally:
+        if wanted:
+            os.environ.pop(name, None)
 
 
 def _waited_for(answer: Any) -> Any:

@@ -1,0 +1,19 @@
+"""What options tell of a model without building it."""
+
+import pytest
+import torch
+
+from translucid.inspection.maps import forced_pass
+from translucid.models.build import build_model
+from translucid.runs.configuration import resolve
+from translucid.runs.presets import PRESETS
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_maps_that_a_model_gives_are_those_that_it_promises(preset):
+    options = resolve(preset=preset).model
+    options = options.model_copy(update={"width": 16, **({"feed_forward": 16} if hasattr(options, "heads") else {})})
+    end = torch.tensor([[3]])
+    maps = forced_pass(build_model(options, 20, 20).eval(), end, end).maps
+    assert list(options.maps.items()) == [(name, weights.size(1)) for name, weights in maps.items()]
+    assert options.looks == any(name.endswith(".cross") for name in maps)

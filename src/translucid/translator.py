@@ -55,8 +55,7 @@ class Translator:
             engine: what searches for translations; our own if not given.
         """
         self.tokenizer, self.configuration = tokenizer, configuration
-        longest = configuration.data.max_tokens
-        self.longest = min(longest, configuration.model.longest or longest)
+        self.longest = configuration.longest
         """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
         self.cutter = Cutter(tokenizer, self.longest, configuration.data.source_language)
         """Cuts texts into what is translated in one go."""
@@ -97,7 +96,20 @@ class Translator:
             UserError: it is not one, or it is damaged, or the engine can't run its model there.
         """
         folder = RunFolder(Path(run))
-        configuration, tokenizer = folder.configuration(), folder.tokenizer()
+        return cls.open(folder, folder.configuration(), device, engine, threads=threads)
+
+    @classmethod
+    def open(
+        cls,
+        folder: RunFolder,
+        configuration: Configuration,
+        device: str = "auto",
+        engine: EngineName = "auto",
+        *,
+        threads: int | None = None,
+    ) -> Translator:
+        """Load a run folder whose configuration has been read; see `load`."""
+        tokenizer = folder.tokenizer()
 
         @cache
         def own() -> TorchEngine:
@@ -176,7 +188,14 @@ class Translator:
             pieces = self.cutter.pieces(window, split=split)
             searched = [[piece.ids for piece in of_text if piece.ids] for of_text in pieces]
             numbers = [(number + i) * MOST_PIECES + k for i, ids in enumerate(searched) for k in range(len(ids))]
-            found = self._decoded(list(chain.from_iterable(searched)), options, numbers, on_done)
+            sentences = list(map(tuple, chain.from_iterable(searched)))
+            # Each different sentence is searched for once, unless each is to be drawn for itself.
+            asked = sentences if options.sample else list(dict.fromkeys(sentences))
+            if on_done and len(asked) < len(sentences):
+                on_done(len(sentences) - len(asked))
+            answers = self.engine.decode(list(map(list, asked)), options, on_done, numbers if options.sample else None)
+            by_sentence = dict(zip(asked, answers, strict=True))
+            found = answers if options.sample else [by_sentence[sentence] for sentence in sentences]
             number += len(window)
             if first is None:
                 self._drawn = number
@@ -184,23 +203,6 @@ class Translator:
             for text, of_text, ids in zip(window, pieces, searched, strict=True):
                 yield self._joined(text, of_text, found[at : at + len(ids)], options.nbest)
                 at += len(ids)
-
-    def _decoded(
-        self,
-        sentences: list[list[int]],
-        options: DecodingOptions,
-        numbers: list[int],
-        on_done: Callable[[int], None] | None,
-    ) -> list[list[Hypothesis]]:
-        """Search for each different sentence once, unless each is to be drawn for itself."""
-        if options.sample:
-            return self.engine.decode(sentences, options, on_done, numbers)
-        different = list(dict.fromkeys(map(tuple, sentences)))
-        if on_done and len(different) < len(sentences):
-            on_done(len(sentences) - len(different))
-        found = self.engine.decode([list(ids) for ids in different], options, on_done)
-        by_ids = dict(zip(different, found, strict=True))
-        return [by_ids[tuple(ids)] for ids in sentences]
 
     def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:
         """Put the `count` best translations of a text together from what was found for its pieces."""
@@ -250,10 +252,9 @@ class Translator:
 
     def pair_ids(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
         """Return source and target ids of pairs, both with the end token."""
-        sources = self.tokenizer.encode_source([source for source, _ in pairs])
-        targets = self.tokenizer.encode_target([target for _, target in pairs])
-        end = SPECIAL.end
-        return [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
+        from translucid.inspection.watching import pair_ids
+
+        return pair_ids(self.tokenizer, pairs, SPECIAL.end)
 
     def inspect(self, pairs: Sequence[tuple[str, str]], *, first: int = 1) -> list[Inspected]:
         """Watch the model write given targets for given sources, word for word (forced decoding).

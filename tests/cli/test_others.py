@@ -6,13 +6,15 @@ import shutil
 import subprocess
 import sys
 from inspect import signature
+from types import SimpleNamespace
 
 import pytest
+import torch
 from rich.console import Console
 
-from translucid.cli.train import _tune
+from translucid.engines.tuning import find_fastest
 from translucid.ground.errors import UserError
-from translucid.tuning import find_fastest
+from translucid.training.afterwards import tune_trained
 
 
 def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
@@ -194,7 +196,7 @@ def test_an_export_is_checked_whatever_its_weights_are_and_refused_before_the_wo
         done = call("export", small_run, wrong, "--check", "nowhere.tsv")
         assert done.code == 2
         assert str(wrong) in done.err
-    monkeypatch.setattr("translucid.cli.export.ALLOWED_FALL", -1.0)
+    monkeypatch.setattr("translucid.engines.trials.ALLOWED", -1.0)
     done = call("export", small_run, tmp_path / "other", "--check", corpus / "test.tsv")
     assert done.code == 2
     assert "float32 costs" in done.err
@@ -213,12 +215,16 @@ def asked(monkeypatch):
         calls.append({name: None if value == [] else value for name, value in bound.arguments.items()})
         raise UserError("enough")
 
-    monkeypatch.setattr("translucid.tuning.find_fastest", spy)
+    monkeypatch.setattr("translucid.engines.tuning.find_fastest", spy)
+    monkeypatch.setattr("translucid.training.afterwards.find_fastest", spy)
     return calls
 
 
 def test_tune_asks_for_what_the_end_of_a_training_asks_for(call, asked, tmp_path):
-    _tune(tmp_path, Console(quiet=True))
+    run = SimpleNamespace(path=tmp_path)
+    place, workers = SimpleNamespace(best_bleu=20.0), SimpleNamespace(leads=True)
+    trained = SimpleNamespace(run=run, place=place, over=True, workers=workers, device=torch.device("cpu"))
+    tune_trained(trained, Console(quiet=True))
     assert call("tune", tmp_path).code == 2
     usual = {"train": None, "valid": None, "allow": 0.2, "shortlists": False, "pairs": 50_000, "sentences": 1000}
     assert asked == [{"run": tmp_path} | usual] * 2

@@ -6,8 +6,10 @@ import json
 import platform
 import shutil
 import sys
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,7 +20,6 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.recipes import recipes
 from translucid.runs.run_folder import RunFolder
-from translucid.training.experiment import Outcome
 from translucid.training.trainer import Progress
 
 from ..conftest import SHAPE
@@ -98,7 +99,7 @@ def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counting,
     def find_fastest(run, console):
         raise error
 
-    monkeypatch.setattr("translucid.tuning.find_fastest", find_fastest)
+    monkeypatch.setattr("translucid.training.afterwards.find_fastest", find_fastest)
     done = call("train", *counting)
     assert done.code == 0
     assert "not tuned" in done.err and str(error) in done.err
@@ -117,10 +118,19 @@ def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counting,
 )
 def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, over, leads, bleu, device, wanted):
     asked = []
-    outcome = Outcome(Progress(best_bleu=bleu), over, leads)
-    monkeypatch.setattr("translucid.training.experiment.run_experiment", lambda *_, **__: outcome)
-    monkeypatch.setattr("translucid.kernels.devices.choose_device", lambda _: torch.device(device))
-    monkeypatch.setattr("translucid.cli.train._tune", lambda *_: asked.append(True))
+
+    @contextmanager
+    def prepared(configuration, out, **_):
+        progress = Progress(best_bleu=bleu)
+        facts = {"over": over, "workers": SimpleNamespace(leads=leads), "device": torch.device(device)}
+        yield SimpleNamespace(run=RunFolder(out), progress=progress, fit=lambda display: progress, **facts), None
+
+    def find_fastest(run, console):
+        asked.append(run)
+        raise UserError("enough")
+
+    monkeypatch.setattr("translucid.training.experiment.prepared", prepared)
+    monkeypatch.setattr("translucid.training.afterwards.find_fastest", find_fastest)
     assert call("train", *counting).code == 0
     assert bool(asked) == wanted
 

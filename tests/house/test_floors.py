@@ -23,7 +23,6 @@ FLOORS = [
     {"engines"},
     {"translation"},
     {"translator"},
-    {"tuning"},
     {"training"},
     {"demonstration"},
     {"jobs"},
@@ -71,6 +70,18 @@ def test_imports_go_down(file):
         return
     above = {room for room in imported_rooms(file.read_text()) if room != here and floor_of(room) >= floor_of(here)}
     assert not above, f"{here} imports from {above}, which is not below it"
+
+
+@pytest.mark.parametrize("room", ["runs", "engines", "translation", "translator"])
+def test_inference_does_not_need_training(room):
+    """Nothing that is imported on the way leads to training either, whatever the floors may become."""
+    met, coming = set(), {room}
+    while coming:
+        met |= coming
+        files = [file for file in FILES if room_of(file) in coming]
+        coming = set().union(*(imported_rooms(file.read_text()) for file in files)) - met
+    assert "models" in met
+    assert not met & {"training", "demonstration", "jobs", "serving", "cli"}
 
 
 def test_an_import_upwards_would_be_seen():

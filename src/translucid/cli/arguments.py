@@ -1,15 +1,22 @@
-"""Corpus files as they come from a shell."""
+"""What several commands are given: corpus files as they come from a shell, output files, the engine."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
 
 from translucid.data.file_kinds import refuse_as_pairs
 from translucid.ground.atomic import behind_links, is_stream
 from translucid.ground.errors import UserError
 
+EngineOption = Annotated[
+    Literal["auto", "torch", "ctranslate2"],
+    typer.Option("--engine", help="What searches: our own code, CTranslate2, or the faster one of those that can."),
+]
 ENDINGS = (".tsv", ".jsonl")
 
 

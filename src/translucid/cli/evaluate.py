@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import pair_up, refuse_to_replace
-from translucid.cli.options import EngineOption
+from translucid.cli.arguments import EngineOption, pair_up, refuse_to_replace
 from translucid.ground.console import Console
 
 

@@ -8,10 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from translucid.cli.arguments import pair_up
+from translucid.engines import ALLOWED
 from translucid.ground.console import Console
-
-ALLOWED_FALL = 0.2
-"""BLEU that an exported model may cost."""
 
 
 def export(
@@ -23,7 +21,7 @@ def export(
     ] = "float32",
     check: Annotated[
         list[str] | None,
-        typer.Option("--check", metavar="FILES", help="Sentence pairs on which OUT must not cost 0.2 BLEU."),
+        typer.Option("--check", metavar="FILES", help=f"Sentence pairs on which OUT must not cost {ALLOWED} BLEU."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it is there.")] = False,
 ) -> None:
@@ -36,10 +34,8 @@ def export(
         translucid export runs/mine mine-ct2 --quantization int8 --check dev.tsv
     """
     from translucid.data.corpus import read_pairs
-    from translucid.decoding.decoding_options import DecodingOptions
     from translucid.engines.ctranslate2.export import export_ctranslate2, refuse_to_lose
-    from translucid.engines.trials import trials
-    from translucid.engines.tuned import Tuned
+    from translucid.engines.trials import compare_export, refuse_loss
     from translucid.ground.errors import UserError
     from translucid.translator import Translator
 
@@ -50,14 +46,9 @@ def export(
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = Translator.load(run, "cpu", "torch")
     if pairs:
-        ways = [Tuned(engine="torch"), Tuned(quantization=quantization)]
-        tried = trials(translator.model, translator.tokenizer, pairs, DecodingOptions(beam=1), ways, {})
-        ours, exported = (trial.bleu for trial in tried)
+        ours, exported = compare_export(translator.model, translator.tokenizer, pairs, quantization)
         compared = f"BLEU {ours:.2f} here, {exported:.2f} by CTranslate2 with {quantization}"
         console.print(f"{compared}, greedy, on {len(pairs):,} pairs")
-        if ours - exported >= ALLOWED_FALL:
-            other = "Export with --quantization float32, or leave" if quantization == "int8" else "Leave"
-            fix = f"{other} out --check if that does not matter."
-            raise UserError(f"{quantization} costs {ours - exported:.2f} BLEU", file=run, fix=fix)
+        refuse_loss(ours, exported, quantization, run)
     export_ctranslate2(translator.model, translator.tokenizer, out, quantization, overwrite=overwrite)
     console.print(f"written: {out}")

@@ -10,9 +10,6 @@ import typer
 from translucid.cli.arguments import pair_up
 from translucid.ground.console import Console
 
-LEARNED = 1.0
-"""BLEU from which on a loss of a tenth says something."""
-
 EPILOG = """
 **Examples**
 
@@ -59,13 +56,12 @@ def train(
     ] = True,
 ) -> None:
     """Train a translator from sentence pairs; Ctrl-C saves, --resume goes on exactly."""
-    from translucid.engines.tuned import FILE
     from translucid.ground.errors import UserError
-    from translucid.kernels.devices import choose_device
     from translucid.runs.configuration import resolve, resumed, unchanged
     from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
-    from translucid.training.experiment import run_experiment
+    from translucid.training.afterwards import tune_trained
+    from translucid.training.experiment import prepared
 
     if config:
         config = recipe(config)
@@ -89,34 +85,12 @@ def train(
         configuration = resolve(config, model, settings or [], overrides)
         run.refuse_to_lose(overwrite)
     console = Console(stderr=True)
-    place, over, leads = run_experiment(
-        configuration,
-        out,
-        resume=resume,
-        overwrite=overwrite,
-        device=device,
-        console=console,
-        command=context.obj,
-    )
-    on_cpu = choose_device(device).type == "cpu"
-    if tune and over and leads and on_cpu and place.best_bleu >= LEARNED and not (out / FILE).exists():
-        _tune(out, console)
-
-
-def _tune(run: Path, console: Console) -> None:
-    """Find the fastest way to translate; whatever is in the way of that, the training is done."""
-    from translucid.ground.errors import UserError
-    from translucid.tuning import find_fastest
-
-    try:
-        tried, best = find_fastest(run, console=console)
-    except (UserError, OSError) as error:
-        console.print(f"not tuned: {error}", soft_wrap=True)
-    except KeyboardInterrupt:
-        console.print(f"not tuned; translucid tune {run} does it later", soft_wrap=True)
-    else:
-        instead = "" if best is tried[0] else f", not {tried[0]}"
-        console.print(f"the run is translated by {best}{instead}", soft_wrap=True)
+    with prepared(
+        configuration, out, resume=resume, overwrite=overwrite, device=device, console=console, command=context.obj
+    ) as (trainer, display):
+        trainer.fit(display)
+    if tune:
+        tune_trained(trainer, console)
 
 
 train.__doc__ = f"{train.__doc__}\n\n{EPILOG}"

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from translucid.cli.arguments import refuse_to_replace
-from translucid.cli.options import EngineOption
+from translucid.cli.arguments import EngineOption, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -130,7 +129,8 @@ def translate(
         "top_p": top_p,
         "seed": seed,
     }
-    settings = RunFolder(run).configuration().decoding.model_dump()
+    configuration = RunFolder(run).configuration()
+    settings = configuration.decoding.model_dump()
     options = checked(DecodingOptions, {**settings, **{key: v for key, v in given.items() if v is not None}})
     job = Job(
         run,
@@ -143,6 +143,7 @@ def translate(
         columns=nbest or 1,
         alignments=alignments,
         token_scores=token_scores,
+        configuration=configuration,
     )
     console = Console(stderr=True)
     with ExitStack() as stack:

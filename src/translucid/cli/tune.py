@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from translucid.cli.arguments import pair_up
+from translucid.engines import ALLOWED
 from translucid.ground.console import Console
 
 
@@ -20,7 +21,7 @@ def tune(
     valid: Annotated[
         list[str] | None, typer.Option("--valid", metavar="FILES", help="Pairs to compare speed and BLEU on.")
     ] = None,
-    allow: Annotated[float, typer.Option(help="BLEU that may be lost.", min=0)] = 0.2,
+    allow: Annotated[float, typer.Option(help="BLEU that may be lost.", min=0)] = ALLOWED,
     shortlists: Annotated[
         bool, typer.Option("--shortlists", help="Also try two lexical shortlists; see above for what they cost.")
     ] = False,
@@ -48,7 +49,7 @@ def tune(
 
         translucid tune runs/mine --train pairs.tsv --valid dev.tsv --allow 0.5
     """
-    from translucid.tuning import find_fastest
+    from translucid.engines.tuning import find_fastest
 
     console = Console(stderr=True)
     tried, best = find_fastest(

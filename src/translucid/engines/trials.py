@@ -12,11 +12,13 @@ import torch
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import Considered, DecodingOptions
+from translucid.engines import ALLOWED
 from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine, TorchEngine
 from translucid.engines.tuned import Tuned
 from translucid.evaluation.metrics import bleu
+from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 
@@ -77,3 +79,24 @@ def fastest(tried: Sequence[Trial], allowed: float) -> Trial:
     """Return the fastest one that costs at most `allowed` BLEU against the first."""
     full = tried[0].bleu
     return max((trial for trial in tried if trial.bleu >= full - allowed), key=lambda trial: trial.sentences_per_second)
+
+
+def compare_export(
+    model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair], quantization: Quantization
+) -> tuple[float, float]:
+    """Return the BLEU of greedy translations by our search, and by CTranslate2 with such weights."""
+    ways = [Tuned(engine="torch"), Tuned(quantization=quantization)]
+    ours, exported = (trial.bleu for trial in trials(model, tokenizer, pairs, DecodingOptions(beam=1), ways, {}))
+    return ours, exported
+
+
+def refuse_loss(ours: float, exported: float, quantization: Quantization, run: Path) -> None:
+    """Compare the BLEU of an exported model to that of its run.
+
+    Raises:
+        UserError: it has lost more than is allowed.
+    """
+    if ours - exported >= ALLOWED:
+        other = "Export with --quantization float32, or leave" if quantization == "int8" else "Leave"
+        fix = f"{other} out --check if that does not matter."
+        raise UserError(f"{quantization} costs {ours - exported:.2f} BLEU", file=run, fix=fix)

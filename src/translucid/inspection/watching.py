@@ -86,6 +86,13 @@ def forced_scores(
     return entropy, correct, tokens
 
 
+def pair_ids(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], end: int) -> list[tuple[list[int], list[int]]]:
+    """Return source and target ids of pairs of texts, both with the end token."""
+    sources = tokenizer.encode_source([source for source, _ in pairs])
+    targets = tokenizer.encode_target([target for _, target in pairs])
+    return [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
+
+
 def paired_batches(
     pairs: Sequence[tuple[list[int], list[int]]], pad: int, device: torch.device | str, batch_tokens: int
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:

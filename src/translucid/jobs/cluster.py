@@ -21,7 +21,7 @@ import torch
 
 from translucid.ground.errors import UserError, missing_package
 from translucid.jobs.job import Done, Job, Way, Worker
-from translucid.jobs.windows import Reader, Window
+from translucid.jobs.windows import Place, Reader, Window
 from translucid.kernels.devices import tune_cpu
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class _Mapper:
             (window,) = Reader(BytesIO(stream.read(size)), wrapped=self.job.wrapped).windows()
         if _checksum(window.lines) != crc:
             raise UserError("the input has changed while it was translated", file=self.file)
-        done = self.worker.translate(window.lines, line)
+        _, done = self.worker.translate(replace(window, before=Place(lines=line)))
         notes = json.dumps({"warnings": done.warnings, "bad": done.bad})
         return {"text": done.text, "notes": notes}
 

@@ -21,6 +21,7 @@ from translucid.jobs.windows import Window
 from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
+from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.translation import Translation
 from translucid.translator import WINDOW, Translator
@@ -45,6 +46,8 @@ class Job:
     """Translations of each line that are written."""
     alignments: bool = False
     token_scores: bool = False
+    configuration: Configuration | None = None
+    """Of the run, if it has been read."""
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
@@ -106,7 +109,9 @@ class Worker:
         """
         same_sums_on_any_threads()
         self.job = job
-        self.translator = Translator.load(job.run, job.device, job.engine, threads=threads or cores())
+        folder = RunFolder(job.run)
+        configuration = job.configuration or folder.configuration()
+        self.translator = Translator.open(folder, configuration, job.device, job.engine, threads=threads or cores())
         self.device = self.translator.engine.device_type
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
@@ -114,10 +119,11 @@ class Worker:
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
         """Be a way, alone."""
-        return ((window, self.translate(window.lines, window.before.lines)) for window in windows)
+        return map(self.translate, windows)
 
-    def translate(self, lines: list[bytes], first: int) -> Done:
-        """Translate the lines of a window, also those that are not UTF-8; `first` is the number of the first."""
+    def translate(self, window: Window) -> tuple[Window, Done]:
+        """Translate the lines of a window, also those that are not UTF-8; return it, and what came of it."""
+        lines, first = window.lines, window.before.lines
         bad = [i for i, line in enumerate(lines) if not _is_utf8(line)]
         texts = [line.decode("utf-8", errors="replace") for line in lines]
         groups = paragraphs(texts) if self.job.wrapped else [[i] for i in range(len(texts))]
@@ -130,7 +136,7 @@ class Worker:
                 written += wrapped(translation.text, [texts[i] for i in group])
             else:
                 written.append(self._line(translation))
-        return Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
+        return window, Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
 
     def _line(self, found: Translation) -> str:
         job = self.job

@@ -65,7 +65,7 @@ class _Process:
     def give(self, number: int, window: Window) -> None:
         self.number = number
         try:
-            self.pipe.send((window.lines, window.before.lines))
+            self.pipe.send(window)
         except OSError as error:
             raise self._death() from error
 
@@ -127,7 +127,8 @@ def _work(job: Job, threads: int, pipe: Connection[Any, Any]) -> None:
         worker = Worker(job, threads)
         pipe.send(worker.device)
         while True:
-            pipe.send(worker.translate(*pipe.recv()))
+            _, done = worker.translate(pipe.recv())
+            pipe.send(done)
     except (EOFError, ConnectionError):
         return
     except Exception as error:

@@ -115,6 +115,11 @@ class Configuration(OptionGroup):
             )
         return self
 
+    @property
+    def longest(self) -> int:
+        """Tokens on either side, start or end token included, that the model meets in training and takes in one piece."""
+        return min(self.data.max_tokens, self.model.longest or self.data.max_tokens)
+
     def to_yaml(self) -> str:
         """Return the text of `config.yaml`, every value spelled out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -61,19 +61,49 @@ def run_experiment(
     console: Console | None = None,
     command: Sequence[str] | None = None,
 ) -> Outcome:
-    """Train as configured and leave the run in `folder`.
+    """Train as configured and leave the run in `folder`; arguments and errors as of `prepared`."""
+    with prepared(
+        configuration,
+        folder,
+        corpora=corpora,
+        resume=resume,
+        overwrite=overwrite,
+        device=device,
+        console=console,
+        command=command,
+    ) as (trainer, display):
+        trainer.fit(display)
+    return Outcome(trainer.progress, trainer.over, trainer.workers.leads)
+
+
+@contextmanager
+def prepared(
+    configuration: Configuration,
+    folder: Path,
+    *,
+    corpora: Corpora | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    device: str = "auto",
+    console: Console | None = None,
+    command: Sequence[str] | None = None,
+) -> Iterator[tuple[Trainer, Display]]:
+    """Make all ready for a training as configured, which leaves its run in `folder`: what is left to do is `fit`.
 
     Settings of the process stay as they are; a program of its own gains some speed by `kernels.process.take_over`.
 
     Args:
         configuration: all settings; for a resumed run, those of its folder, with later limits if wanted.
-        folder: the run folder to make or to continue.
+        folder: the run folder to make or to continue; other trainings are kept out of it meanwhile.
         corpora: the sentence pairs, if they do not come from the configured files.
         resume: go on from the last checkpoint of the folder; if there is none, begin.
         overwrite: replace a run that is there.
         device: `auto`, `cpu`, `cuda`, `cuda:1` or `mps`.
         console: where progress is shown; standard error if not given.
         command: what was given to `translucid`, for the record.
+
+    Yields:
+        The trainer, where the training stands, and what shows its progress.
 
     Raises:
         UserError: for everything that the user can put right.
@@ -94,7 +124,15 @@ def run_experiment(
                 run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None, overwrite=overwrite)
             workers.wait()
             corpora = corpora or read_corpora(configuration.data, configuration.training.seed, run.held_out())
-            return _train(configuration, run, corpora, resuming, place, console, workers, command)
+            trainer = _trainer(configuration, run, corpora, resuming, place, console, workers, command)
+            yield trainer, Display(console)
+            if not trainer.over:
+                console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
+            end = trainer.progress
+            console.print(
+                f"step {end.step:,} after {clock(end.seconds)}; "
+                f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {run.path}"
+            )
 
 
 def _learn(configuration: Configuration, corpora: Corpora | None, console: Console) -> tuple[Corpora, Tokenizer]:
@@ -112,8 +150,10 @@ def _learn(configuration: Configuration, corpora: Corpora | None, console: Conso
             fix = "See `translucid data stats`."
             raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
         tokenizer = Tokenizer.learn(chain(first, _counted(pairs, advance)), data.tokenizer, seed=seed)
-    longest = min(data.max_tokens, configuration.model.longest or data.max_tokens)
-    kept = (EncodedCorpus.encode(part, tokenizer, max_tokens=longest) for part in chunks(corpora.kept(data.filter)))
+    kept = (
+        EncodedCorpus.encode(part, tokenizer, max_tokens=configuration.longest)
+        for part in chunks(corpora.kept(data.filter))
+    )
     if not any(map(len, kept)):
         skipped.reasons["too long"] += skipped.kept
         skipped.kept = 0
@@ -129,7 +169,7 @@ def _counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[
         yield pair
 
 
-def _train(
+def _trainer(
     configuration: Configuration,
     run: RunFolder,
     corpora: Corpora,
@@ -138,14 +178,15 @@ def _train(
     console: Console,
     workers: Workers,
     command: Sequence[str] | None,
-) -> Outcome:
-    options, data = configuration.training, configuration.data
+) -> Trainer:
+    """Build the model, encode the corpus, and go back to the last checkpoint if there is one."""
+    options = configuration.training
     tokenizer = run.tokenizer()
     torch.manual_seed(options.seed)
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
-    longest = min(data.max_tokens, model.max_length or data.max_tokens)
+    longest = configuration.longest
     # Whatever can be refused is refused before anything in the folder of a run that is there is changed.
     if resuming and run.model_file.exists() and not run.state_file.parent.is_dir():
         fix = "Put its state/ back, or begin a new run with another --out."
@@ -200,14 +241,7 @@ def _train(
         run.add_provenance(provenance(corpora.files, str(device), trainer.progress.step, workers.count, command))
     if workers.leads and (missing := board_missing()):
         console.print(missing, soft_wrap=True)
-    end = trainer.fit(Display(console))
-    if not trainer.over:
-        console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
-    console.print(
-        f"step {end.step:,} after {clock(end.seconds)}; "
-        f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {run.path}"
-    )
-    return Outcome(end, trainer.over, workers.leads)
+    return trainer
 
 
 def _encoded(

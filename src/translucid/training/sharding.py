@@ -52,19 +52,22 @@ class ShardedWeights(Weights):
         for block in chain.from_iterable(stacks):
             fully_shard(block, mesh=mesh)
         fully_shard(lesson, mesh=mesh)
-        self.lesson = lesson
+        self.lesson, self.loss = lesson, self._loss
         self.names = [name for name, _ in model.named_parameters()]
         self.parameters = list(model.parameters())
         self.averages = [_local(parameter).detach().clone() for parameter in self.parameters]
         self._empty()
 
-    def loss(self, rows: Batch | None, smoothing: float) -> Loss | None:
+    def rows(self, rows: Batch | None) -> Batch:
         """See `Weights`; who has no rows goes along with one that asks nothing, as all must gather together."""
         if rows is None:
             end, pad = self.model.eos, self.model.pad
             nothing = torch.tensor([[end]]), torch.tensor([[self.model.bos]]), torch.tensor([[pad]])
             rows = Batch(*nothing)
-        loss: Loss = self.lesson(rows.to(self.device), smoothing)
+        return rows.to(self.device)
+
+    def _loss(self, rows: Batch, smoothing: float) -> Loss:
+        loss: Loss = self.lesson(rows, smoothing)
         # FSDP takes the mean of the gradients over the processes, but a batch is one sum.
         return loss._replace(smoothed=loss.smoothed * self.workers.count)
 

@@ -142,10 +142,11 @@ class Trainer:
         tokens = sum(batch.target_tokens for batch in batches)
         entropy, correct = 0.0, 0.0
         for batch in batches:
-            with mixed_precision(self.device, wanted=self.bfloat16):
-                loss = self.weights.loss(batch.rows, self.options.label_smoothing)
-            if loss is None:
+            rows = self.weights.rows(batch.rows)
+            if rows is None:
                 continue
+            with mixed_precision(self.device, wanted=self.bfloat16):
+                loss = self.weights.loss(rows, self.options.label_smoothing)
             entropy, correct = entropy + loss.cross_entropy, correct + loss.correct
             (loss.smoothed / tokens).backward()
         self.weights.sum_gradients()

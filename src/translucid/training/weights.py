@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -22,6 +23,8 @@ class Weights:
 
     parameters: list[nn.Parameter]
     """What the optimiser moves."""
+    loss: Callable[[Batch, float], Loss]
+    """The loss of rows of a batch, with so much label smoothing."""
 
     def __init__(self, model: SequenceModel, device: torch.device, workers: Workers) -> None:
         """Put the model on the device."""
@@ -29,10 +32,11 @@ class Weights:
         self.model = model.to(device).train()
         self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
         self.parameters = list(self.model.parameters())
+        self.loss = partial(batch_loss, self.model)
 
-    def loss(self, rows: Batch | None, smoothing: float) -> Loss | None:
-        """Return the loss of this process's rows of a batch, if it has any."""
-        return None if rows is None else batch_loss(self.model, rows.to(self.device), smoothing)
+    def rows(self, rows: Batch | None) -> Batch | None:
+        """Return this process's rows of a batch, if it has any, where the model is."""
+        return rows and rows.to(self.device)
 
     def sum_gradients(self) -> None:
         """Add the gradients up over the processes."""

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import tempfile
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
+import torch
+
 from translucid.decoding.decoding_options import Considered
+from translucid.engines import ALLOWED
+from translucid.engines.choosing import choose_engine
+from translucid.engines.engine import TorchEngine
 from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.trials import Trial, all_ways, fastest, trials
 from translucid.engines.tuned import save_tuned
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
+from translucid.inspection.watching import pair_ids
 from translucid.runs.corpora import read_corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.translator import Translator
 
-ALLOWED = 0.2
-"""BLEU that may be lost."""
+CPU = torch.device("cpu")
 PAIRS = 50_000
 """Training pairs that shortlists are learned from, at most."""
 SENTENCES = 1000
@@ -53,47 +58,55 @@ def find_fastest(
         UserError: the run is damaged, has no attention to learn shortlists from, or can be used in one way only; or
             files are not there.
     """
-    translator = Translator.load(run, "cpu", "torch")
-    tokenizer, configuration = translator.tokenizer, translator.configuration
-    if shortlists and not translator.can_look():
+    folder = RunFolder(run)
+    configuration, tokenizer = folder.configuration(), folder.tokenizer()
+    model = folder.load_model(configuration, tokenizer)
+    longest = configuration.longest
+    if shortlists and not configuration.model.looks:
         what = "there are no shortlists: they are learned from attention, and it has none"
         raise UserError(what, file=run, fix="Leave out --shortlists.")
     own = configuration.data
     data = own.model_copy(update={"train": train or own.train, "valid": valid or own.valid, "weights": None})
     if not data.train:
         raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
-    corpora = read_corpora(data, configuration.training.seed, RunFolder(run).held_out())
+    corpora = read_corpora(data, configuration.training.seed, folder.held_out())
     lists: dict[Considered, str] = {}
     if tokenizer.joint:
         with counting(console, "reading the training text", None) as advance:
             targets = (pair.target for pair in corpora.kept(data.filter))
             lists["seen pieces"] = seen_pieces(tokenizer, targets, advance)
     if shortlists:
-        ids = translator.pair_ids(list(islice(corpora.kept(data.filter), pairs)))
-        ids = [pair for pair in ids if max(map(len, pair)) <= translator.longest]
+        ids = pair_ids(tokenizer, list(islice(corpora.kept(data.filter), pairs)), model.eos)
+        ids = [pair for pair in ids if max(map(len, pair)) <= longest]
         with counting(console, "learning the shortlists", len(ids)) as advance:
-            links = learn_links(translator.model, ids, translator.device, advance)
+            links = learn_links(model, ids, CPU, advance)
         lists |= {name: links.shortlist(tokenizer, each, always) for name, (each, always) in LISTS.items()}
     test = corpora.valid[:sentences]
-    lengths = [len(source) for source, _ in translator.pair_ids(test)]
-    test = [pair for pair, length in zip(test, lengths, strict=True) if length <= translator.longest]
+    sources = tokenizer.encode_source([pair.source for pair in test])
+    test = [pair for pair, ids in zip(test, sources, strict=True) if len(ids) < longest]
     if not test:
         raise UserError("there are no sentences to try that the model takes in one piece", fix="See --valid.")
     tried = []
-    with tempfile.TemporaryDirectory(prefix="translucid-") as folder:
-        written = {name: Path(folder) / f"{name}.tsv" for name in lists}
+    with tempfile.TemporaryDirectory(prefix="translucid-") as place:
+        written = {name: Path(place) / f"{name}.tsv" for name in lists}
         for name, file in written.items():
             file.write_text(lists[name], encoding="utf-8")
-        ways = all_ways(translator.model, written)
+        ways = all_ways(model, written)
         if len(ways) == 1:
             what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
             raise UserError(what, file=run, fix="See translucid tune --shortlists.")
         with counting(console, "trying ways to translate", len(ways)) as advance:
-            for trial in trials(translator.model, tokenizer, test, configuration.decoding, ways, written):
+            for trial in trials(model, tokenizer, test, configuration.decoding, ways, written):
                 tried.append(trial)
                 advance(1)
+
+    @cache
+    def whole() -> TorchEngine:
+        return TorchEngine.of(model, tokenizer, CPU)
+
     best = fastest(tried, allow)
     save_tuned(run, best.tuned, lists.get(best.tuned.considered))
     if best.tuned.engine == "ctranslate2":
-        Translator.load(run, "cpu")  # converts the model, so that the first translation need not wait for it
+        # Converts the model, so that the first translation need not wait for it.
+        choose_engine("auto", folder, configuration, tokenizer, whole, device="cpu")
     return tried, best

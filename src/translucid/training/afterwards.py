@@ -1,0 +1,32 @@
+"""What is done when a training is over: the fastest way to translate with it is found."""
+
+from __future__ import annotations
+
+from translucid.engines.tuned import FILE
+from translucid.engines.tuning import find_fastest
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.training.trainer import Trainer
+
+LEARNED = 1.0
+"""BLEU from which on a small loss of it says something."""
+
+
+def tune_trained(trainer: Trainer, console: Console) -> None:
+    """Find the fastest way to translate, on a CPU, if the model has learned something and nobody has chosen a way.
+
+    Whatever is in the way of that, the training is done.
+    """
+    run = trainer.run.path
+    trained_here = trainer.over and trainer.workers.leads and trainer.device.type == "cpu"
+    if not trained_here or trainer.progress.best_bleu < LEARNED or (run / FILE).exists():
+        return
+    try:
+        tried, best = find_fastest(run, console=console)
+    except (UserError, OSError) as error:
+        console.print(f"not tuned: {error}", soft_wrap=True)
+    except KeyboardInterrupt:
+        console.print(f"not tuned; translucid tune {run} does it later", soft_wrap=True)
+    else:
+        instead = "" if best is tried[0] else f", not {tried[0]}"
+        console.print(f"the run is translated by {best}{instead}", soft_wrap=True)

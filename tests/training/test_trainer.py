@@ -11,8 +11,8 @@ from translucid.kernels import linear, onednn, rounding
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training import trainer
+from translucid.training.objective import batch_loss
 from translucid.training.trainer import Trainer
-from translucid.training.weights import Weights
 
 
 def weights(folder, prefix="model."):
@@ -234,12 +234,11 @@ def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypat
 def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, monkeypatch, has_it, asked, taken):
     rounded = []
 
-    def spy(self, rows, smoothing):
+    def spy(model, rows, smoothing):
         rounded.append(rounding.factor(torch.zeros(1)).dtype == torch.bfloat16)
-        return loss(self, rows, smoothing)
+        return batch_loss(model, rows, smoothing)
 
-    loss = Weights.loss
-    monkeypatch.setattr(Weights, "loss", spy)
+    monkeypatch.setattr("translucid.training.weights.batch_loss", spy)
     monkeypatch.setattr(trainer, "bfloat16_is_quick", lambda device: has_it)
     train(tmp_path / "run", "training.max_steps=1", f"training.precision={asked}")
     assert set(rounded) == {taken}

@@ -7,15 +7,21 @@ from pathlib import Path
 
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
+from translucid.evaluation.alignment_error import Gold
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
+from translucid.inspection.alignment import choose
 from translucid.runs.configuration import resolve
 from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder
+from translucid.scoring import read_alignments_there
 from translucid.training.experiment import run_experiment
+from translucid.translator import Translator
 
 SIZES = {"train": 60_000, "valid": 500, "test": 1000}
 """Sentence pairs of each split."""
+GOLD = 200
+"""Pairs by whose word links the layer is chosen that alignments are read from."""
 
 
 def phrasebook_files(run: Path) -> dict[str, Path]:
@@ -55,6 +61,14 @@ def train_demo(
     )
     for split, file in files.items():
         _write(file, pairs[split])
+
+
+def find_alignments(run: Path, translator: Translator) -> None:
+    """Find the layer whose attention aligns words best, by the phrasebook's own links, and read alignments there."""
+    gold = list(generate(GOLD, split="valid"))
+    seen = translator.inspect([(p.source, p.target) for p in gold])
+    links = [Gold(frozenset(p.alignment), frozenset(p.alignment)) for p in gold]
+    read_alignments_there(run, translator, choose(seen, links))
 
 
 def _write(file: Path, pairs: Iterable[Pair]) -> None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 WINDOW = 4096
 """Lines read ahead, sorted by length and translated together; what bounds the memory of a long job."""
+INSPECTED = 256
+"""Pairs inspected together."""
 
 
 class Translator:
@@ -277,6 +279,16 @@ class Translator:
                     fix="Split it into sentences.",
                 )
         return watch(self.model, self.tokenizer, ids, self.device)
+
+    def inspect_all(
+        self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
+    ) -> Iterator[Inspected]:
+        """Do the same for any number of pairs, with the maps of a few in memory; `on_done` is told of each part."""
+        for first in range(0, len(pairs), INSPECTED):
+            part = pairs[first : first + INSPECTED]
+            yield from self.inspect(part, first=first + 1)
+            if on_done:
+                on_done(len(part))
 
     def forced_scores(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None

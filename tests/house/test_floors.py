@@ -23,6 +23,7 @@ FLOORS = [
     {"engines"},
     {"translation"},
     {"translator"},
+    {"scoring"},
     {"training"},
     {"demonstration"},
     {"jobs"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from pathlib import Path
 from typing import Annotated
 
@@ -57,15 +58,11 @@ def align(
     forward = Translator.load(run, device, "torch")
     backward = Translator.load(reverse, device, "torch") if reverse else None
     options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **given})
-    links = []
+    turned = [Pair(pair.target, pair.source) for pair in texts]
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
-        for first in range(0, len(texts), 512):
-            part = texts[first : first + 512]
-            seen = forward.inspect(part, first=first + 1)
-            back = [Pair(pair.target, pair.source) for pair in part]
-            turned = backward.inspect(back, first=first + 1) if backward else [None] * len(part)
-            links += [read_alignment(one, options, other) for one, other in zip(seen, turned, strict=True)]
-            advance(len(part))
+        seen = forward.inspect_all(texts, advance)
+        back = backward.inspect_all(turned) if backward else repeat(None, len(texts))
+        links = [read_alignment(one, options, other) for one, other in zip(seen, back, strict=True)]
     lines = "".join(to_pharaoh(one) + "\n" for one in links)
     if output:
         write_output(output, lines.encode())

@@ -32,39 +32,27 @@ def demo(
 
         translucid look runs/demo "They are going to the beach"
     """
-    from translucid.builtin.phrasebook import generate
     from translucid.data.corpus import read_pairs
-    from translucid.demonstration import phrasebook_files, train_demo
-    from translucid.evaluation.alignment_error import Gold
-    from translucid.evaluation.report import evaluate
-    from translucid.inspection.alignment import choose
+    from translucid.demonstration import find_alignments, phrasebook_files, train_demo
     from translucid.inspection.terminal import looked_at
-    from translucid.runs.run_folder import RunFolder
+    from translucid.scoring import score
     from translucid.translator import Translator
 
     console, log = Console(), Console(stderr=True)
     train_demo(out, overwrite=overwrite, device=device, console=log, command=context.obj)
     translator = Translator.load(out, device)
     with log.status("finding the layer whose attention aligns words best"):
-        gold = list(generate(200, split="valid"))
-        ways = choose(
-            translator.inspect([(p.source, p.target) for p in gold]),
-            [Gold(frozenset(p.alignment), frozenset(p.alignment)) for p in gold],
-        )
-        best = next(iter(ways))
-        RunFolder(out).save_configuration(translator.configuration.model_copy(update={"alignment": best}))
+        find_alignments(out, translator)
     pairs = list(read_pairs(phrasebook_files(out)["test"]))
-    with log.status(f"translating {len(pairs):,} held-out sentences"):
-        texts = [found.text for found in translator.translate((pair.source for pair in pairs), split=False)]
-    result = evaluate([pair.source for pair in pairs], texts, [[pair.target for pair in pairs]])
-    bleu = result.scores[0]
-    score = f"\nBLEU {bleu.value:.1f}", "bold"
-    console.print(Text.assemble(score, f" on {len(pairs):,} held-out sentences ({bleu.signature})"))
+    found, _ = score(translator, pairs, perplexity=False, console=log)
+    bleu = found.scores[0]
+    figure = f"\nBLEU {bleu.value:.1f}", "bold"
+    console.print(Text.assemble(figure, f" on {len(pairs):,} held-out sentences ({bleu.signature})"))
     for text in BOOK:
-        found = translator.translate(text)
-        console.print(Text.assemble((f"\n{text}", "bold"), " → ", (found.text, "bold")))
+        translated = translator.translate(text)
+        console.print(Text.assemble((f"\n{text}", "bold"), " → ", (translated.text, "bold")))
         console.print(Text("for each word written, where the model looked:", "dim"))
-        for words in found.words:
+        for words in translated.words:
             console.print(looked_at(words))
     console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Go on with:"))
     for command in (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -62,14 +61,12 @@ def evaluate(
     """
     from translucid.data.corpus import read_lines, read_pairs
     from translucid.evaluation.alignment_error import read_gold
-    from translucid.evaluation.report import evaluate as score
     from translucid.ground.atomic import write_output
-    from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
     from translucid.runs.configuration import checked
-    from translucid.runs.run_folder import RunFolder
+    from translucid.scoring import read_alignments_there, score
     from translucid.translator import Translator
 
     if not test:
@@ -78,7 +75,7 @@ def evaluate(
     pairs = list(read_pairs(*pair_up(test)))
     if not pairs:
         raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
-    references = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
+    others = [list(read_lines(file)) for file in reference or []]
     gold = read_gold(alignments, pairs) if alignments else []
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
@@ -87,38 +84,27 @@ def evaluate(
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     settings = translator.configuration.decoding
     options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
-    log = Console(stderr=True)
-    started = time.perf_counter()
-    with counting(log, "translating", len(pairs)) as advance:
-        sources = [pair.source for pair in pairs]
-        texts = [found.text for found in translator.stream(sources, options, split=split_sentences, on_done=advance)]
-    seconds = time.perf_counter() - started
-    forced, too_long = None, 0
-    if perplexity:
-        with counting(log, "reading the references", len(pairs)) as advance:
-            forced, too_long = translator.forced_scores(pairs, advance)
-    found = score(
-        sources,
-        texts,
-        references,
-        seconds=seconds,
-        engine=str(translator.engine),
-        forced=forced,
-        too_long=too_long,
+    found, texts = score(
+        translator,
+        pairs,
+        options,
+        references=others,
+        split=split_sentences,
+        perplexity=perplexity,
         lengths=by_length,
         tokenize=tokenize,
         lowercase=lowercase,
+        console=Console(stderr=True),
     )
     ways = choose(translator.inspect(pairs), gold) if gold else {}
     if hypotheses:
         write_output(hypotheses, "".join(text + "\n" for text in texts).encode())
     if keep_best:
-        best = next(iter(ways))
-        RunFolder(run).save_configuration(translator.configuration.model_copy(update={"alignment": best}))
+        read_alignments_there(run, translator, ways)
     if as_json:
         record = {**found.to_json(), "beam": options.beam}
         if ways:
-            record["alignment"] = [{**way.model_dump(), **score.to_json()} for way, score in ways.items()]
+            record["alignment"] = [{**way.model_dump(), **error.to_json()} for way, error in ways.items()]
         print(json.dumps(record, ensure_ascii=False, indent=2))
         return
     console = Console()
@@ -129,4 +115,4 @@ def evaluate(
         console.print(alignment_table(ways, translator.configuration.alignment))
     shown = min(samples, len(pairs))
     for i in (k * len(pairs) // shown for k in range(shown)):
-        console.print(f"\nsource      {sources[i]}\nreference   {references[0][i]}\nhypothesis  {texts[i]}")
+        console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +12,7 @@ from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.inspection.inspected import Inspected
     from translucid.translator import Translator
-
-PAIRS = 256
-"""Sentence pairs that are looked at together."""
 
 
 def look(
@@ -107,13 +102,6 @@ def _save_all(translator: Translator, files: list[str], save: Path) -> None:
 
     pairs = list(read_pairs(*pair_up(files)))
     log = Console(stderr=True)
-
-    def seen() -> Iterator[Inspected]:
-        for first in range(0, len(pairs), PAIRS):
-            part = pairs[first : first + PAIRS]
-            yield from translator.inspect(part, first=first + 1)
-            advance(len(part))
-
     with counting(log, "looking", len(pairs)) as advance:
-        count = save_maps(seen(), save)
+        count = save_maps(translator.inspect_all(pairs, advance), save)
     log.print(f"saved: {save}, {count:,} pairs", soft_wrap=True)

@@ -1,0 +1,81 @@
+"""A translator on a test set: what it makes of it and how good that is, and where its alignments are best read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from translucid.data.corpus import Pair
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.evaluation.alignment_error import AlignmentOptions
+from translucid.evaluation.report import Evaluation, evaluate
+from translucid.ground.console import Console, counting
+from translucid.runs.run_folder import RunFolder
+from translucid.translator import Translator
+
+
+class Scored(NamedTuple):
+    """What came of a test set."""
+
+    evaluation: Evaluation
+    texts: list[str]
+    """The translations."""
+
+
+def score(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    options: DecodingOptions | None = None,
+    *,
+    references: Sequence[Sequence[str]] = (),
+    split: bool = False,
+    perplexity: bool = True,
+    lengths: bool = False,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    console: Console,
+) -> Scored:
+    """Translate a test set and score the translations.
+
+    Args:
+        translator: any.
+        pairs: sources, each with its first reference.
+        options: how to search; the run's own settings if not given.
+        references: more of them, each for all sources.
+        split: split each source into sentences, as `Translator.stream` does.
+        perplexity: whether the translator is made to write the first references too.
+        lengths: scores by source length as well.
+        tokenize: sacreBLEU's tokenizer.
+        lowercase: whether case is ignored.
+        console: where progress is shown.
+    """
+    sources = [pair.source for pair in pairs]
+    started = time.perf_counter()
+    with counting(console, "translating", len(pairs)) as advance:
+        texts = [found.text for found in translator.stream(sources, options, split=split, on_done=advance)]
+    seconds = time.perf_counter() - started
+    forced, too_long = None, 0
+    if perplexity:
+        with counting(console, "reading the references", len(pairs)) as advance:
+            forced, too_long = translator.forced_scores(pairs, advance)
+    evaluation = evaluate(
+        sources,
+        texts,
+        [[pair.target for pair in pairs], *references],
+        seconds=seconds,
+        engine=str(translator.engine),
+        forced=forced,
+        too_long=too_long,
+        lengths=lengths,
+        tokenize=tokenize,
+        lowercase=lowercase,
+    )
+    return Scored(evaluation, texts)
+
+
+def read_alignments_there(run: Path, translator: Translator, ways: Mapping[AlignmentOptions, object]) -> None:
+    """Let a run read its alignments in the first of some ways, the best one, from now on."""
+    best = next(iter(ways))
+    RunFolder(run).save_configuration(translator.configuration.model_copy(update={"alignment": best}))

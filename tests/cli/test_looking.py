@@ -95,7 +95,7 @@ def test_align_counts_pairs_on_from_part_to_part(call, small_run, monkeypatch, t
     monkeypatch.setattr(Translator, "inspect", noted)
     (tmp_path / "pairs.tsv").write_text("a\tb\n" * 600)
     assert call("align", small_run, "--reverse", small_run, "--pairs", tmp_path / "pairs.tsv").code == 0
-    assert counted == [(1, 512), (1, 512), (513, 88), (513, 88)]
+    assert counted == [(1, 256), (1, 256), (257, 256), (257, 256), (513, 88), (513, 88)]
 
 
 @pytest.mark.parametrize("method", ["erasure", "attention", "lime", "gradients"])

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from translucid.engines.ctranslate2 import searching
-from translucid.kernels import machine
+from translucid.kernels import machine, process
 
 ZEN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_bf16\n"
 
@@ -32,14 +31,15 @@ def test_processors_are_known_by_what_linux_says(said, amd, avx512, bfloat16, mo
     [(True, True, None, "AVX512"), (True, True, "AVX2", "AVX2"), (False, True, None, None), (True, False, None, None)],
 )
 def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512, before, after, monkeypatch):
-    monkeypatch.setattr(searching, "amd", lambda: amd)
-    monkeypatch.setattr(searching, "avx512", lambda: avx512)
+    monkeypatch.setattr(process, "amd", lambda: amd)
+    monkeypatch.setattr(process, "avx512", lambda: avx512)
+    monkeypatch.setattr(process, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(process, "_ours", False)
     monkeypatch.setenv("CT2_FORCE_CPU_ISA", before or "")  # so that it is put back afterwards
     if before is None:
         monkeypatch.delenv("CT2_FORCE_CPU_ISA")
-    with searching._best_instructions():
-        assert os.environ.get("CT2_FORCE_CPU_ISA") == after
-    assert os.environ.get("CT2_FORCE_CPU_ISA") == before
+    process.take_over()
+    assert os.environ.get("CT2_FORCE_CPU_ISA") == after
 
 
 @pytest.mark.parametrize(("given", "kept"), [(None, "passive"), ("active", "active")])

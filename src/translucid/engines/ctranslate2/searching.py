@@ -16,13 +16,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,7 +38,7 @@ from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.ground.reading import digest
 from translucid.ground.special import SPELLED
 from translucid.ground.stopping import asked_about, between_steps
-from translucid.kernels.machine import amd, avx512, cores
+from translucid.kernels.machine import cores
 
 if TYPE_CHECKING:
     from translucid.engines.engine import TorchEngine
@@ -98,7 +96,7 @@ class CTranslate2Engine:
         self.target = {piece: i for i, piece in enumerate(self.pieces)}
         self.device_type, _, index = device.partition(":")
         # In a thread of its own, as PyTorch would have one thread too from then on in the one that opens it.
-        with _best_instructions(), ThreadPoolExecutor(1) as aside:
+        with ThreadPoolExecutor(1) as aside:
             self.translator = aside.submit(
                 ctranslate2.Translator,
                 str(folder),
@@ -292,23 +290,6 @@ class CTranslate2Engine:
 
     def _source(self, ids: list[int]) -> list[str]:
         return [*(self.source[number] for number in ids[:-1]), SPELLED.end]
-
-
-@contextmanager
-def _best_instructions() -> Iterator[None]:
-    """Within it, CTranslate2 is asked for its kernels for AVX-512, which it looks for when it opens its first model.
-
-    They are faster on AMD's processors; on Intel's, some of which slow down for them, they have not been measured.
-    """
-    name = "CT2_FORCE_CPU_ISA"
-    wanted = name not in os.environ and amd() and avx512()
-    if wanted:
-        os.environ[name] = "AVX512"
-    try:
-        yield
-    finally:
-        if wanted:
-            os.environ.pop(name, None)
 
 
 def _waited_for(answer: Any) -> Any:

@@ -15,6 +15,7 @@ from scipy.stats import t as student
 from translucid.data.corpus import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.atomic import write_atomically
+from translucid.kernels.process import take_over
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder
@@ -26,6 +27,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "claims"
 
 def train_once(folder: Path, configuration: Configuration, train: Sequence[Pair], valid: Sequence[Pair]) -> RunFolder:
     """Train a run, go on with one that was interrupted, or take the one that is there already."""
+    take_over()  # as our command does
     run, done = RunFolder(folder), folder / "done.json"
     if not done.exists():
         place, over, _ = run_experiment(configuration, folder, corpora=Corpora.of(train, valid), resume=run.exists)

@@ -28,7 +28,7 @@ def test_a_model_is_trained_and_one_line_says_what_tensorboard_would_need(plain,
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run"]
     done = plain("train", *files, "--no-tune", "--set", *shape, "training.max_steps=2", "training.log_every=1")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("pip install 'translucid[train]'") == 1
+    assert done.stderr.count("pip install 'tensorboard") == 1
     assert '"kind": "validation"' in (tmp_path / "run" / "metrics.jsonl").read_text()
     assert not list((tmp_path / "run").glob("events.*"))
 
@@ -55,10 +55,10 @@ def test_a_picture_is_refused_before_any_work(plain, arguments, tmp_path):
     """There is not even a run."""
     done = plain(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1 and "pip install 'translucid[plots]'" in done.stderr
+    assert done.stderr.count("\n") == 1 and "pip install 'matplotlib" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
 def test_the_server_says_what_it_needs(plain, small_run):
     done = plain("serve", small_run)
-    assert done.returncode == 2 and "pip install 'translucid[serve]'" in done.stderr
+    assert done.returncode == 2 and "pip install 'matplotlib" in done.stderr and " 'fastapi" in done.stderr

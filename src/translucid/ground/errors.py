@@ -5,7 +5,9 @@ Everything else that escapes is our fault (exit code 1).
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
+from importlib import metadata
 
 _LONGEST = 2000
 """Characters of a message, at most: what stands in the user's files may be of any length."""
@@ -48,8 +50,13 @@ def missing_package(what: str, package: str | None, extra: str) -> UserError:
 
 
 def remedy(extra: str) -> str:
-    """Return the command that installs one of our extras; pip keeps the Translucid that is there, a clone's too."""
-    return f"pip install 'translucid[{extra}]'"
+    """Return the command that installs one of our extras.
+
+    It names the packages themselves, which works beside a clone as well as beside an installed wheel.
+    """
+    required = [line.partition(";") for line in metadata.requires("translucid") or []]
+    wanted = [name.strip() for name, _, marker in required if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+    return f"pip install {' '.join(f'{name!r}' for name in wanted)}"
 
 
 def nearest(name: object, known: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -55,7 +54,7 @@ class DecoderBlock(nn.Module):
     def forward(
         self,
         x: Tensor,
-        memory: KeyValue,
+        memory: Tensor | KeyValue,
         mask: Tensor,
         past: KeyValue | None = None,
         maps: Maps | None = None,
@@ -67,7 +66,7 @@ class DecoderBlock(nn.Module):
 
         Args:
             x: what the block below says.
-            memory: keys and values [B, H, S, d] of the encoder's output, by `cross_attention.project`.
+            memory: the encoder's output [B, S, D], or its keys and values [B, H, S, d], projected before.
             mask: [B, 1, 1, S].
             past: keys and values [B, H, t, d] of this block's self-attention; t may be 0.
             maps: filled with the weights of both attentions, if given.
@@ -89,7 +88,8 @@ class DecoderBlock(nn.Module):
             return _noted(looked, maps, f"{name}.self")
 
         def cross_attention(x: Tensor) -> Tensor:
-            return _noted(self.cross_attention.look(x, *memory, mask, weights=weights), maps, f"{name}.cross")
+            key, value = self.cross_attention.project(memory) if isinstance(memory, Tensor) else memory
+            return _noted(self.cross_attention.look(x, key, value, mask, weights=weights), maps, f"{name}.cross")
 
         x = self.residuals[0](x, self_attention)
         x = self.residuals[1](x, cross_attention)
@@ -170,19 +170,14 @@ class Transformer(SequenceModel[TransformerState]):
         """Return the last decoder states [B, T, D] for target ids [B, T]."""
         mask = memory.mask[:, None, None]
         x = self.target_embedding(targets_in)
-        for i, (block, projected) in enumerate(zip(self.decoder, self._projected(memory), strict=True)):
-            x, _ = block(x, projected, mask, maps=maps, name=f"decoder.{i}")
+        for i, block in enumerate(self.decoder):
+            x, _ = block(x, memory.states, mask, maps=maps, name=f"decoder.{i}")
         return self.decoder_norm(x)
-
-    def _projected(self, memory: Memory) -> Iterator[KeyValue]:
-        """Yield the keys and values of each block's cross-attention, made when they are asked for."""
-        for block in self.decoder:
-            assert isinstance(block, DecoderBlock)
-            yield block.cross_attention.project(memory.states)
 
     def start(self, memory: Memory) -> TransformerState:
         """Project the memory once for all steps to come."""
-        projected = list(self._projected(memory))
+        blocks = [block for block in self.decoder if isinstance(block, DecoderBlock)]
+        projected = [block.cross_attention.project(memory.states) for block in blocks]
         past = [(key[:, :, :0], value[:, :, :0]) for key, value in projected]
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(len(mask), device=mask.device))

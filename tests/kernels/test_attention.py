@@ -89,6 +89,8 @@ def test_products_are_taken_of_short_memories_in_bfloat16_in_training_alone(monk
     fast_attention(*long)
     fast_attention(*drawn(torch.float32)[1])
     fast_attention(short[0], *(part[:1] for part in short[1:]))  # one memory for all
+    fast_attention(short[0], short[1], short[2][:1])
+    fast_attention(short[0], short[1][:1], short[2])
     with torch.no_grad():
         fast_attention(*short)
     with torch.autocast("cpu", torch.bfloat16):
@@ -96,6 +98,21 @@ def test_products_are_taken_of_short_memories_in_bfloat16_in_training_alone(monk
     assert not taken
     fast_attention(*short)
     assert taken == [torch.bfloat16]
+
+
+def test_rounded_products_of_long_memories_go_to_the_fused_kernel_in_float32(monkeypatch):
+    taken = []
+    fused = torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(attention, "LONGEST", 0)
+    monkeypatch.setattr(
+        attention.F, "scaled_dot_product_attention", lambda q, *x, **y: taken.append(q.dtype) or fused(q, *x, **y)
+    )
+    for dtype in (torch.bfloat16, torch.float32):
+        parts = drawn(dtype)[1]
+        assert fast_attention(*parts).dtype == dtype
+        with rounded_products():
+            assert fast_attention(*parts).dtype == dtype
+    assert taken == [torch.bfloat16, torch.float32, torch.float32, torch.float32]
 
 
 @pytest.mark.parametrize("longest", [0, 128])

@@ -49,13 +49,16 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """[.., inputs] -> [.., outputs], in the dtype of the weights but for `feeds_product`."""
-        if not _float32_on_cpu(self.weight):
-            return F.linear(x, self.weight, self.bias)
+        weight, bias = self.weight, self.bias
+        if not _float32_on_cpu(weight):
+            return F.linear(x, weight, bias)
         large = x.numel() * self.out_features >= LARGE and not is_plain("linear")
         if large and torch.is_grad_enabled() and (rounding() or onednn_is_better()):
-            return _Linear.apply(x, self.weight, self.bias, self.feeds_product)  # type: ignore[no-untyped-call]
+            return _Linear.apply(x, weight, bias, self.feeds_product)  # type: ignore[no-untyped-call]
+        if x.dtype != weight.dtype:  # the layer before may have been large
+            x = x.to(weight.dtype)
         with fast_products() if large else nullcontext():
-            return F.linear(x.to(self.weight.dtype), self.weight, self.bias)  # the layer before may have been large
+            return F.linear(x, weight, bias)
 
 
 class _Linear(torch.autograd.Function):

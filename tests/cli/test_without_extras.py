@@ -61,4 +61,5 @@ def test_a_picture_is_refused_before_any_work(plain, arguments, tmp_path):
 
 def test_the_server_says_what_it_needs(plain, small_run):
     done = plain("serve", small_run)
-    assert done.returncode == 2 and "pip install '" in done.stderr and " 'fastapi" in done.stderr and " 'uvicorn" in done.stderr
+    assert done.returncode == 2
+    assert all(named in done.stderr for named in ("pip install '", " 'fastapi", " 'uvicorn"))

@@ -85,7 +85,9 @@ class Translator:
     def load(
         cls, run: str | Path, device: str = "auto", engine: EngineName = "auto", *, threads: int | None = None
     ) -> Translator:
-        """Load a run folder.
+        """Load a run folder. Settings of the process stay as they are.
+
+        A program that does little else is faster after `translucid.kernels.process.take_over()`.
 
         Args:
             run: what `translucid train` wrote.

@@ -72,5 +72,5 @@ def test_an_input_that_changes_meanwhile_is_noticed(ray, small_run, tmp_path):
 def test_without_ray_the_user_is_told_what_to_install(small_run, text, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     job = Job(small_run, DecodingOptions())
-    with pytest.raises(UserError, match=r"pip install 'translucid\[cluster\]'"), ray_cluster(job, text, "local"):
+    with pytest.raises(UserError, match=r"pip install 'ray\[data\]"), ray_cluster(job, text, "local"):
         pass

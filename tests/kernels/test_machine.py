@@ -42,14 +42,17 @@ def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512,
     assert os.environ.get("CT2_FORCE_CPU_ISA") == after
 
 
-@pytest.mark.parametrize(("given", "kept"), [(None, "passive"), ("active", "active")])
+@pytest.mark.parametrize(("given", "kept"), [(None, ["passive", "30000"]), ("active", ["active", "None"])])
 def test_threads_of_the_command_sleep_while_they_wait_unless_told_otherwise(given, kept):
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    }
     environment |= {"OMP_WAIT_POLICY": given} if given else {}
     code = (
         "import os, sys, translucid.cli.main as m\n"
-        "m.run = lambda arguments: print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules) or 0\n"
+        "say = lambda: print(os.environ['OMP_WAIT_POLICY'], os.environ.get('GOMP_SPINCOUNT'), 'torch' in sys.modules)\n"
+        "m.run = lambda arguments: say() or 0\n"
         "m.main([])"
     )
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [kept, "False"]
+    assert done.stdout.split() == [*kept, "False"]

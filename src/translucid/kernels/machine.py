@@ -56,14 +56,22 @@ def _cpuinfo() -> str:
         return ""
 
 
+SPIN = "30000"
+"""Turns of a thread that waits, before it sleeps."""
+
+
 def wait_asleep() -> None:
-    """Let PyTorch's threads sleep while they wait for each other, for processes of our own command.
+    """Let PyTorch's threads soon sleep when they wait for each other, for processes of our own command.
 
     By default they spin. Where another program takes a core, a thread that spins keeps the one that it waits for from
-    running: a recurrent model, whose operations are tiny, trains at a quarter of the speed then (docs/benchmarks.md).
-    It must be asked for before PyTorch is loaded, and what the environment says goes before.
+    running: a recurrent model, whose operations are tiny, trains at a quarter of the speed then. Where none does, to be
+    woken takes longer than most waits last, so GNU's threads, those of PyTorch on Linux, spin for a third of a
+    millisecond first (docs/benchmarks.md). It must be asked for before PyTorch is loaded, and what the environment says
+    goes before.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ["OMP_WAIT_POLICY"] = "passive"
+        os.environ.setdefault("GOMP_SPINCOUNT", SPIN)
 
 
 def keep_freed_memory() -> None:

@@ -76,6 +76,6 @@ def score(
 
 
 def read_alignments_there(run: Path, translator: Translator, ways: Mapping[AlignmentOptions, object]) -> None:
-    """Let a run read its alignments in the first of some ways, the best one, from now on."""
+    """Write into a run's configuration that its alignments are read in the first of some ways, which is the best."""
     best = next(iter(ways))
     RunFolder(run).save_configuration(translator.configuration.model_copy(update={"alignment": best}))

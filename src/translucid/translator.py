@@ -198,14 +198,15 @@ class Translator:
             if on_done and len(asked) < len(sentences):
                 on_done(len(sentences) - len(asked))
             answers = self.engine.decode(list(map(list, asked)), options, on_done, numbers if options.sample else None)
-            by_sentence = dict(zip(asked, answers, strict=True))
-            found = answers if options.sample else [by_sentence[sentence] for sentence in sentences]
+            if not options.sample:
+                by_sentence = dict(zip(asked, answers, strict=True))
+                answers = [by_sentence[sentence] for sentence in sentences]
             number += len(window)
             if first is None:
                 self._drawn = number
             at = 0
             for text, of_text, ids in zip(window, pieces, searched, strict=True):
-                yield self._joined(text, of_text, found[at : at + len(ids)], options.nbest)
+                yield self._joined(text, of_text, answers[at : at + len(ids)], options.nbest)
                 at += len(ids)
 
     def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:

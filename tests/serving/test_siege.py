@@ -13,7 +13,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from translucid.serving import app as application
-from translucid.serving import connections
+from translucid.serving import connections, door
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.connections import Connection, Listening, most_connections
@@ -248,6 +248,15 @@ def test_bodies_that_wait_are_bounded_together_and_small_ones_get_in(serving):
     for one in uploads:
         one.close()
     until(lambda: held.held == 0)
+
+
+def test_a_refusal_is_heard_by_one_who_still_sends(serving, monkeypatch):
+    monkeypatch.setattr(door, "LINGER", 30.0)
+    with serving().begin(BEGUN + b"Content-Length: 50000000\r\n\r\n") as one:
+        time.sleep(0.5)  # the answer is on its way
+        for _ in range(4):
+            one.sendall(b"x" * 100_000)
+        assert b" 413 " in one.recv(65536).splitlines()[0]
 
 
 def test_one_that_leaves_in_the_middle_is_one_line_in_the_log(serving, caplog):

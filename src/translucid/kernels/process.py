@@ -13,10 +13,10 @@ _ours = False
 def take_over() -> None:
     """Say that this process is our own command, or a worker of it, which may be set up for speed as a whole.
 
-    Freed memory is kept from now on, denormal numbers are 0 as soon as a model is loaded into PyTorch, and CTranslate2
-    takes its kernels for AVX-512 where they are faster: on AMD's processors; on Intel's, some of which slow down for
-    them, they have not been measured. What the environment says goes before. A program of another kind that works at
-    length on a CPU may ask for it too.
+    Freed memory is kept, denormal numbers are 0 as soon as a model is loaded into PyTorch, and CTranslate2 takes its
+    kernels for AVX-512 where they are faster: on AMD's processors; on Intel's, some of which slow down for them, they
+    have not been measured. What the environment says goes before. A program of another kind that works at length on a
+    CPU may ask for it too.
     """
     global _ours
     _ours = True

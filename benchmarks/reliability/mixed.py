@@ -3,16 +3,14 @@
 python -m benchmarks.reliability.mixed RUN [--minutes 10] [--clients 32] [--engine torch]
 """
 
-import argparse
 import itertools
 import json
-import tempfile
 import threading
 import time
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.reliability.siege import Server, ask, at_once, send_file, serving
+from benchmarks.reliability.siege import Server, ask, at_once, by_hand, send_file, serving
 from benchmarks.serving_load import memory
 from tests.probes.common import Finding
 from translucid.builtin.phrasebook import generate
@@ -107,17 +105,5 @@ def mixed(run: Path, work: Path, minutes: float, clients: int = 32, engine: str 
     return finding
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--engine", default="auto")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as work:
-        finding = mixed(given.run, Path(work), given.minutes, given.clients, given.engine)
-    print(finding.trial, json.dumps(finding.figures, ensure_ascii=False), *finding.failures, sep="\n    ")
-
-
 if __name__ == "__main__":
-    main()
+    by_hand(__doc__, lambda *given: [mixed(*given)], minutes=10.0, clients=32)

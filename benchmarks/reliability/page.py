@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import re
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,11 @@ A short form of each trial is in `make test`. What a stranger's files can and ca
 
 {attacks}
 
-A killed training is compared with one that was not: weights, averaged weights, optimiser, random states, place in the
-data and every row of `metrics.jsonl` must be the same, bit for bit, but for the time they took. A damaged file must
-either be found, with one line that names it and says what to do, or be made good, with the same end; a best model that
-was damaged is replaced at the next validation, and that is said. What can't be found is a number in `config.yaml` that
-became another possible one: that is what an edit looks like (of model, data and seed it is found all the same).
+A killed training must end with the same weights, optimiser, random states and metrics, bit for bit, as one that was
+not. A damaged file must be found, with one line that says what to do, or be made good. A number in `config.yaml` that
+became another possible one looks like an edit; only of model, data and seed is it found.
 
-What a user is told in these trials:
-
-{messages}
+What a user is told in these trials stands in [reliability.json](reliability.json), under `messages`.
 
 ## Would the tests see it?
 
@@ -48,13 +43,9 @@ What a user is told in these trials:
 
 {large}
 
-`translucid train` of two phrasebook sentences a pair, the preset `demo`, a vocabulary learned from 200,000 pairs. The
-first run reads the text three times (to hold out validation pairs, to learn the vocabulary, and to encode it, on all
-cores) and makes one update; the second, with `--resume`, reads it once, for its checksum, and makes 20. Mapped files
-count as resident memory as long as the system has no better use for it; private memory is what the process itself
-holds, and it does not grow with the corpus: the text is streamed, token ids are mapped files in `state/corpus/`, an
-epoch's order is a keyed permutation that takes no memory, planned a million pairs at a time. Only subword dropout needs
-the text itself in memory.
+`translucid train`, the preset `demo`: the first run reads the text three times and makes one update, the second, with
+`--resume`, reads it once and makes 20. Private memory is what the process itself holds; it does not grow with the
+corpus, unless subword dropout wants the text itself.
 
     python -m benchmarks.reliability.large --pairs 1000000 5000000 20000000
 
@@ -62,34 +53,28 @@ the text itself in memory.
 
 {scaling}
 
-The preset `small` on the phrasebook. The batch is shared, so the loss curve is that of one process (tested to 1e-4),
-and each process collates and computes only its own rows. On two cores of one machine there is little to win; the point
-is that the same command runs on several machines. A process that dies ends the job;
-`torchrun --standalone --max-restarts 3 ... train --resume ...` starts it again from the last checkpoint. With
-`training.sharded=true` each process holds a part of the weights only (tested with two: half of them in each).
+The preset `small` on the phrasebook. The loss curve is that of one process (tested to 1e-4); on two cores of one
+machine there is little speed to win. A process that dies ends the job; `--max-restarts` with `--resume` goes on.
 
     python -m benchmarks.reliability.scaling
 
 ## The same result again
 
-- On a CPU the same seed, files, versions, machine and number of threads give the same weights bit for bit, whether the
-  training was interrupted or not, and whatever number of processes encoded the corpus.
-- Another number of threads, or another processor, adds the same numbers in another order: the same curve, not the same
-  bits. The same holds for another number of training processes. Processors with instructions for bfloat16 train with
-  products rounded to it, others do not: `training.precision=float32` has all of them work alike.
-- On GPUs some of PyTorch's operations add in no fixed order (the backward pass of the embedding, some attention
-  kernels). `training.deterministic=true` has only those used that do, at a price in speed; where there is none, PyTorch
-  says which operation it is.
-- Translations do not depend on what else is in the batch beyond the last digits of a score; `--workers` and Ray give
-  the same bytes as one process.
+| what | is the same again |
+| --- | --- |
+| weights, on a CPU | bit for bit, with the same seed, files, versions, machine and threads, interrupted or not |
+| with other threads, processes or processors | the curve; on some, `training.precision=float32` is needed for it |
+| weights, on a GPU | with `training.deterministic=true`, slower, as far as PyTorch can |
+| translations | whatever else is in the batch, with `--workers` or Ray, but for the last digits of a score |
 """
 
 
 ATTACK = "attack: "
+ASKED = "/translate", "/look"
 ATTACKS = """\
 A server under attack, by `--engine`: what 95 of 100 answers to four honest clients take at most, in quiet and under
-attack (more than twice as long is a failure), and its memory before, during and after. A second after the attackers
-have left it uses at most {rest} % of a core.
+attack. More than twice as long is a failure, and memory that does not come back is one. Failures: {failures}. A second
+after the attackers have left it uses at most {rest} % of a core.
 
 {table}"""
 
@@ -138,21 +123,19 @@ def attack_section(attacks: list[dict[str, Any]]) -> str:
     """Return what honest clients of a server waited for meanwhile, an attack a row, for each engine."""
     if not attacks:
         return "(not measured yet)"
-    kinds = ("/translate", "/look", "memory")
     measured: dict[str, dict[str, list[str]]] = {}
     for one in attacks:
         attack, _, engine = one["trial"].removeprefix(ATTACK).partition(", --engine ")
-        cells = [str(one["figures"].get(kind, "–")) for kind in kinds]
-        measured.setdefault(attack, {})[engine] = [*cells, str(len(one["failures"]))]
+        measured.setdefault(attack, {})[engine] = [str(one["figures"].get(kind, "–")) for kind in ASKED]
     engines = list(dict.fromkeys(engine for by_engine in measured.values() for engine in by_engine))
-    heads = [f"{engine}: {kind}" for engine in engines for kind in (*kinds, "failures")]
+    heads = [f"{engine}: {kind}" for engine in engines for kind in ASKED]
     rows = []
     for attack, by_engine in measured.items():
-        cells = [cell for engine in engines for cell in by_engine.get(engine, ["–"] * 4)]
+        cells = [cell for engine in engines for cell in by_engine.get(engine, ["–"] * len(ASKED))]
         rows.append(f"| {attack} | {' | '.join(cells)} |")
     table = "\n".join([f"| attack | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}", *rows])
     rest = max(int(str(one["figures"]["processor a second later"]).rstrip("%")) for one in attacks)
-    return ATTACKS.format(table=table, rest=rest)
+    return ATTACKS.format(table=table, rest=rest, failures=sum(len(one["failures"]) for one in attacks))
 
 
 def machine() -> str:
@@ -180,14 +163,11 @@ def page(record: dict[str, dict[str, Any]], mutation: dict[str, Any]) -> str:
         figures = ", ".join(_figure(what, value) for what, value in one["figures"].items())
         if one not in attacks:
             rows.append(f"| {one['trial']} | {figures} | {len(one['failures'])} |")
-    told = (message.replace("error: ", "") for one in found for message in one["messages"])
-    messages = sorted({re.sub(r"(\.yaml):\d+", r"\1:LINE", message) for message in told})
     return PAGE.format(
         machine="; ".join(sorted({part["machine"] for part in record.values()})),
         time=clock(sum(part["seconds"] for part in record.values())),
         rows="\n".join(rows),
         attacks=attack_section(attacks),
-        messages="\n".join(f"- `{line}`" for line in messages),
         mutation=mutation_section(mutation) if mutation else "(not measured yet)",
         **{name: record.get(name, {}).get("table") or "(not measured yet)" for name in ("large", "scaling")},
     )

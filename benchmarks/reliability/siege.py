@@ -15,9 +15,10 @@ import multiprocessing.process
 import os
 import signal
 import socket
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -269,19 +270,18 @@ def one_attack(
     return finding
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def by_hand(about: str, trial: Callable[..., Iterable[Finding]], **usual: float) -> None:
+    """Run a trial, `trial(run, work, *usual, engine)`, as the command line says; `usual` are its numbers."""
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
     parser.add_argument("run", type=Path)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--clients", type=int, default=4)
+    for name, value in usual.items():
+        parser.add_argument(f"--{name}", type=type(value), default=value)
     parser.add_argument("--engine", default="auto")
     given = parser.parse_args()
-    import tempfile
-
     with tempfile.TemporaryDirectory() as work:
-        for finding in under_attack(given.run, Path(work), given.seconds, given.clients, given.engine):
+        for finding in trial(given.run, Path(work), *(getattr(given, name) for name in usual), given.engine):
             print(finding.trial, json.dumps(finding.figures, ensure_ascii=False), *finding.failures, sep="\n    ")
 
 
 if __name__ == "__main__":
-    main()
+    by_hand(__doc__, under_attack, seconds=10.0, clients=4)

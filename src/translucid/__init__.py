@@ -3,7 +3,7 @@
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["DecodingOptions", "Translation", "Translations", "Translator", "UserError", "__version__"]
+__all__ = ["Captioner", "DecodingOptions", "Translation", "Translations", "Translator", "UserError", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -12,6 +12,10 @@ def __getattr__(name: str) -> Any:
         from translucid.translator import Translator
 
         return Translator
+    if name == "Captioner":
+        from translucid.captioner import Captioner
+
+        return Captioner
     if name in ("Translation", "Translations"):
         from translucid import translation
 

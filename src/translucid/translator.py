@@ -113,6 +113,7 @@ class Translator:
         threads: int | None = None,
     ) -> Translator:
         """Load a run folder whose configuration has been read; see `load`."""
+        configuration.refuse_other_reader("text", folder.path)
         tokenizer = folder.tokenizer()
 
         @cache

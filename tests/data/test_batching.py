@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translucid.data.batching import collate, plan_epoch
+from translucid.data.batching import plan_epoch
 from translucid.data.encoded import EncodedCorpus
 
 lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size=200)
@@ -76,17 +76,17 @@ def test_little_of_a_batch_is_padding():
     assert (source.sum() + target.sum()) / cells > 0.93
 
 
-def test_collate_pads_and_shifts():
-    batch = collate(corpus(([5, 6, 7, 3], [8, 3]), ([9, 3], [4, 5, 3])), [0, 1])
+def test_a_batch_pads_and_shifts():
+    batch = corpus(([5, 6, 7, 3], [8, 3]), ([9, 3], [4, 5, 3])).batch([0, 1])
     assert batch.source.tolist() == [[5, 6, 7, 3], [9, 3, 0, 0]]
     assert batch.targets_in.tolist() == [[2, 8, 0], [2, 4, 5]]
     assert batch.labels.tolist() == [[8, 3, 0], [4, 5, 3]]
     assert {t.dtype for t in (batch.source, batch.targets_in, batch.labels)} == {torch.int64}
 
 
-def test_collate_takes_the_sentences_asked_for_in_their_order():
+def test_a_batch_takes_the_sentences_asked_for_in_their_order():
     three = corpus(([5, 3], [6, 3]), ([7, 3], [8, 9, 3]), ([4, 3], [3]))
-    batch = collate(three, np.array([2, 0]))
+    batch = three.batch(np.array([2, 0]))
     assert batch.source.tolist() == [[4, 3], [5, 3]]
     assert batch.targets_in.tolist() == [[2, 0], [2, 6]]
     assert batch.labels.tolist() == [[3, 0], [6, 3]]
@@ -95,7 +95,7 @@ def test_collate_takes_the_sentences_asked_for_in_their_order():
 @settings(max_examples=30)
 @given(st.lists(st.tuples(*[st.lists(st.integers(4, 9), max_size=6)] * 2), min_size=1, max_size=8))
 def test_taking_padding_start_and_end_off_a_batch_gives_the_sentences_back(pairs):
-    batch = collate(corpus(*(([*s, 3], [*t, 3]) for s, t in pairs)), range(len(pairs)))
+    batch = corpus(*(([*s, 3], [*t, 3]) for s, t in pairs)).batch(range(len(pairs)))
     strip = lambda row: [i for i in row if i not in (0, 2, 3)]  # noqa: E731
     assert [strip(row) for row in batch.source.tolist()] == [s for s, _ in pairs]
     assert [strip(row) for row in batch.targets_in.tolist()] == [t for _, t in pairs]
@@ -104,5 +104,5 @@ def test_taking_padding_start_and_end_off_a_batch_gives_the_sentences_back(pairs
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_a_batch_moves_to_a_device_as_a_whole(device):
-    moved = collate(corpus(([5, 3], [6, 3])), [0]).to(device)
+    moved = corpus(([5, 3], [6, 3])).batch([0])._replace(rows=torch.tensor([0])).to(device)
     assert {t.device.type for t in moved} == {device}

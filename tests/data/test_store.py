@@ -7,10 +7,11 @@ import pytest
 
 from translucid.builtin.phrasebook import generate
 from translucid.data import encoded
+from translucid.data.chunked import INDEX
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Filter
-from translucid.data.store import FILES, INDEX, CorpusStore
+from translucid.data.store import FILES, CorpusStore
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 

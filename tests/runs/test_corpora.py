@@ -11,7 +11,8 @@ from translucid.builtin.phrasebook import generate
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.corpora import read_corpora
-from translucid.training.experiment import _counted, run_experiment
+from translucid.training.experiment import run_experiment
+from translucid.training.text import counted
 from translucid.runs.run_folder import RunFolder
 
 from ..conftest import SETTINGS
@@ -77,7 +78,7 @@ def test_a_damaged_corpus_is_made_again_and_said_so(file, tmp_path):
     content[100] ^= 1
     ids.write_bytes(content)
     said = train(tmp_path / "run", file, steps=9, resume=True)
-    assert "target.ids: is damaged or cut short. It is made again from the text" in said
+    assert "target.ids: is damaged or cut short. It is made again" in said
     assert "resumed at step 6" in said
 
 
@@ -147,5 +148,5 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_progress_is_told_of_every_thousand_pairs():
     told, pairs = [], [Pair("a", "b")] * 2500
-    assert list(_counted(pairs, told.append)) == pairs
+    assert list(counted(pairs, told.append)) == pairs
     assert told == [1000, 1000]

@@ -69,7 +69,12 @@ def seen_in_training(train, folder, monkeypatch, *settings):
     take, drop = Weights.rows, Dropout.forward
 
     def spy_on_rows(self, rows):
-        batches.append([(tuple(s[s != 0].tolist()), tuple(t[t != 0].tolist())) for s, t, _ in zip(*rows, strict=True)])
+        batches.append(
+            [
+                (tuple(s[s != 0].tolist()), tuple(t[t != 0].tolist()))
+                for s, t in zip(rows.source, rows.targets_in, strict=True)
+            ]
+        )
         return take(self, rows)
 
     def spy_on_drop(self, x):

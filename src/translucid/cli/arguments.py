@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, BinaryIO, Literal
 
 import typer
 
@@ -18,6 +20,13 @@ EngineOption = Annotated[
     typer.Option("--engine", help="What searches: our own code, CTranslate2, or the faster one of those that can."),
 ]
 ENDINGS = (".tsv", ".jsonl")
+
+
+class Format(StrEnum):
+    """Of the output."""
+
+    text = "text"
+    jsonl = "jsonl"
 
 
 def pair_up(files: Sequence[str]) -> list[str]:
@@ -75,3 +84,19 @@ def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str]
         raise UserError("can't be written (there is no such folder)", file=file, fix="Check the path.")
     if not os.access(folder, os.W_OK):
         raise UserError("can't be written (its folder is read-only)", file=file, fix="Choose another folder.")
+
+
+def input_bytes(file: Path | None) -> BinaryIO:
+    """Open a file, or standard input if none is given or `-` is.
+
+    Raises:
+        UserError: it can't be read.
+    """
+    if file is None or str(file) == "-":
+        if sys.stdin is None:
+            raise UserError("standard input is closed", fix="Give a text, or a file with --input.")
+        return sys.stdin.buffer
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from translucid import __version__
 from translucid.cli import (
     align,
+    caption,
     data,
     demo,
     draw,
@@ -32,7 +33,7 @@ from translucid.ground.errors import UserError
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import take_over
 
-SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv")
+SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv", "--images")
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
@@ -69,6 +70,7 @@ def _main(
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
+app.command("caption")(caption.caption)
 app.command("evaluate")(evaluate.evaluate)
 app.command("align")(align.align)
 app.command("look")(look.look)

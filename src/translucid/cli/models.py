@@ -56,7 +56,11 @@ def _shape(model: ModelOptions) -> str:
     """Describe a model in a few words."""
     if model.kind == "recurrent":
         return f"{model.cell.upper()} {model.layers}+{model.layers}, width {model.width}"
+    if model.kind == "captioner":
+        return f"{model.eye.network} network, LSTM, width {model.width}"
     layers = f"{model.encoder_layers}+{model.decoder_layers} layers, width {model.width}"
+    if model.kind == "captioning-transformer":
+        layers = f"{model.eye.network} network, {layers}"
     return layers if model.kind == "attention-only" else f"{layers}, {model.heads} heads"
 
 

@@ -27,6 +27,10 @@ A recipe, with files of your own; then go on after an interruption, for longer:
 
     translucid train --resume --out runs/es --set training.max_minutes=120
 
+Captions, one `image TAB caption` a line, several lines for an image, and the images in a folder or a tar:
+
+    translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
+
 `translucid models` lists presets and recipes, `translucid models --keys` every key that can be set.
 """
 
@@ -42,6 +46,12 @@ def train(
         list[str] | None, typer.Option("--train", metavar="FILES", help="Training pairs: .tsv, .jsonl, name.{en,de}.")
     ] = None,
     valid_files: Annotated[list[str] | None, typer.Option("--valid", metavar="FILES", help="Validation pairs.")] = None,
+    images: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES", help="For captions: folders and .tar files with the images; that of --train if not given."
+        ),
+    ] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="A preset; see `translucid models`.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting.")] = None,
     skip_bad: Annotated[
@@ -55,7 +65,7 @@ def train(
         bool, typer.Option(help="On a CPU, find the fastest way to translate in the end; see `translucid tune`.")
     ] = True,
 ) -> None:
-    """Train a translator from sentence pairs; Ctrl-C saves, --resume goes on exactly."""
+    """Train a translator from sentence pairs, or a captioner from images; Ctrl-C saves, --resume goes on exactly."""
     from translucid.ground.errors import UserError
     from translucid.runs.configuration import resolve, resumed, unchanged
     from translucid.runs.recipes import recipe
@@ -72,6 +82,8 @@ def train(
         overrides["data.train"] = pair_up(train_files)
     if valid_files:
         overrides["data.valid"] = pair_up(valid_files)
+    if images:
+        overrides["data.images"] = images
     if skip_bad:
         overrides["data.skip_bad"] = True
     run = RunFolder(out)

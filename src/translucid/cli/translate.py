@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import AbstractContextManager, ExitStack
-from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from translucid.cli.arguments import EngineOption, refuse_to_replace
+from translucid.cli.arguments import EngineOption, Format, input_bytes, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
     from translucid.jobs.job import Job, Way
-
-
-class Format(StrEnum):
-    """Of the output."""
-
-    text = "text"
-    jsonl = "jsonl"
 
 
 def translate(
@@ -147,7 +138,7 @@ def translate(
     )
     console = Console(stderr=True)
     with ExitStack() as stack:
-        text = stack.enter_context(_bytes(texts) if texts else _open(input_file))
+        text = stack.enter_context(_bytes(texts) if texts else input_bytes(input_file))
         advance = stack.enter_context(counting(console, "translating", None, hidden=bool(texts)))
         bad = run_job(
             job,
@@ -185,16 +176,3 @@ def _way(job: Job, file: Path | None, workers: int | None, ray: str | None) -> A
 def _bytes(texts: list[str]) -> BinaryIO:
     # A line feed within a text would make two lines of it.
     return BytesIO("".join(text.replace("\n", " ") + "\n" for text in texts).encode(errors="surrogateescape"))
-
-
-def _open(file: Path | None) -> BinaryIO:
-    from translucid.ground.errors import UserError
-
-    if file is None or str(file) == "-":
-        if sys.stdin is None:
-            raise UserError("standard input is closed", fix="Give a text, or a file with --input.")
-        return sys.stdin.buffer
-    try:
-        return file.open("rb")
-    except OSError as error:
-        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from translucid.data.encoded import EncodedCorpus
 from translucid.ground.special import SPECIAL
 
 
@@ -23,6 +22,8 @@ class Batch(NamedTuple):
     """[B, T] int64, right-padded, the start token and then the target: what the decoder is fed."""
     labels: Tensor
     """[B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
+    rows: Tensor | None = None
+    """[B], the source of each target, where several share one; if not given, each has its own."""
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """Return the batch on another device."""
@@ -30,6 +31,7 @@ class Batch(NamedTuple):
             source=self.source.to(device, non_blocking=non_blocking),
             targets_in=self.targets_in.to(device, non_blocking=non_blocking),
             labels=self.labels.to(device, non_blocking=non_blocking),
+            rows=None if self.rows is None else self.rows.to(device, non_blocking=non_blocking),
         )
 
 
@@ -67,23 +69,17 @@ def plan_epoch(
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
-def collate(corpus: EncodedCorpus, indices: NDArray[np.integer] | Sequence[int]) -> Batch:
-    """Put the sentence pairs `indices` [B] into one batch."""
-    rows = np.asarray(indices, dtype=np.int64)
-    source, _ = _side(corpus.source_ids, corpus.source_offsets, rows)
-    labels, real = _side(corpus.target_ids, corpus.target_offsets, rows)
+def shifted(ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+    """Return the targets `rows` [B] as they are fed and as they are to be answered; see `Batch`."""
+    labels, real = side_by_side(ids, offsets, rows)
     targets_in = np.full_like(labels, SPECIAL.pad)
     # A label is fed at the next position, but for the end token, which nothing follows.
     targets_in[:, 1:] = np.where(real[:, 1:], labels[:, :-1], SPECIAL.pad)
     targets_in[:, 0] = SPECIAL.start
-    return Batch(
-        source=torch.from_numpy(source),
-        targets_in=torch.from_numpy(targets_in),
-        labels=torch.from_numpy(labels),
-    )
+    return torch.from_numpy(targets_in), torch.from_numpy(labels)
 
 
-def _side(
+def side_by_side(
     ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the sentences as a right-padded array [B, longest], and where it is not padding."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -13,8 +13,10 @@ from multiprocessing import get_context
 from typing import Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from translucid.data.batching import Batch, shifted, side_by_side
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizer import Tokenizer
@@ -90,6 +92,16 @@ class EncodedCorpus:
         sides = self.source_offsets, self.target_offsets
         source, target = (offsets[rows + 1] - offsets[rows] for offsets in sides)
         return source, target
+
+    def target_tokens(self, rows: NDArray[np.int64]) -> int:
+        """Return the number of tokens of the target sentences `rows` [n], end tokens included."""
+        return int((self.target_offsets[rows + 1] - self.target_offsets[rows]).sum())
+
+    def batch(self, rows: NDArray[np.integer] | Sequence[int]) -> Batch:
+        """Put the sentence pairs `rows` [B] into one batch."""
+        chosen = np.asarray(rows, np.int64)
+        source, _ = side_by_side(self.source_ids, self.source_offsets, chosen)
+        return Batch(torch.from_numpy(source), *shifted(self.target_ids, self.target_offsets, chosen))
 
     def source(self, i: int) -> NDArray[np.integer]:
         """Return the ids of source sentence `i`, end token included."""

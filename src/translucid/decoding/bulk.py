@@ -1,11 +1,16 @@
-"""Any number of sentences through `search`, in batches of like length, results in the order given."""
+"""Any number of sentences or images through `search`, in batches, results in the order given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count, islice
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.data.batching import batches, padded
@@ -19,6 +24,8 @@ BATCH = 8192
 """Source tokens in a batch, times hypotheses for each sentence."""
 BATCH_WITH_SHORTLIST = 16384
 """The same with the lists of words, where a hypothesis takes less memory."""
+ROWS = 256
+"""Images in a batch, times hypotheses for each."""
 
 
 def decode_sentences(
@@ -58,23 +65,18 @@ def decode_sentences(
     for i, sentence in enumerate(sentences):
         if not sentence or sentence[-1] != model.eos:
             raise ValueError(f"sentence {i} does not end in the end token {model.eos}: {sentence[-3:]}")
-    if device is None:
-        device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     results = [[empty_hypothesis()] for _ in sentences]
     order = sorted((i for i, sentence in enumerate(sentences) if len(sentence) > 1), key=lambda i: -len(sentences[i]))
     if on_batch and len(order) < len(sentences):
         on_batch(len(sentences) - len(order))
     rows = options.nbest if options.sample else options.beam
     tokens = batch_tokens or (BATCH_WITH_SHORTLIST if shortlist and shortlist.by_source else BATCH)
-    was_training = model.training
-    if was_training:
-        model.eval()
-    try:
+    with _evaluating(model) as place:
         for batch in batches(order, [len(sentence) for sentence in sentences], tokens // rows):
             own = batch if numbers is None else [numbers[i] for i in batch]
-            source = padded([sentences[i] for i in batch], model.pad).to(device)
+            source = padded([sentences[i] for i in batch], model.pad).to(device or place)
             if shortlist:
-                pieces = torch.from_numpy(shortlist.pieces(sentences[i] for i in batch)).to(device)
+                pieces = torch.from_numpy(shortlist.pieces(sentences[i] for i in batch)).to(device or place)
                 starts = None if word_starts is None else word_starts[pieces]
                 found = search(Narrowed(model, pieces), source, options, starts, own)
                 found = [[_named(hypothesis, pieces) for hypothesis in nbest] for nbest in found]
@@ -84,10 +86,46 @@ def decode_sentences(
                 results[i] = hypotheses
             if on_batch:
                 on_batch(len(batch))
+    return results
+
+
+def decode_images(
+    model: SequenceModel,
+    images: Iterable[NDArray[Any]],
+    options: DecodingOptions,
+    *,
+    word_starts: Tensor | None = None,
+    device: torch.device | str | None = None,
+    on_batch: Callable[[int], None] | None = None,
+    numbers: Iterable[int] | None = None,
+) -> list[list[Hypothesis]]:
+    """Find captions for images: pixels [height, width, 3] uint8, or the grids [S, F] that a network has made of them.
+
+    Other arguments and results are those of `decode_sentences`.
+    """
+    results: list[list[Hypothesis]] = []
+    rows = options.nbest if options.sample else options.beam
+    coming, own = iter(images), count() if numbers is None else iter(numbers)
+    with _evaluating(model) as place:
+        while batch := list(islice(coming, max(1, ROWS // rows))):
+            source = torch.from_numpy(np.stack(batch)).to(device or place)
+            results += search(model, source, options, word_starts, list(islice(own, len(batch))))
+            if on_batch:
+                on_batch(len(batch))
+    return results
+
+
+@contextmanager
+def _evaluating(model: SequenceModel) -> Iterator[torch.device]:
+    """Put a model into evaluation mode meanwhile, and say where it is."""
+    was_training = model.training
+    if was_training:
+        model.eval()
+    try:
+        yield next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     finally:
         if was_training:
             model.train()
-    return results
 
 
 def _named(hypothesis: Hypothesis, pieces: Tensor) -> Hypothesis:

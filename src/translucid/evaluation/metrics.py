@@ -58,16 +58,16 @@ def corpus_scores(
     return scores
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> float:
     """Return BLEU alone, with sacreBLEU's settings, quickly."""
     from sacrebleu.metrics.bleu import BLEU
 
     _check(hypotheses, references)
-    score: float = BLEU(force=True).corpus_score(hypotheses, references).score
+    score: float = BLEU(force=True).corpus_score(hypotheses, references).score  # type: ignore[arg-type]
     return score
 
 
-def _check(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+def _check(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> None:
     if not hypotheses or not references:
         raise UserError("there are no sentences to score", fix="Give translations and references.")
     for number, reference in enumerate(references, 1):

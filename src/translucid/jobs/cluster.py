@@ -162,7 +162,7 @@ class _Mapper:
             (window,) = Reader(BytesIO(stream.read(size)), wrapped=self.job.wrapped).windows()
         if _checksum(window.lines) != crc:
             raise UserError("the input has changed while it was translated", file=self.file)
-        _, done = self.worker.translate(replace(window, before=Place(lines=line)))
+        _, done = self.worker.work(replace(window, before=Place(lines=line)))
         notes = json.dumps({"warnings": done.warnings, "bad": done.bad})
         return {"text": done.text, "notes": notes}
 

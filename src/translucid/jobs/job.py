@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from translucid import __version__
 from translucid.decoding.decoding_options import DecodingOptions
@@ -71,6 +71,14 @@ class Job:
             **self.options.model_dump(),
         }
 
+    def on(self, device: str) -> Job:
+        """Return the same on another device."""
+        return replace(self, device=device)
+
+    def worker(self, threads: int | None = None) -> Worker:
+        """Load the run."""
+        return Worker(self, threads)
+
 
 @dataclass(frozen=True)
 class Done:
@@ -80,8 +88,45 @@ class Done:
     """One line for each of its lines, line feeds included."""
     warnings: list[tuple[int, str]] = field(default_factory=list)
     """(line, what the reader should know), lines counted from 0 within the window."""
-    bad: list[int] = field(default_factory=list)
-    """Lines that are not UTF-8, counted likewise."""
+    bad: list[tuple[int, str]] = field(default_factory=list)
+    """(line, what is wrong with it), of lines that can't be read."""
+
+
+class AnyJob(Protocol):
+    """What a job must tell those that distribute it; it can be sent to another process."""
+
+    @property
+    def run(self) -> Path:
+        """The run folder."""
+
+    @property
+    def device(self) -> str:
+        """As it was asked for."""
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether lines belong together."""
+
+    def identity(self, device: str) -> dict[str, Any]:
+        """Return what must be equal for two jobs to write the same."""
+
+    def on(self, device: str) -> Self:
+        """Return the same on another device."""
+
+    def worker(self, threads: int | None = None) -> AnyWorker:
+        """Load the run, to be used with so many threads."""
+
+
+class AnyWorker(Protocol):
+    """Does a job, window by window."""
+
+    device: str
+
+    def work(self, window: Window) -> tuple[Window, Done]:
+        """Return a window, and what came of it."""
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Be a way, alone."""
 
 
 class Way(Protocol):
@@ -119,12 +164,12 @@ class Worker:
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
         """Be a way, alone."""
-        return map(self.translate, windows)
+        return map(self.work, windows)
 
-    def translate(self, window: Window) -> tuple[Window, Done]:
+    def work(self, window: Window) -> tuple[Window, Done]:
         """Translate the lines of a window, also those that are not UTF-8; return it, and what came of it."""
         lines, first = window.lines, window.before.lines
-        bad = [i for i, line in enumerate(lines) if not _is_utf8(line)]
+        bad = [(i, "not UTF-8") for i, line in enumerate(lines) if not _is_utf8(line)]
         texts = [line.decode("utf-8", errors="replace") for line in lines]
         groups = paragraphs(texts) if self.job.wrapped else [[i] for i in range(len(texts))]
         sources = [unwrapped([texts[i] for i in group]) if len(group) > 1 else texts[group[0]] for group in groups]
@@ -163,9 +208,9 @@ class Worker:
 
 
 @contextmanager
-def alone(job: Job) -> Iterator[Way]:
-    """Translate in this process."""
-    yield Worker(job)
+def alone(job: AnyJob) -> Iterator[Way]:
+    """Work in this process."""
+    yield job.worker()
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -7,7 +7,6 @@ import signal
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -15,7 +14,7 @@ from threading import Thread
 from typing import Any
 
 from translucid.ground.errors import UserError
-from translucid.jobs.job import Done, Job, Way, Worker
+from translucid.jobs.job import AnyJob, Done, Way
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import device_of_worker
 from translucid.kernels.machine import cores
@@ -23,7 +22,7 @@ from translucid.kernels.process import take_over
 
 
 @contextmanager
-def processes(job: Job, count: int) -> Iterator[Way]:
+def processes(job: AnyJob, count: int) -> Iterator[Way]:
     """Start worker processes and end them in the end, however it comes.
 
     Raises:
@@ -33,7 +32,7 @@ def processes(job: Job, count: int) -> Iterator[Way]:
     try:
         threads = max(1, cores() // count)
         for i in range(count):
-            workers.append(_Process(replace(job, device=device_of_worker(job.device, i)), threads))
+            workers.append(_Process(job.on(device_of_worker(job.device, i)), threads))
         (device,) = {worker.loaded() for worker in workers}
         yield _InOrder(workers, device)
     finally:
@@ -47,7 +46,7 @@ def processes(job: Job, count: int) -> Iterator[Way]:
 class _Process:
     """A worker, seen from here: it has one window at a time."""
 
-    def __init__(self, job: Job, threads: int) -> None:
+    def __init__(self, job: AnyJob, threads: int) -> None:
         self.pipe, theirs = get_context("spawn").Pipe()
         self.process: SpawnProcess = get_context("spawn").Process(
             target=_work, args=(job, threads, theirs), daemon=True
@@ -118,16 +117,16 @@ class _InOrder:
                 yield waiting.pop(first), done.pop(first)
 
 
-def _work(job: Job, threads: int, pipe: Connection[Any, Any]) -> None:
+def _work(job: AnyJob, threads: int, pipe: Connection[Any, Any]) -> None:
     """Be a worker process, until nobody is there to work for."""
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # PyTorch's, should it be loaded
         take_over()
-        worker = Worker(job, threads)
+        worker = job.worker(threads)
         pipe.send(worker.device)
         while True:
-            _, done = worker.translate(pipe.recv())
+            _, done = worker.work(pipe.recv())
             pipe.send(done)
     except (EOFError, ConnectionError):
         return

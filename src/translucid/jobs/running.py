@@ -8,13 +8,16 @@ from functools import partial
 from typing import BinaryIO
 
 from translucid.ground.errors import UserError
-from translucid.jobs.job import Job, Say, Way
+from translucid.jobs.job import AnyJob, Say, Way
 from translucid.jobs.output import FileOutput, Output, PartRecord
 from translucid.jobs.windows import Reader
 
+SAID = 3
+"""Lines that can't be read of which each is told of."""
+
 
 def run(
-    job: Job,
+    job: AnyJob,
     text: BinaryIO,
     output: Output,
     way: AbstractContextManager[Way],
@@ -33,7 +36,7 @@ def run(
         advance: called with the number of lines just written.
 
     Returns:
-        How many lines are not UTF-8; their unreadable bytes are translated as �.
+        How many lines can't be read; the first of them are told of.
 
     Raises:
         UserError: something is wrong that the user can put right; what is good of the output is kept.
@@ -48,8 +51,8 @@ def run(
             say(f"continued after line {record.place.lines:,} of an earlier, interrupted run")
         try:
             for window, done in translated(reader.windows()):
-                for i in done.bad[: max(0, 3 - record.bad)]:
-                    say(f"line {window.before.lines + i + 1}: not UTF-8")
+                for i, what in done.bad[: max(0, SAID - record.bad)]:
+                    say(f"line {window.before.lines + i + 1}: {what}")
                 record = PartRecord(
                     identity=record.identity,
                     place=window.after,

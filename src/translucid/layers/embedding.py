@@ -38,11 +38,11 @@ def token_embeddings(source: int, target: int, width: int, *, shared: bool) -> t
             f"source and target embeddings can't be shared: the vocabularies have {source} and {target} entries and "
             "are not one joint vocabulary"
         )
-    first = _token_embedding(source, width)
-    return first, first if shared else _token_embedding(target, width)
+    first = token_embedding(source, width)
+    return first, first if shared else token_embedding(target, width)
 
 
-def _token_embedding(vocabulary: int, width: int) -> nn.Embedding:
+def token_embedding(vocabulary: int, width: int) -> nn.Embedding:
     """Return a new E [V, D] whose vectors have length 1 on average, so that E * sqrt(D) has entries of variance 1."""
     embedding = nn.Embedding(vocabulary, width)
     nn.init.normal_(embedding.weight, std=1 / math.sqrt(width))

@@ -17,6 +17,16 @@ def sinusoidal_positions(length: int, width: int, *, first: int = 0) -> Tensor:
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width].float()
 
 
+def grid_positions(rows: int, columns: int, width: int) -> Tensor:
+    """Return P [rows * columns, D] for the cells of a grid, one row after the other.
+
+    The first half of the channels says in which row a cell stands, the other in which column, each by sinusoids.
+    """
+    vertical = sinusoidal_positions(rows, width // 2)[:, None].expand(-1, columns, -1)
+    horizontal = sinusoidal_positions(columns, width - width // 2)[None].expand(rows, -1, -1)
+    return torch.cat([vertical, horizontal], -1).flatten(0, 1)
+
+
 class SinusoidalPositions(nn.Module):
     """Sinusoids for any length; the table grows when a longer sentence comes."""
 

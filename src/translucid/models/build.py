@@ -10,7 +10,9 @@ from torch.overrides import TorchFunctionMode
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import physical_memory
 from translucid.models.attention_only import AttentionOnly
+from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
+from translucid.models.networks import load_learned
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer
@@ -19,12 +21,20 @@ from translucid.models.transformer import Transformer
 def build_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:
     """Return a model of this kind and shape, with fresh weights from PyTorch's random state.
 
+    Only a network for images that has learned before has its own weights.
+
     Raises:
         ValueError: embeddings are to be shared between two different vocabularies.
         UserError: this machine has not the memory for its weights.
     """
     refuse_too_large(hollow_model(options, source_vocabulary, target_vocabulary))
-    return _built(options, source_vocabulary, target_vocabulary)
+    model = _built(options, source_vocabulary, target_vocabulary)
+    if isinstance(options, CaptioningShape):
+        from translucid.models.captioner.eye import Eye
+
+        assert isinstance(model.source_embedding, Eye)
+        load_learned(model.source_embedding.network)
+    return model
 
 
 def hollow_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:
@@ -65,6 +75,15 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
         return RecurrentModel(source_vocabulary, target_vocabulary, options)
     if isinstance(options, AttentionOnlyOptions):
         return AttentionOnly(source_vocabulary, target_vocabulary, options)
+    if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):
+        from translucid.models.captioner import (
+            CaptioningLSTM,
+            CaptioningTransformer,
+        )  # only those who want images load it
+
+        if isinstance(options, CaptionerOptions):
+            return CaptioningLSTM(target_vocabulary, options)
+        return CaptioningTransformer(target_vocabulary, options)
     return Transformer(source_vocabulary, target_vocabulary, options)
 
 

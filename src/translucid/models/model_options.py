@@ -6,21 +6,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from translucid.ground.option_group import OptionGroup
-
-
-class ModelShape(OptionGroup):
-    """What every kind of model tells of itself without being built."""
-
-    @property
-    def maps(self) -> dict[str, int]:
-        """The attention maps by name (`encoder.0.self`, `decoder.1.cross`), and how many heads each has."""
-        raise NotImplementedError
-
-    @property
-    def looks(self) -> bool:
-        """Whether there is attention between source and target, without which there is no alignment."""
-        return any(name.endswith(".cross") for name in self.maps)
+from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
+from translucid.models.model_shape import ModelShape, stacked
 
 
 class TransformerOptions(ModelShape):
@@ -65,7 +52,7 @@ class TransformerOptions(ModelShape):
     @property
     def maps(self) -> dict[str, int]:
         """See `ModelShape`."""
-        return _stacked(self.encoder_layers, self.decoder_layers, self.heads)
+        return stacked(self.encoder_layers, self.decoder_layers, self.heads)
 
 
 class RecurrentOptions(ModelShape):
@@ -140,13 +127,9 @@ class AttentionOnlyOptions(ModelShape):
     @property
     def maps(self) -> dict[str, int]:
         """See `ModelShape`."""
-        return _stacked(self.encoder_layers, self.decoder_layers, 1)
+        return stacked(self.encoder_layers, self.decoder_layers, 1)
 
 
-def _stacked(encoder: int, decoder: int, heads: int) -> dict[str, int]:
-    names = [f"encoder.{i}.self" for i in range(encoder)]
-    names += [f"decoder.{i}.{kind}" for i in range(decoder) for kind in ("self", "cross")]
-    return dict.fromkeys(names, heads)
-
-
-ModelOptions: TypeAlias = TransformerOptions | RecurrentOptions | AttentionOnlyOptions
+ModelOptions: TypeAlias = (
+    TransformerOptions | RecurrentOptions | AttentionOnlyOptions | CaptionerOptions | CaptioningTransformerOptions
+)

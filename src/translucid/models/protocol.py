@@ -10,15 +10,16 @@
 `decode` is `features` with `output`, `step` is `advance` with `output`. Nothing else of a model is known to `training`,
 `decoding` and `inspection`.
 
-What a source is, only the model and those who feed it know: ids [B, S] for a translator; for a captioner an image as a
-grid of features [B, S, F], one of S cells each. Two members hide the difference: `source_embedding` makes of it what
-the encoder reads, `source_mask` tells which positions there are. Everyone else passes sources on, and may ask for their
-number, which is their first dimension.
+What a source is, only the model and those who feed it know: ids [B, S] for a translator; for a captioner an image, as
+pixels or as a grid of features [B, S, F], one of S cells each. Two members hide the difference: `source_embedding`
+makes of it what the encoder reads, `source_mask` tells which positions there are. Everyone else passes sources on, and
+may ask for their number, which is their first dimension.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeAlias
 
@@ -74,6 +75,8 @@ class SequenceModel(nn.Module, ABC, Generic[StateT]):
     """From sources, such as ids [B, S], to what the encoder reads [B, S, D]; explanations hand that to `read`."""
     output: nn.Linear
     """From decoder features [.., D] to logits [.., V]."""
+    learns_to_look: bool = False
+    """Whether training adds `attention_loss` to the loss."""
 
     def __init__(self, special: SpecialTokens[int] = SPECIAL) -> None:
         """`special`: ids of the special tokens."""
@@ -124,6 +127,16 @@ class SequenceModel(nn.Module, ABC, Generic[StateT]):
     @abstractmethod
     def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Feed one token a row [N]; return the decoder's last states [N, D] and the state that has seen it."""
+
+    def attention_loss(self, maps: Maps, log_probs: Callable[[], Tensor], real: Tensor) -> Tensor:
+        """Return what a batch costs because of where the decoder looked [], summed over its targets.
+
+        Args:
+            maps: what `features` has filled while training, with gradients.
+            log_probs: gives log p of the right tokens [B, T], 0 at padding, without gradients.
+            real: [B, T] boolean, False at padding.
+        """
+        raise NotImplementedError
 
     def decode(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return logits [B, T, V] for target ids [B, T], all positions at once (teacher forcing)."""

@@ -13,16 +13,19 @@ from translucid.layers.embedding import Embedding, output_projection, token_embe
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual
+from translucid.models.captioner_options import CaptioningTransformerOptions
 from translucid.models.model_options import TransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 KeyValue = tuple[Tensor, Tensor]
+Shape = TransformerOptions | CaptioningTransformerOptions
+"""What says how wide the blocks are, and how many."""
 
 
 class EncoderBlock(nn.Module):
     """Self-attention, then feed-forward."""
 
-    def __init__(self, options: TransformerOptions) -> None:
+    def __init__(self, options: Shape) -> None:
         super().__init__()
         o = options
         self.self_attention = MultiHeadAttention(o.width, o.heads)
@@ -43,7 +46,7 @@ class EncoderBlock(nn.Module):
 class DecoderBlock(nn.Module):
     """Causal self-attention, cross-attention over the encoder's output, feed-forward."""
 
-    def __init__(self, options: TransformerOptions) -> None:
+    def __init__(self, options: Shape) -> None:
         super().__init__()
         o = options
         self.self_attention = MultiHeadAttention(o.width, o.heads)
@@ -126,38 +129,20 @@ class TransformerState:
         return replace(self, past=past, memory=pick(self.memory), mask=mask, sentence=sentence)
 
 
-class Transformer(SequenceModel[TransformerState]):
-    """N encoder blocks, N decoder blocks, embeddings and an output projection, shared as the options say."""
+class BlockStacks(SequenceModel[TransformerState]):
+    """N encoder blocks and N decoder blocks; who derives from it says what is embedded, and how."""
 
-    options: TransformerOptions
-
-    def __init__(
-        self,
-        source_vocabulary: int,
-        target_vocabulary: int,
-        options: TransformerOptions,
-        special: SpecialTokens[int] = SPECIAL,
-    ) -> None:
-        """Build a model with fresh weights.
-
-        Raises:
-            ValueError: embeddings are to be shared between two different vocabularies.
-        """
+    def __init__(self, options: Shape, special: SpecialTokens[int] = SPECIAL) -> None:
+        """Build the blocks with fresh weights."""
         super().__init__(special)
         o = self.options = options
-        self.max_length = o.longest
-        source_tokens, target_tokens = token_embeddings(
-            source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
-        )
-        self.source_embedding = Embedding(source_tokens, _positions(o), o.dropout)
-        self.target_embedding = Embedding(target_tokens, _positions(o), o.dropout)
+        self.target_embedding: Embedding
         self.encoder = nn.ModuleList(EncoderBlock(o) for _ in range(o.encoder_layers))
         self.decoder = nn.ModuleList(DecoderBlock(o) for _ in range(o.decoder_layers))
         # A stack of pre-norm blocks ends without a norm, so it gets one.
         self.encoder_norm, self.decoder_norm = (
             nn.LayerNorm(o.width) if o.norm == "pre" else nn.Identity() for _ in range(2)
         )
-        self.output = output_projection(target_tokens, tied=o.tie_output)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""
@@ -190,6 +175,34 @@ class Transformer(SequenceModel[TransformerState]):
             x, seen = block(x, memory, state.mask, seen)
             past.append(seen)
         return self.decoder_norm(x)[:, 0], replace(state, length=state.length + 1, past=past)
+
+
+class Transformer(BlockStacks):
+    """Blocks between embeddings of ids and an output projection, shared as the options say."""
+
+    options: TransformerOptions
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        options: TransformerOptions,
+        special: SpecialTokens[int] = SPECIAL,
+    ) -> None:
+        """Build a model with fresh weights.
+
+        Raises:
+            ValueError: embeddings are to be shared between two different vocabularies.
+        """
+        super().__init__(options, special)
+        o = options
+        self.max_length = o.longest
+        source_tokens, target_tokens = token_embeddings(
+            source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
+        )
+        self.source_embedding = Embedding(source_tokens, _positions(o), o.dropout)
+        self.target_embedding = Embedding(target_tokens, _positions(o), o.dropout)
+        self.output = output_projection(target_tokens, tied=o.tie_output)
 
 
 def _positions(options: TransformerOptions) -> nn.Module:

@@ -56,6 +56,8 @@ class DataOptions(OptionGroup):
     """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not."""
     valid: list[str] = Field(default_factory=list)
     """Validation files; without any, up to 1,000 training pairs are held out."""
+    images: list[str] = Field(default_factory=list)
+    """Folders and .tar files with the images that captions are about; if not given, the folders of the captions."""
     skip_bad: bool = False
     """Skip lines that are no sentence pairs, and write them to bad-lines.jsonl in the run folder."""
     weights: list[Annotated[float, Field(gt=0)]] | None = None
@@ -114,6 +116,26 @@ class Configuration(OptionGroup):
                 "set data.tokenizer.joint=true or model.share_embeddings=false"
             )
         return self
+
+    @model_validator(mode="after")
+    def _what_only_text_has(self) -> Configuration:
+        if self.model.reads == "images":
+            for name in ("subword_dropout", "weights", "temperature"):
+                if getattr(self.data, name) != DataOptions.model_fields[name].default:
+                    raise ValueError(f"data.{name} is for sentence pairs, not for images with captions")
+        elif self.data.images:
+            raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
+        return self
+
+    def refuse_other_reader(self, wanted: str, run: Path) -> None:
+        """Check that a run's model reads text, or images.
+
+        Raises:
+            UserError: it reads the other.
+        """
+        if self.model.reads != wanted:
+            does, fix = ("writes about images", "Use translucid caption.") if wanted == "text" else ("translates text", "Use translucid translate.")
+            raise UserError(f"{does}", file=run, fix=fix)
 
     @property
     def longest(self) -> int:

@@ -26,6 +26,22 @@ def _recurrent(suits: str, **model: Any) -> Preset:
     )
 
 
+def _captioning(suits: str, **model: Any) -> Preset:
+    """Return a model that writes about images, with a network learned from scratch."""
+    return Preset(
+        suits,
+        {
+            "model": model,
+            "data": {
+                "tokenizer": {"vocabulary": 4000, "normalisation": "nmt_nfkc_cf"},
+                "filter": {"ratio_slack": 1_000_000},  # the name of an image says nothing about its caption's length
+            },
+            "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 4096, "max_steps": 20000},
+            "decoding": {"max_length_ratio": 0, "max_length_extra": 60},
+        },
+    )
+
+
 PRESETS: dict[str, Preset] = {
     "demo": Preset(
         "the built-in phrasebook: two minutes on two cores",
@@ -126,5 +142,19 @@ PRESETS: dict[str, Preset] = {
             "data": {"tokenizer": {"vocabulary": 8000}},
             "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
         },
+    ),
+    "caption-soft": _captioning(
+        "images to captions: looks at all of the image, more here and less there (Xu et al. 2015)",
+        kind="captioner",
+        attention="soft",
+    ),
+    "caption-hard": _captioning(
+        "looks at one place for each word, and learns from luck which (the same paper)",
+        kind="captioner",
+        attention="hard",
+    ),
+    "caption-transformer": _captioning(
+        "a Transformer's decoder over the image's grid",
+        kind="captioning-transformer",
     ),
 }

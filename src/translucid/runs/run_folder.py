@@ -55,6 +55,7 @@ class RunFolder:
         self.bad_lines_file = path / "bad-lines.jsonl"
         self.provenance_file = path / "provenance.jsonl"
         self.corpus_folder = path / "state" / "corpus"
+        self.images_folder = path / "state" / "images"
         self.next_corpus_folder = path / "state" / "corpus.next"
 
     @property
@@ -167,7 +168,7 @@ class RunFolder:
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
         for file in (*(self.path / name for name in _OURS), *states):
             refuse_strange(file, self.path, _LARGEST.get(file.name))
-        for written in (self.path / ".lock", self.path / "state", self.corpus_folder):
+        for written in (self.path / ".lock", self.path / "state", self.corpus_folder, self.images_folder):
             if written.is_symlink():
                 raise UserError("is a link, and would be written through", file=written, fix="Remove it.")
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.batching import Batch, collate, plan_epoch
+from translucid.data.batching import Batch, plan_epoch
+from translucid.data.captioned import CaptionedImages
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.order import BLOCK, Order
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.ground.errors import UserError
 from translucid.training.workers import Workers
+
+Pairs: TypeAlias = EncodedCorpus | CaptionedImages
+"""What a batch is made of: sentence pairs, or images with all their captions."""
 
 AHEAD = 8
 """Batches prepared while the model is at work."""
@@ -35,11 +39,11 @@ class Epochs:
 
     def __init__(
         self,
-        corpus: EncodedCorpus | VariedCorpus,
+        corpus: Pairs | VariedCorpus,
         sizes: Sequence[int],
         *,
         shares: Sequence[float] | None = None,
-        max_tokens: int,
+        max_tokens: int | None = None,
         batch_tokens: int,
         seed: int,
         workers: Workers | None = None,
@@ -51,7 +55,7 @@ class Epochs:
             corpus: the pairs, in the same pieces always or in others each epoch.
             sizes: how many of them come from each of the corpora that were put together.
             shares: what part of an epoch each corpus is to be, in any unit; see `Order`.
-            max_tokens: pairs that come out longer, on either side, sit an epoch out.
+            max_tokens: pairs that come out longer, on either side, sit an epoch out; if not given, none does.
             batch_tokens: see `plan_epoch`.
             seed: decides the order and the pieces.
             workers: the processes that share each batch.
@@ -96,17 +100,16 @@ class Epochs:
             while coming:
                 yield coming.popleft().result()
 
-    def _collate(self, corpus: EncodedCorpus, indices: NDArray[np.int64]) -> Shared:
+    def _collate(self, corpus: Pairs, indices: NDArray[np.int64]) -> Shared:
         mine = indices[self.workers.rank :: self.workers.count]
-        _, lengths = corpus.lengths_of(indices)
-        return Shared(collate(corpus, mine) if len(mine) else None, int(lengths.sum()))
+        return Shared(corpus.batch(mine) if len(mine) else None, corpus.target_tokens(indices))
 
     def _order(self, epoch: int) -> Order:
         return Order(self.sizes, self.shares, seed=self.seed, epoch=epoch, block=self.block)
 
-    def _draw(self, epoch: int) -> EncodedCorpus:
+    def _draw(self, epoch: int) -> Pairs:
         """Return the corpus as it is read in this epoch."""
-        if isinstance(self.corpus, EncodedCorpus):
+        if not isinstance(self.corpus, VariedCorpus):
             return self.corpus
         if self._drawn is None or self._drawn[0] != epoch:
             self._drawn = epoch, self.corpus.draw([self.seed, epoch])
@@ -127,7 +130,7 @@ class Epochs:
         if self._planned is None or self._planned[:2] != (epoch, block):
             corpus, indices = self._draw(epoch), self._order(epoch).block(block)
             source, target = corpus.lengths_of(indices)
-            fit = np.maximum(source, target) <= self.max_tokens
+            fit = np.maximum(source, target) <= (self.max_tokens or np.inf)
             if not fit.all():
                 indices, source, target = indices[fit], source[fit], target[fit]
             limits = {"batch_tokens": self.batch_tokens, "seed": self.seed, "epoch": epoch, "block": block}

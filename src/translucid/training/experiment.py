@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus, chunks
-from translucid.data.filtering import Skipped, keep
-from translucid.data.order import by_temperature
-from translucid.data.store import CorpusStore, StoredCorpus
-from translucid.data.subword_dropout import VariedCorpus
-from translucid.data.tokenizer import Tokenizer
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device, fixed_order
 from translucid.kernels.process import tune_ours
@@ -28,15 +18,12 @@ from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpora import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Display, clock
-from translucid.training.epochs import Epochs
+from translucid.training.material import Material, sha256
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
+from translucid.training.text import TextMaterial
 from translucid.training.trainer import Progress, Trainer
-from translucid.training.validation import Validator
 from translucid.training.workers import Workers
-
-TEXT = "the training text"
-"""What its fingerprint is called in a checkpoint."""
 
 
 class Outcome(NamedTuple):
@@ -117,7 +104,10 @@ def prepared(
         begins = workers.leads and not resuming
         if begins:
             run.refuse_to_lose(overwrite)
-            corpora, tokenizer = _learn(configuration, corpora, console)
+            with console.status("reading the corpus"):
+                corpora = corpora or read_corpora(configuration.data, configuration.training.seed)
+                material = _material(configuration, corpora)
+            tokenizer = material.learn(console)
         with run.locked() if workers.leads else nullcontext():
             if begins:
                 assert corpora is not None
@@ -133,40 +123,6 @@ def prepared(
                 f"step {end.step:,} after {clock(end.seconds)}; "
                 f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {run.path}"
             )
-
-
-def _learn(configuration: Configuration, corpora: Corpora | None, console: Console) -> tuple[Corpora, Tokenizer]:
-    """Find the corpora of a new run, and learn the vocabulary from them."""
-    data, seed = configuration.data, configuration.training.seed
-    with console.status("reading sentence pairs"):
-        corpora = corpora or read_corpora(data, seed)
-    if corpora.held_out:
-        console.print(f"no validation files: {len(corpora.valid):,} training pairs are held out")
-    skipped = Skipped()
-    with counting(console, "learning the vocabulary", None) as advance:
-        pairs = corpora.kept(data.filter, skipped)
-        if not (first := list(islice(pairs, 1))):
-            where = data.train[0] if data.train else None
-            fix = "See `translucid data stats`."
-            raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
-        tokenizer = Tokenizer.learn(chain(first, _counted(pairs, advance)), data.tokenizer, seed=seed)
-    kept = (
-        EncodedCorpus.encode(part, tokenizer, max_tokens=configuration.longest)
-        for part in chunks(corpora.kept(data.filter))
-    )
-    if not any(map(len, kept)):
-        skipped.reasons["too long"] += skipped.kept
-        skipped.kept = 0
-        fix = "See `translucid data stats`, or raise data.max_tokens."
-        raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
-    return corpora, tokenizer
-
-
-def _counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:
-    for number, pair in enumerate(pairs, 1):
-        if number % 1000 == 0:
-            advance(1000)
-        yield pair
 
 
 def _trainer(
@@ -186,7 +142,6 @@ def _trainer(
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
-    longest = configuration.longest
     # Whatever can be refused is refused before anything in the folder of a run that is there is changed.
     if resuming and run.model_file.exists() and not run.state_file.parent.is_dir():
         fix = "Put its state/ back, or begin a new run with another --out."
@@ -194,7 +149,7 @@ def _trainer(
     state = run.load_state(lambda damage: console.print(damage, soft_wrap=True)) if resuming else None
     origin = {
         "the tokenizer": tokenizer.fingerprint,
-        "a setting that can not change (model, data, seed)": _sha256(fixed_settings(configuration)),
+        "a setting that can not change (model, data, seed)": sha256(fixed_settings(configuration)),
     }
     before = state[1].get("origin") if state else None
     if state:
@@ -202,31 +157,24 @@ def _trainer(
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=run.state_file, fix=fix)
         run.refuse_changes(before, origin)
-    if not workers.leads:
-        workers.wait()  # until the first has encoded the corpus
-    stored = _encoded(run, corpora, configuration, tokenizer, longest, console, before)
+    model.to(device)
+    material = _material(configuration, corpora)
     if workers.leads:
-        workers.wait()
-    console.print(f"training on {stored.skipped.summary()}")
+        material.encode(run, tokenizer, model, console, before)
+    workers.wait()  # until the first has encoded the corpus
+    lessons = material.lessons(run, tokenizer, model, workers)
+    console.print(f"training on {lessons.skipped.summary()}")
     if corpora.bad and (count := len(corpora.bad.first)):
         skipped = "1 line is no pair and" if count == 1 else f"{count:,} lines are no pairs and"
         console.print(f"of the validation files, {skipped} skipped")
     if run.bad_lines_file.exists():
         console.print(f"the lines that are no pairs are in {run.bad_lines_file}", soft_wrap=True)
-    epochs = _epochs(stored, corpora, configuration, tokenizer, longest, workers)
-    validator = Validator(
-        corpora.valid,
-        tokenizer,
-        max_tokens=longest,
-        batch_tokens=options.batch_tokens,
-        sentences=options.validate_sentences,
-    )
-    origin[TEXT] = stored.fingerprint
-    trainer = Trainer(model, epochs, validator, run, options, device, workers, origin)
+    origin |= lessons.fingerprints
+    trainer = Trainer(model, lessons.epochs, lessons.validator, run, options, device, workers, origin)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     console.print(
         f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
-        f"{epochs.size(0):,} batches an epoch, on {device}{' in bfloat16' if trainer.bfloat16 else ''}{workers}"
+        f"{lessons.epochs.size(0):,} batches an epoch, on {device}{' in bfloat16' if trainer.bfloat16 else ''}{workers}"
     )
     if resuming:
         if state:
@@ -244,92 +192,9 @@ def _trainer(
     return trainer
 
 
-def _encoded(
-    run: RunFolder,
-    corpora: Corpora,
-    configuration: Configuration,
-    tokenizer: Tokenizer,
-    longest: int,
-    console: Console,
-    before: Mapping[str, str] | None,
-) -> StoredCorpus:
-    """Return the run's encoded corpus; it is made if it is not there, not all there, damaged, or of other files.
+def _material(configuration: Configuration, corpora: Corpora) -> Material:
+    if configuration.model.reads == "text":
+        return TextMaterial(configuration, corpora)
+    from translucid.training.images import ImageMaterial  # which needs Pillow
 
-    Args:
-        run: the folder.
-        corpora: the text.
-        configuration: of the run.
-        tokenizer: of the run.
-        longest: tokens of a sentence, at most.
-        console: where progress is shown.
-        before: fingerprints of what a checkpoint was made with, if there is one. Then a corpus that does not match its
-            own is encoded beside the one that is there, and takes its place only if it is the same text.
-
-    Raises:
-        UserError: it is another text.
-    """
-    wanted = configuration.data.filter
-    parts = corpora.digest, tokenizer.fingerprint, wanted.model_dump(), longest
-    identity = _sha256(json.dumps(parts))
-    store = CorpusStore(run.corpus_folder)
-    beside = CorpusStore(run.next_corpus_folder)
-    try:
-        stored = store.open(identity)
-    except UserError as error:
-        console.print(f"{error}", soft_wrap=True)
-        stored = None
-    if stored is None:
-        place = store if before is None else beside
-        try:
-            with corpora.bad.written_to(run.bad_lines_file) if corpora.bad else nullcontext():
-                with counting(console, "encoding the corpus", None) as advance:
-                    place.build(
-                        corpora.train,
-                        tokenizer,
-                        wanted,
-                        identity=identity,
-                        max_tokens=longest,
-                        on_pairs=advance,
-                        bad=corpora.bad,
-                    )
-                if before is not None:
-                    built = beside.open(identity)
-                    assert built is not None
-                    run.refuse_changes(before, {TEXT: built.fingerprint})
-                    beside.replace(store)
-        except UserError:
-            beside.remove()
-            raise
-        stored = store.open(identity)
-    assert stored is not None
-    return stored
-
-
-def _epochs(
-    stored: StoredCorpus,
-    corpora: Corpora,
-    configuration: Configuration,
-    tokenizer: Tokenizer,
-    longest: int,
-    workers: Workers,
-) -> Epochs:
-    data, options = configuration.data, configuration.training
-    pairs: EncodedCorpus | VariedCorpus = stored.pairs
-    sizes = stored.sizes
-    if data.subword_dropout:
-        texts = [list(keep(corpus, data.filter, Skipped())) for corpus in corpora.train]
-        sizes = [len(text) for text in texts]
-        pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed)
-    return Epochs(
-        pairs,
-        sizes,
-        shares=data.weights or (by_temperature(sizes, data.temperature) if data.temperature != 1 else None),
-        max_tokens=longest,
-        batch_tokens=options.batch_tokens,
-        seed=options.seed,
-        workers=workers,
-    )
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return ImageMaterial(configuration, corpora)

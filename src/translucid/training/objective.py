@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.kernels.loss import chunked_loss, chunks_suit
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Maps, SequenceModel
 
 
 class Loss(NamedTuple):
     """Sums over the real target tokens of a batch."""
 
     smoothed: Tensor
-    """What is minimised, [] with a gradient."""
+    """What is minimised, [] with a gradient; what the attention costs is in it."""
     cross_entropy: float
     """-log p of the right tokens, in nats."""
     correct: int
@@ -32,11 +33,28 @@ class Loss(NamedTuple):
 
 def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0) -> Loss:
     """Return the loss of a batch, teacher-forced, at its real target positions only."""
-    features = model.features(model.encode(batch.source), batch.targets_in)
+    memory = model.encode(batch.source)
+    if batch.rows is not None:
+        memory = memory.select(batch.rows)
+    maps: Maps | None = {} if model.learns_to_look and model.training else None
+    features = model.features(memory, batch.targets_in, maps)
     labels = batch.labels.flatten()
-    real = (labels != model.pad).nonzero().squeeze(1)
-    features, labels = features.flatten(0, 1).index_select(0, real), labels.index_select(0, real)
-    return smoothed_loss(features, model.output, labels, smoothing)
+    real = labels != model.pad
+    places = real.nonzero().squeeze(1)
+    features, labels = features.flatten(0, 1).index_select(0, places), labels.index_select(0, places)
+    loss = smoothed_loss(features, model.output, labels, smoothing)
+    if maps is None:
+        return loss
+
+    @torch.no_grad()
+    def log_probs() -> Tensor:
+        found = features.new_zeros(len(real), dtype=torch.float32)
+        logits = model.output(features).float()
+        found[places] = -nn.functional.cross_entropy(logits, labels, reduction="none")
+        return found.view_as(batch.labels)
+
+    looked = model.attention_loss(maps, log_probs, real.view_as(batch.labels))
+    return loss._replace(smoothed=loss.smoothed + looked)
 
 
 def smoothed_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:

@@ -81,4 +81,4 @@ def inner_matrices(model: SequenceModel) -> list[nn.Parameter]:
     """Return the matrices that take one state of a model to another: all but embeddings and output projection."""
     outer = {id(model.output.weight)}
     outer |= {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    return [p for p in model.parameters() if p.ndim == 2 and id(p) not in outer]
+    return [p for p in model.parameters() if p.requires_grad and p.ndim == 2 and id(p) not in outer]

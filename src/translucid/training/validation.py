@@ -1,18 +1,21 @@
-"""How good the model is now: loss and BLEU on sentences that it does not learn from."""
+"""How good a model is in the midst of its training: loss, token accuracy and BLEU on what it does not learn from."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from translucid.data.batching import collate, plan_epoch
+from translucid.data.batching import plan_epoch
+from translucid.data.captioned import CaptionedImages
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.bulk import decode_sentences
+from translucid.decoding.bulk import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.metrics import bleu
 from translucid.ground.special import SPECIAL
@@ -22,9 +25,10 @@ from translucid.training.workers import Workers
 
 
 class Sample(NamedTuple):
-    """One validation sentence and what the model makes of it."""
+    """One validation source and what the model makes of it."""
 
     source: str
+    """A sentence, or the name of an image."""
     reference: str
     hypothesis: str
 
@@ -38,39 +42,114 @@ class Validation(NamedTuple):
     accuracy: float
     """Share of target tokens ranked first, given the right ones before."""
     bleu: float
-    """sacreBLEU of greedy translations of the first sentences."""
+    """sacreBLEU of greedy outputs for the first sources."""
     samples: list[Sample]
 
 
-class Validator:
-    """Measures a model on the validation pairs; draws no random numbers, so it never changes the training."""
+class Validator(ABC):
+    """Measures a model on what is held out; draws no random numbers, so it never changes the training."""
 
-    def __init__(
-        self, pairs: Sequence[Pair], tokenizer: Tokenizer, *, max_tokens: int, batch_tokens: int, sentences: int
-    ) -> None:
-        """`sentences`: how many are translated for BLEU; the loss is over all pairs of up to `max_tokens`."""
-        self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
-        self.translated = list(pairs[:sentences])
-        self.tokenizer = tokenizer
-        self.batch_tokens = batch_tokens
-        ids = tokenizer.encode_source([pair.source for pair in self.translated])
-        self.sources = [[*sentence[: max_tokens - 1], SPECIAL.end] for sentence in ids]
+    corpus: EncodedCorpus | CaptionedImages
+    """What the loss is measured on."""
+    sources: Sequence[str]
+    """What is decoded for BLEU."""
+    references: Sequence[Sequence[str]]
+    """Of each source, one or more."""
+
+    def __init__(self, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
+        """`batch_tokens`: see `plan_epoch`."""
+        self.tokenizer, self.batch_tokens = tokenizer, batch_tokens
+
+    @abstractmethod
+    def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
+        """Return what greedy search finds for this process's share of the sources."""
 
     @torch.inference_mode()
     def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:
         """Return the figures of a model in evaluation mode; `workers` share the work, and all get the figures."""
         workers = workers or Workers()
-        plan = plan_epoch(
-            self.corpus.source_lengths, self.corpus.target_lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0
-        )
+        lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
+        plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
         entropy = correct = tokens = 0.0
         for indices in workers.share(plan):
-            loss = batch_loss(model, collate(self.corpus, indices).to(device))
+            loss = batch_loss(model, self.corpus.batch(indices).to(device))
             entropy, correct, tokens = entropy + loss.cross_entropy, correct + loss.correct, tokens + loss.tokens
         entropy, correct, tokens = workers.sum(entropy, correct, tokens)
-        found = decode_sentences(model, workers.share(self.sources), DecodingOptions(beam=1), device=device)
-        hypotheses = workers.interleave([self.tokenizer.decode(best[0].tokens) for best in found])
-        score = bleu(hypotheses, [[pair.target for pair in self.translated]])
-        samples = [Sample(*pair, text) for pair, text in zip(self.translated, hypotheses, strict=True)]
+        hypotheses = workers.interleave([self.tokenizer.decode(found) for found in self.greedy(model, device, workers)])
+        score = bleu(hypotheses, columns(self.references))
+        samples = [
+            Sample(source, references[0], text)
+            for source, references, text in zip(self.sources, self.references, hypotheses, strict=True)
+        ]
         mean = entropy / max(tokens, 1)
         return Validation(mean, math.exp(min(mean, 700)), correct / max(tokens, 1), score, samples)
+
+
+class TextValidator(Validator):
+    """Measures a translator on sentence pairs."""
+
+    corpus: EncodedCorpus
+
+    def __init__(
+        self, pairs: Sequence[Pair], tokenizer: Tokenizer, *, max_tokens: int, batch_tokens: int, sentences: int
+    ) -> None:
+        """`sentences`: how many are translated for BLEU; the loss is over all pairs of up to `max_tokens`."""
+        super().__init__(tokenizer, batch_tokens=batch_tokens)
+        self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
+        translated = list(pairs[:sentences])
+        self.sources, self.references = [pair.source for pair in translated], [[pair.target] for pair in translated]
+        self.ids = [[*ids[: max_tokens - 1], SPECIAL.end] for ids in tokenizer.encode_source(self.sources)]
+
+    def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
+        """See `Validator`."""
+        found = decode_sentences(model, workers.share(self.ids), DecodingOptions(beam=1), device=device)
+        return [best[0].tokens for best in found]
+
+
+class ImageValidator(Validator):
+    """Measures a captioner on images, each with one caption or more."""
+
+    corpus: CaptionedImages
+
+    def __init__(
+        self,
+        corpus: CaptionedImages,
+        pairs: Sequence[Pair],
+        places: Mapping[str, int],
+        tokenizer: Tokenizer,
+        *,
+        decoding: DecodingOptions,
+        batch_tokens: int,
+        images: int,
+    ) -> None:
+        """Everything is encoded already.
+
+        Args:
+            corpus: of the pairs.
+            pairs: names and captions, for BLEU.
+            places: of the images by name, in `corpus.images`.
+            tokenizer: of the captions.
+            decoding: says how long a caption may be.
+            batch_tokens: see `plan_epoch`.
+            images: how many are captioned for BLEU.
+        """
+        super().__init__(tokenizer, batch_tokens=batch_tokens)
+        self.corpus, self.places = corpus, places
+        captions: dict[str, list[str]] = {}
+        for pair in pairs:
+            captions.setdefault(pair.source, []).append(pair.target)
+        self.sources, self.references = list(captions)[:images], list(captions.values())[:images]
+        self.decoding = decoding.model_copy(update={"beam": 1, "nbest": 1, "sample": False})
+
+    def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
+        """See `Validator`."""
+        share = workers.share(range(len(self.sources)))
+        images = (self.corpus.images[self.places[self.sources[i]]] for i in share)
+        found = decode_images(model, images, self.decoding, device=device)
+        return [best[0].tokens for best in found]
+
+
+def columns(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """Return references by source as sacreBLEU wants them: the first of each, the second of each; None for no more."""
+    most = max(map(len, references), default=1)
+    return [[of_one[i] if i < len(of_one) else None for of_one in references] for i in range(most)]

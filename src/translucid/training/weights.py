@@ -31,7 +31,9 @@ class Weights:
         self.device, self.workers = device, workers
         self.model = model.to(device).train()
         self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
-        self.parameters = list(self.model.parameters())
+        self.parameters = moved(self.model)
+        whole = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
+        self._averages: list[Tensor] = [average for average, parameter in whole if parameter.requires_grad]
         self.loss = partial(batch_loss, self.model)
 
     def rows(self, rows: Batch | None) -> Batch | None:
@@ -49,7 +51,7 @@ class Weights:
     @torch.no_grad()
     def average(self, decay: float) -> None:
         """averaged = decay * averaged + (1 - decay) * weights."""
-        torch._foreach_lerp_([*self.averaged.parameters()], [*self.parameters], 1 - decay)
+        torch._foreach_lerp_(self._averages, [*self.parameters], 1 - decay)
 
     @contextmanager
     def averaged_model(self) -> Iterator[SequenceModel]:
@@ -77,6 +79,11 @@ class Weights:
     def part(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
         """Return what this process holds of a complete tensor of the optimiser."""
         return tensor
+
+
+def moved(model: SequenceModel) -> list[nn.Parameter]:
+    """Return the weights that training moves: all but those of a frozen network."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
 def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

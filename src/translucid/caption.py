@@ -1,0 +1,93 @@
+"""What comes of an image: its caption, and where the model looked for each word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from translucid.decoding.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from translucid.inspection.looked import Looked
+    from translucid.models.protocol import Maps
+
+
+class Picture(NamedTuple):
+    """An image as a model reads it."""
+
+    name: str
+    pixels: NDArray[np.uint8]
+    """[size, size, 3]."""
+
+
+class AlternativeCaption(NamedTuple):
+    """One caption of an image."""
+
+    text: str
+    hypothesis: Hypothesis
+
+    @property
+    def score(self) -> float:
+        """Its log-probability after the length penalty."""
+        return self.hypothesis.score
+
+
+class Watches(Protocol):
+    """What a caption asks when somebody wants to know more about it: the `Captioner`."""
+
+    def look(self, picture: Picture, tokens: Sequence[int]) -> Looked:
+        """Watch the model write given tokens."""
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What came of one image."""
+
+    picture: Picture = field(repr=False)
+    nbest: list[AlternativeCaption]
+    """The best captions of those that were asked for, best first, at least one."""
+    _captioner: Watches = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Of the image."""
+        return self.picture.name
+
+    @property
+    def text(self) -> str:
+        """The best caption."""
+        return self.nbest[0].text
+
+    @property
+    def score(self) -> float:
+        """Its log-probability after the length penalty."""
+        return self.nbest[0].score
+
+    @property
+    def alternatives(self) -> list[str]:
+        """The n-best list, best first."""
+        return [one.text for one in self.nbest]
+
+    @cached_property
+    def looked(self) -> Looked:
+        """Where the model looked for each word of the best caption, made on demand by one forced pass."""
+        return self._captioner.look(self.picture, self.nbest[0].hypothesis.tokens)
+
+    @property
+    def attention(self) -> Maps:
+        """Attention weights by name, [1, H, T, S] each; S cells, one row after the other."""
+        return {name: weights[None] for name, weights in self.looked.inspected.maps.items()}
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook: the caption, and where the model looked for each word."""
+        if not self.looked.looks:
+            return f"<p><b>{escape(self.text)}</b></p>"
+        from translucid.inspection.looked_html import panels
+
+        return f"<p><b>{escape(self.text)}</b></p>{panels(self.looked)}"

@@ -1,0 +1,100 @@
+"""Images with their captions, in batches of whole images: what is made of one serves all its captions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from translucid.data.batching import Batch, shifted
+from translucid.data.corpus import Pair
+from translucid.data.filtering import Skipped
+from translucid.data.image_store import StoredImages
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.special import SPECIAL
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionedImages:
+    """Images, each with one caption or more. Those of image `i` are the targets first[i] .. first[i + 1] - 1."""
+
+    images: NDArray[Any]
+    """What the model reads of all images of the store, [.., ...]."""
+    place: NDArray[np.int64]
+    """[images], where each is in the store."""
+    first: NDArray[np.int64]
+    """[images + 1]."""
+    target_ids: NDArray[np.int32]
+    """All captions, one after the other, end tokens included."""
+    target_offsets: NDArray[np.int64]
+    """[captions + 1], where each begins."""
+
+    @classmethod
+    def encode(
+        cls,
+        pairs: Iterable[Pair],
+        names: Sequence[str],
+        stored: StoredImages,
+        tokenizer: Tokenizer,
+        *,
+        max_tokens: int,
+        skipped: Skipped,
+    ) -> Self:
+        """Encode captions and put those of an image together.
+
+        Args:
+            pairs: names of images and captions.
+            names: of the stored images.
+            stored: them.
+            tokenizer: of the captions.
+            max_tokens: a caption with more tokens, end token included, is skipped.
+            skipped: counts those, as "too long", and those whose image can't be read.
+        """
+        places = {name: place for place, name in enumerate(names)}
+        pairs = list(pairs)
+        captions: dict[int, list[list[int]]] = {}
+        for pair, ids in zip(pairs, tokenizer.encode_target([pair.target for pair in pairs]), strict=True):
+            place = places[pair.source]
+            if place in stored.bad:
+                skipped.add("of broken images")
+            elif len(ids) >= max_tokens:
+                skipped.add("too long")
+            else:
+                captions.setdefault(place, []).append([*ids, SPECIAL.end])
+        every = [ids for of_image in captions.values() for ids in of_image]
+        return cls(
+            stored.array,
+            np.array(list(captions), np.int64),
+            np.cumsum([0, *map(len, captions.values())], dtype=np.int64),
+            np.array([i for ids in every for i in ids], np.int32),
+            np.cumsum([0, *map(len, every)], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.place)
+
+    def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return for the images `rows` [n] twice what they take of a batch: captions times the longest of them."""
+        longest = np.maximum.reduceat(np.diff(self.target_offsets), self.first[:-1])[rows]
+        room = longest * (self.first[rows + 1] - self.first[rows])
+        return room, room
+
+    def target_tokens(self, rows: NDArray[np.int64]) -> int:
+        """Return the number of tokens of all captions of the images `rows` [n], end tokens included."""
+        ends = self.target_offsets[self.first[rows + 1]] - self.target_offsets[self.first[rows]]
+        return int(ends.sum())
+
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
+        """Put the images `rows` [n], with all their captions, into one batch."""
+        rows = np.asarray(rows, np.int64)
+        counts = self.first[rows + 1] - self.first[rows]
+        captions = np.concatenate([np.arange(self.first[row], self.first[row + 1]) for row in rows])
+        targets_in, labels = shifted(self.target_ids, self.target_offsets, captions)
+        image = torch.from_numpy(np.repeat(np.arange(len(rows)), counts))
+        source = torch.from_numpy(np.ascontiguousarray(self.images[self.place[rows]]))
+        return Batch(source, targets_in, labels, image)

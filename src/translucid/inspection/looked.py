@@ -1,0 +1,92 @@
+"""Where in an image a captioner looked, word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.special import SPELLED
+from translucid.inspection.inspected import Inspected
+from translucid.inspection.maps import forced_pass
+from translucid.inspection.words import word_spans
+
+if TYPE_CHECKING:
+    from translucid.models.protocol import SequenceModel
+
+
+@dataclass(frozen=True)
+class Looked:
+    """An image, a caption, and where the model looked when it wrote that."""
+
+    pixels: NDArray[np.uint8]
+    """[height, width, 3], as the model saw the image."""
+    grid: tuple[int, int]
+    """Rows and columns of cells."""
+    inspected: Inspected
+    """The source is the cells, one row after the other."""
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The caption's words."""
+        return [word for word, _, _ in word_spans(self.inspected.target)[:-1]]
+
+    @cached_property
+    def log_probs(self) -> list[float]:
+        """The log-probability of each word."""
+        return self.inspected.word_log_probs()[:-1]
+
+    @property
+    def looks(self) -> bool:
+        """Whether the model has attention, without which there is no more to be seen than the words."""
+        return bool(self.inspected.layers)
+
+    def weights(self, layer: int | None = None, head: int | None = None) -> Tensor:
+        """Return where the model looked for each word [words, rows, columns].
+
+        That is where it looked for the word's first piece: with the pieces after it, it only ends the word. Layers and
+        heads are averaged unless one is chosen. The weights of a word sum to 1.
+
+        Raises:
+            UserError: the model has no attention, no such layer or no such head.
+        """
+        cross = self.inspected.cross(layer, head)
+        first = [start for _, start, _ in word_spans(self.inspected.target)[:-1]]
+        return cross[first].unflatten(1, self.grid)
+
+
+def look_at(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    images: Sequence[NDArray[np.uint8]],
+    targets: Sequence[Sequence[int]],
+    grid: tuple[int, int],
+    device: torch.device | str = "cpu",
+) -> list[Looked]:
+    """Let a captioner write given captions, and watch.
+
+    Args:
+        model: in evaluation mode.
+        tokenizer: its own.
+        images: pixels [height, width, 3] of each.
+        targets: ids of each caption, without the end token.
+        grid: rows and columns of cells.
+        device: where the model is.
+    """
+    cells = [f"▁{row},{column}" for row in range(grid[0]) for column in range(grid[1])]
+    found = []
+    for pixels, ids in zip(images, targets, strict=True):
+        target = torch.tensor([[*ids, model.eos]], device=device)
+        source = torch.from_numpy(pixels.copy())[None].to(device)
+        maps, log_probs = forced_pass(model, source, target)
+        seen = {name: weights[0].cpu() for name, weights in maps.items()}
+        pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
+        found.append(Looked(pixels, grid, Inspected(cells, pieces, seen, log_probs[0].tolist())))
+    return found

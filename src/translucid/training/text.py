@@ -1,0 +1,146 @@
+"""Sentence pairs made ready to be learned from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from itertools import chain, islice
+
+from translucid.data.corpus import Pair
+from translucid.data.encoded import EncodedCorpus, chunks
+from translucid.data.filtering import Skipped, keep
+from translucid.data.order import by_temperature
+from translucid.data.store import CorpusStore
+from translucid.data.subword_dropout import VariedCorpus
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.models.protocol import SequenceModel
+from translucid.runs.configuration import Configuration
+from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.training.epochs import Epochs
+from translucid.training.material import Lessons, sha256
+from translucid.training.validation import TextValidator
+from translucid.training.workers import Workers
+
+TEXT = "the training text"
+"""What its fingerprint is called in a checkpoint."""
+
+
+class TextMaterial:
+    """The corpora of a translator."""
+
+    def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
+        """Nothing is read yet."""
+        self.configuration, self.corpora = configuration, corpora
+
+    def learn(self, console: Console) -> Tokenizer:
+        """See `Material`."""
+        data, corpora = self.configuration.data, self.corpora
+        if corpora.held_out:
+            console.print(f"no validation files: {len(corpora.valid):,} training pairs are held out")
+        skipped = Skipped()
+        with counting(console, "learning the vocabulary", None) as advance:
+            pairs = corpora.kept(data.filter, skipped)
+            if not (first := list(islice(pairs, 1))):
+                where = data.train[0] if data.train else None
+                fix = "See `translucid data stats`."
+                raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
+            every = chain(first, counted(pairs, advance))
+            tokenizer = Tokenizer.learn(every, data.tokenizer, seed=self.configuration.training.seed)
+        kept = (
+            EncodedCorpus.encode(part, tokenizer, max_tokens=self.configuration.longest)
+            for part in chunks(corpora.kept(data.filter))
+        )
+        if not any(map(len, kept)):
+            skipped.reasons["too long"] += skipped.kept
+            skipped.kept = 0
+            fix = "See `translucid data stats`, or raise data.max_tokens."
+            raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
+        return tokenizer
+
+    def encode(
+        self,
+        run: RunFolder,
+        tokenizer: Tokenizer,
+        model: SequenceModel,
+        console: Console,
+        before: Mapping[str, str] | None,
+    ) -> None:
+        """See `Material`; a corpus that is damaged, or of other files, is encoded again.
+
+        If there is a checkpoint, a corpus that does not match it is encoded beside the one that is there, and takes its
+        place only if it is the same text.
+        """
+        corpora, identity = self.corpora, self._identity(tokenizer)
+        store = CorpusStore(run.corpus_folder)
+        beside = CorpusStore(run.next_corpus_folder)
+        try:
+            if store.open(identity):
+                return
+        except UserError as error:
+            console.print(f"{error}", soft_wrap=True)
+        place = store if before is None else beside
+        try:
+            with corpora.bad.written_to(run.bad_lines_file) if corpora.bad else nullcontext():
+                with counting(console, "encoding the corpus", None) as advance:
+                    place.build(
+                        corpora.train,
+                        tokenizer,
+                        self.configuration.data.filter,
+                        identity=identity,
+                        max_tokens=self.configuration.longest,
+                        on_pairs=advance,
+                        bad=corpora.bad,
+                    )
+                if before is not None:
+                    built = beside.open(identity)
+                    assert built is not None
+                    run.refuse_changes(before, {TEXT: built.fingerprint})
+                    beside.replace(store)
+        except UserError:
+            beside.remove()
+            raise
+
+    def lessons(self, run: RunFolder, tokenizer: Tokenizer, model: SequenceModel, workers: Workers) -> Lessons:
+        """See `Material`."""
+        data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
+        stored = CorpusStore(run.corpus_folder).open(self._identity(tokenizer))
+        assert stored is not None
+        pairs: EncodedCorpus | VariedCorpus = stored.pairs
+        sizes = stored.sizes
+        if data.subword_dropout:
+            texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self.corpora.train]
+            sizes = [len(text) for text in texts]
+            pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed)
+        epochs = Epochs(
+            pairs,
+            sizes,
+            shares=data.weights or (by_temperature(sizes, data.temperature) if data.temperature != 1 else None),
+            max_tokens=longest,
+            batch_tokens=options.batch_tokens,
+            seed=options.seed,
+            workers=workers,
+        )
+        validator = TextValidator(
+            self.corpora.valid,
+            tokenizer,
+            max_tokens=longest,
+            batch_tokens=options.batch_tokens,
+            sentences=options.validate_sentences,
+        )
+        return Lessons(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped)
+
+    def _identity(self, tokenizer: Tokenizer) -> str:
+        wanted = self.configuration.data.filter.model_dump()
+        return sha256(json.dumps((self.corpora.digest, tokenizer.fingerprint, wanted, self.configuration.longest)))
+
+
+def counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:
+    """Yield pairs, and tell of each thousand."""
+    for number, pair in enumerate(pairs, 1):
+        if number % 1000 == 0:
+            advance(1000)
+        yield pair

@@ -10,6 +10,7 @@ from translucid.ground.special import SPECIAL
 from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
+from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, EyeOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 V = 23
@@ -37,6 +38,23 @@ OPTIONS |= {
     ]
 }
 OPTIONS["attention-only"] = AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=3)
+EYE = EyeOptions(size=32, stride=16, channels=4)
+OPTIONS |= {
+    f"captioner {attention} {more}": CaptionerOptions(width=16, eye=EYE, attention=attention, **more)
+    for attention, more in [
+        ("soft", {}),
+        ("soft", {"gate": False, "positions": "learned", "tie_output": True}),
+        ("soft", {"doubly_stochastic": 0.0, "positions": "none"}),
+        ("hard", {}),
+        ("none", {}),
+    ]
+}
+OPTIONS |= {
+    f"captioning-transformer {norm}": CaptioningTransformerOptions(
+        width=16, heads=2, feed_forward=24, encoder_layers=layers, decoder_layers=3, norm=norm, eye=EYE
+    )
+    for norm, layers in (("pre", 2), ("post", 2))
+}
 
 
 @pytest.fixture(params=OPTIONS)
@@ -51,7 +69,9 @@ def model(options):
 
 
 @pytest.fixture
-def source():
+def source(options):
+    if options.reads == "images":
+        return torch.randint(256, (3, 32, 32, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(6))
     return torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0], [11, 3, 0, 0, 0]])
 
 
@@ -106,18 +126,25 @@ def test_rows_can_be_repeated_reordered_and_dropped(model, source, targets):
     )
 
 
-def test_a_sentence_is_read_the_same_alone_and_in_a_batch(model, source):
+def alone_in_batch(model, source, row):
+    """One source by itself, without padding if it has any."""
+    one = source[row : row + 1]
+    return one if model.options.reads == "images" else one[:, one[0] != 0]
+
+
+def test_a_source_is_read_the_same_alone_and_in_a_batch(model, source):
     together = model.encode(source)
     for row in range(3):
-        alone = model.encode(source[row : row + 1, source[row] != 0])
+        alone = model.encode(alone_in_batch(model, source, row))
         length = alone.states.size(1)
-        torch.testing.assert_close(together.states[row, :length], alone.states[0], rtol=0, atol=1e-6)
+        atol = 1e-5 if model.options.reads == "images" else 1e-6  # convolutions add up otherwise in a batch
+        torch.testing.assert_close(together.states[row, :length], alone.states[0], rtol=0, atol=atol)
 
 
 def test_padding_changes_nothing(model, source, targets):
     together = model(source, targets)
     for row in range(3):
-        alone = source[row : row + 1, source[row] != 0]
+        alone = alone_in_batch(model, source, row)
         torch.testing.assert_close(model(alone, targets[row : row + 1])[0], together[row], rtol=0, atol=1e-5)
 
 
@@ -135,20 +162,23 @@ def test_maps_are_weights_and_asking_for_them_changes_nothing(model, source, tar
     logits = model.decode(memory, targets, maps)
     torch.testing.assert_close(logits, model(source, targets), rtol=0, atol=1e-5)
     windowed = bool(getattr(model.options, "window", None))
+    places = model.source_mask(source).size(1)
+    assert places == (4 if model.options.reads == "images" else 5)
     for name, weights in maps.items():
         side, _, kind = name.split(".")
-        rows = 5 if side == "encoder" else 4
+        rows = places if side == "encoder" else 4
         assert weights.shape[0] == 3
-        assert weights.shape[2:] == (rows, 5 if kind == "cross" or side == "encoder" else 4), name
+        assert weights.shape[2:] == (rows, places if kind == "cross" or side == "encoder" else 4), name
         if windowed:
             assert ((weights.sum(-1) > 0) & (weights.sum(-1) < 1 + 1e-6)).all()
         else:
             torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
-        if rows == 5 or kind == "cross":
-            assert torch.equal(weights[1, ..., 3:], torch.zeros_like(weights[1, ..., 3:])), "padding is looked at"
+        if side == "encoder" or kind == "cross":
+            padding = ~model.source_mask(source)[1]
+            assert not weights[1][..., padding].any(), "padding is looked at"
         else:
             assert torch.equal(weights.triu(1), torch.zeros_like(weights)), "the future is looked at"
-    layers = 1 if model.options.kind == "recurrent" else 3
+    layers = 1 if model.options.kind in ("recurrent", "captioner") else 3
     expected = 0 if getattr(model.options, "attention", "") == "none" else layers
     assert sum(name.endswith(".cross") for name in maps) == expected
 
@@ -157,6 +187,8 @@ def test_gradients_are_finite_and_reach_every_weight(model, source, targets):
     model.train()
     model(source, targets).logsumexp(-1).sum().backward()
     for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
 
@@ -172,9 +204,11 @@ def dropouts(model):
 def promised_dropouts(options):
     """What the docstrings of `dropout` in `models/model_options.py` say, in the names of the parts."""
     found = ["source_embedding.dropout", "target_embedding.dropout"]
-    if options.kind == "transformer":
+    if options.kind.endswith("transformer"):
         found += [f"encoder.{i}.residuals.{part}.dropout" for i in range(2) for part in range(2)]
         found += [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(3)]
+    if options.kind == "captioner":
+        found.append("dropout")
     if options.kind == "recurrent":
         found += ["dropout", *(["encoder.recurrence", "decoder.recurrence"] if options.layers > 1 else [])]
     return dict.fromkeys(found, options.dropout)

@@ -10,11 +10,13 @@ is computed once a sentence, by `keys`, and is what the score is then given.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from translucid.attention.attend import scaled_dot_product
+from translucid.kernels.additive import additive_over
 from translucid.kernels.linear import Linear
 
 
@@ -24,6 +26,10 @@ class Score(nn.Module, ABC):
     @abstractmethod
     def keys(self, memory: Tensor) -> Tensor:
         """Return the keys [.., n_k, D] of encoder outputs [.., n_k, D]."""
+
+    def over(self, key: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+        """Return the score for many queries in turn, with what depends on these keys alone computed once."""
+        return self
 
     @abstractmethod
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
@@ -69,16 +75,17 @@ class General(Score):
 class Concat(Score):
     """e = v^T tanh(W [h; y]), where W [h; y] = W_h h + W_y y: a feed-forward network with one hidden layer."""
 
-    def __init__(self, width: int) -> None:
-        """`width`: D of both, and of the hidden layer."""
+    def __init__(self, width: int, hidden: int | None = None) -> None:
+        """`width`: D of both; `hidden`: A, the width of the hidden layer, D if not given."""
         super().__init__()
-        self.query = Linear(width, width)
-        self.key = Linear(width, width, bias=False)
-        self.v = nn.Parameter(torch.empty(width))
+        hidden = hidden or width
+        self.query = Linear(width, hidden)
+        self.key = Linear(width, hidden, bias=False)
+        self.v = nn.Parameter(torch.empty(hidden))
         for linear in (self.query, self.key):
             nn.init.xavier_uniform_(linear.weight)
         nn.init.zeros_(self.query.bias)
-        nn.init.normal_(self.v, std=1 / math.sqrt(width))
+        nn.init.normal_(self.v, std=1 / math.sqrt(hidden))
 
     def keys(self, memory: Tensor) -> Tensor:
         """W_y y."""
@@ -86,5 +93,15 @@ class Concat(Score):
         return projected
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
-        """Return scores [.., n_q, n_k]. Each pair has a hidden layer of its own: [.., n_q, n_k, D] in memory."""
-        return torch.tanh(self.query(query)[..., :, None, :] + key[..., None, :, :]) @ self.v
+        """Return scores [.., n_q, n_k]. Each pair has a hidden layer of its own, [.., n_q, n_k, A]."""
+        return self.over(key)(query, key)
+
+    def over(self, key: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+        """See `Score`."""
+        fast = additive_over(key, self.v)
+
+        def scores(query: Tensor, key: Tensor) -> Tensor:
+            query = self.query(query)
+            return torch.tanh(query[..., :, None, :] + key[..., None, :, :]) @ self.v if fast is None else fast(query)
+
+        return scores

@@ -56,9 +56,10 @@ class LookingDecoder(nn.Module):
         """
         cells, hidden, contexts, weights, drawn = state.cells, [], [], [], []
         soft = torch.rand(len(x), 1, 1, device=x.device) < 0.5 if self.hard and self.training else None
+        score = self.score.over(state.keys)
         for word in x.unbind(1):
             h = cells[0][-1]
-            context, alpha = attend(h[:, None], state.keys, state.memory, state.mask, self.score)
+            context, alpha = attend(h[:, None], state.keys, state.memory, state.mask, score)
             weights.append(alpha)
             if self.hard:
                 place = self._place(alpha)

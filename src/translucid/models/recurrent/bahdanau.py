@@ -41,9 +41,10 @@ class BahdanauDecoder(nn.Module):
             The features t [N, T, D], the attention weights [N, T, S] and the state after.
         """
         cells, hidden, contexts, weights = state.cells, [], [], []
+        score = self.score.over(state.keys)
         for word in x.unbind(1):
             previous = cells[0][-1]
-            context, looked = attend(previous[:, None], state.keys, state.memory, state.mask, self.score)
+            context, looked = attend(previous[:, None], state.keys, state.memory, state.mask, score)
             output, cells = self.recurrence.step(torch.cat([word, context[:, 0]], -1), cells)
             hidden.append(output)
             contexts.append(context)

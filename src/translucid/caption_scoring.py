@@ -1,0 +1,168 @@
+"""A captioner on a test set: what it writes, how good that is, and whether it looks at what it speaks of."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from translucid.caption import Picture
+from translucid.captioner import Captioner
+from translucid.data.batching import padded
+from translucid.data.corpus import Pair
+from translucid.data.image_files import ImageFiles
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.evaluation.caption_scores import CaptionScores, caption_scores
+from translucid.evaluation.pointing import GoldImage, Pointing, point
+from translucid.evaluation.report import Forced
+from translucid.ground.console import Console, counting
+from translucid.inspection.maps import forced_features
+from translucid.kernels.machine import cores
+
+TOGETHER = 32
+"""Images at a time whose references the model is made to write."""
+
+
+@dataclass(frozen=True)
+class CaptionEvaluation:
+    """Figures of one test set."""
+
+    scores: CaptionScores
+    images: int
+    references: int
+    seconds: float
+    """Spent on reading images and writing captions."""
+    forced: Forced | None = None
+    """How the model finds the references."""
+    pointing: Pointing | None = None
+    """Whether it looks at what it speaks of, if there is gold."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        record: dict[str, Any] = {**self.scores.to_json(), "images": self.images, "references": self.references}
+        record["seconds"] = round(self.seconds, 3)
+        if self.forced:
+            record |= dict(zip(("perplexity", "token_accuracy", "tokens"), self.forced, strict=True))
+        if self.pointing:
+            record["pointing"] = self.pointing.to_json()
+        return record
+
+    def render(self) -> Iterator[RenderableType]:
+        """Yield what a person wants to see."""
+        table = Table(box=None, pad_edge=False)
+        for column in ("metric", "score", "how"):
+            table.add_column(column, overflow="fold")
+        how = "lower-cased, without punctuation, as papers count"
+        for n, value in enumerate(self.scores.bleu, 1):
+            table.add_row(f"BLEU-{n}", Text(f"{value:.2f}", "bold"), Text(how, "dim"))
+        table.add_row("CIDEr-D", Text(f"{self.scores.cider:.3f}", "bold"), Text(how, "dim"))
+        own = self.scores.sacrebleu
+        table.add_row(own.name, Text(f"{own.value:.2f}", "bold"), Text(own.signature, "dim"))
+        yield table
+        rate = self.images / max(self.seconds, 1e-9)
+        yield Text(f"{self.images:,} images, {self.references:,} references; {rate:,.1f} images/s, reading them included")
+        if self.forced:
+            p = self.forced
+            yield Text(f"references: perplexity {p.perplexity:.2f}, {100 * p.accuracy:.1f}% of {p.tokens:,} tokens right")
+        if self.pointing:
+            yield from self.pointing.render()
+
+
+class ScoredCaptions(NamedTuple):
+    """What came of a test set."""
+
+    evaluation: CaptionEvaluation
+    texts: dict[str, str]
+    """The captions by name of the image."""
+
+
+def score_captions(
+    captioner: Captioner,
+    pairs: Sequence[Pair],
+    files: ImageFiles,
+    options: DecodingOptions | None = None,
+    *,
+    perplexity: bool = True,
+    gold: Mapping[str, GoldImage] | None = None,
+    console: Console,
+) -> ScoredCaptions:
+    """Write captions for a test set and score them.
+
+    Args:
+        captioner: any.
+        pairs: names of images and references, several of an image.
+        files: the images.
+        options: how to search; the run's own settings if not given.
+        perplexity: whether the captioner is made to write the references too.
+        gold: what the words of captions are about, by image.
+        console: where progress is shown.
+
+    Raises:
+        UserError: an image is missing or can't be read.
+    """
+    references: dict[str, list[str]] = {}
+    for pair in pairs:
+        references.setdefault(pair.source, []).append(pair.target)
+    for name in references:
+        if name not in files:
+            files.read(name)  # which says where it was looked for
+    names, started = list(references), time.perf_counter()
+    texts: dict[str, str] = {}
+    pointing = Pointing() if gold is not None and captioner.can_look() else None
+    looking = 0.0
+    with counting(console, "captioning", len(names)) as advance:
+        for found in captioner.stream(_pictures(captioner, names, files), options, on_done=advance):
+            texts[found.name] = found.text
+            if pointing is not None and gold is not None and found.name in gold:
+                looked = time.perf_counter()
+                point(pointing, found.looked.words, found.looked.weights(), gold[found.name])
+                looking += time.perf_counter() - looked
+    seconds = time.perf_counter() - started - looking
+    forced = None
+    if perplexity:
+        with counting(console, "reading the references", len(names)) as advance:
+            forced = _forced(captioner, references, files, advance)
+    scores = caption_scores([texts[name] for name in names], [references[name] for name in names])
+    evaluation = CaptionEvaluation(scores, len(names), len(pairs), seconds, forced, pointing)
+    return ScoredCaptions(evaluation, texts)
+
+
+def _pictures(captioner: Captioner, names: Sequence[str], files: ImageFiles) -> Iterator[Picture]:
+    """Read images, a few ahead on all cores."""
+    with ThreadPoolExecutor(cores()) as pool:
+        coming = iter(names)
+        while window := list(islice(coming, TOGETHER)):
+            yield from pool.map(lambda name: captioner.picture(files.read(name), name), window)
+
+
+@torch.inference_mode()
+def _forced(captioner: Captioner, references: Mapping[str, Sequence[str]], files: ImageFiles, advance: Any) -> Forced:
+    model, entropy, correct, tokens = captioner.model, 0.0, 0, 0
+    names = list(references)
+    for start in range(0, len(names), TOGETHER):
+        part = names[start : start + TOGETHER]
+        pictures = list(_pictures(captioner, part, files))
+        source = torch.from_numpy(np.stack([picture.pixels for picture in pictures])).to(captioner.device)
+        memory = model.encode(source)
+        rows = torch.tensor([i for i, name in enumerate(part) for _ in references[name]], device=captioner.device)
+        captions = [text for name in part for text in references[name]]
+        ids = [[*one, model.eos] for one in captioner.tokenizer.encode_target(captions)]
+        target = padded(ids, model.pad).to(captioner.device)
+        real = target != model.pad
+        logits = model.output(forced_features(model, memory.select(rows), target)[real]).float()
+        entropy += float(F.cross_entropy(logits, target[real], reduction="none").cpu().double().sum())
+        correct += int((logits.argmax(-1) == target[real]).sum())
+        tokens += len(logits)
+        advance(len(part))
+    return Forced(math.exp(min(entropy / tokens, 700)), correct / tokens, tokens)

@@ -58,13 +58,19 @@ def corpus_scores(
     return scores
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> float:
-    """Return BLEU alone, with sacreBLEU's settings, quickly."""
+def corpus_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> CorpusScore:
+    """Return BLEU alone, with sacreBLEU's settings; in a set of references, None where a sentence has none of them."""
     from sacrebleu.metrics.bleu import BLEU
 
     _check(hypotheses, references)
-    score: float = BLEU(force=True).corpus_score(hypotheses, references).score  # type: ignore[arg-type]
-    return score
+    metric = BLEU(force=True)
+    score: float = metric.corpus_score(hypotheses, references).score  # type: ignore[arg-type]
+    return CorpusScore("BLEU", score, str(metric.get_signature()))
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> float:
+    """Return the figure of `corpus_bleu`."""
+    return corpus_bleu(hypotheses, references).value
 
 
 def _check(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> None:

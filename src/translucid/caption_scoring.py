@@ -71,10 +71,11 @@ class CaptionEvaluation:
         table.add_row(own.name, Text(f"{own.value:.2f}", "bold"), Text(own.signature, "dim"))
         yield table
         rate = self.images / max(self.seconds, 1e-9)
-        yield Text(f"{self.images:,} images, {self.references:,} references; {rate:,.1f} images/s, reading them included")
+        yield Text(f"{self.images:,} images, {self.references:,} references; {rate:,.1f} images/s, reading included")
         if self.forced:
             p = self.forced
-            yield Text(f"references: perplexity {p.perplexity:.2f}, {100 * p.accuracy:.1f}% of {p.tokens:,} tokens right")
+            right = f"{100 * p.accuracy:.1f}% of {p.tokens:,} tokens right"
+            yield Text(f"references: perplexity {p.perplexity:.2f}, {right}")
         if self.pointing:
             yield from self.pointing.render()
 

@@ -39,7 +39,7 @@ def test_an_error_opens_it_again():
 
 def test_a_kernel_that_is_not_there_is_refused():
     with (
-        pytest.raises(ValueError, match=r"no kernel 'softmax', but attention, dropout, linear, loss"),
+        pytest.raises(ValueError, match=r"no kernel 'softmax', but additive, attention, dropout, linear, loss"),
         plain("softmax"),
     ):
         pass

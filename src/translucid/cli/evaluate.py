@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from translucid.cli.arguments import EngineOption, pair_up, refuse_to_replace
 from translucid.ground.console import Console
 
+if TYPE_CHECKING:
+    from translucid.runs.configuration import Configuration
+
 
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
     test: Annotated[
         list[str] | None, typer.Option("--test", metavar="FILES", help="Sentence pairs to test on.")
+    ] = None,
+    images: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILES", help="For captions: folders and .tar files with the images of --test."),
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="GOLD", help="For captions: boxes of what is in the images, as `data scenes` writes them."
+        ),
     ] = None,
     reference: Annotated[
         list[str] | None, typer.Option("--reference", metavar="FILES", help="More references, one a line.")
@@ -44,7 +57,7 @@ def evaluate(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: EngineOption = "auto",
 ) -> None:
-    """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures; perplexity of the references.
+    """Run a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures; perplexity of the references.
 
     Each line goes to the model as it is. The perplexity is per token of the model's own vocabulary, end tokens counted:
     it compares models that share a tokenizer.
@@ -58,6 +71,11 @@ def evaluate(
         translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
 
         translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
+
+    A run that writes captions is scored as papers do, with all references that --test has for an image: BLEU-1 to 4,
+    CIDEr-D; with --gold also by whether it looks at what it speaks of.
+
+        translucid evaluate runs/eyes --test test.tsv --images photographs.tar --beam 5
     """
     from translucid.data.corpus import read_lines, read_pairs
     from translucid.evaluation.alignment_error import read_gold
@@ -66,21 +84,32 @@ def evaluate(
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
     from translucid.runs.configuration import checked
+    from translucid.runs.run_folder import RunFolder
     from translucid.scoring import read_alignments_there, score
     from translucid.translator import Translator
 
     if not test:
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
     refuse_to_replace(hypotheses, overwrite)
+    configuration = RunFolder(run).configuration()
+    if configuration.model.reads == "images":
+        if reference or by_length or alignments or keep_best or split_sentences:
+            raise UserError("evaluates captions, which have none of these options", file=run, fix="See --help.")
+        evaluate_captions(
+            run, configuration, test, images, gold, as_json, beam, hypotheses, samples, perplexity, device
+        )
+        return
+    if images or gold:
+        raise UserError("translates text: there are no images to look at", file=run, fix="Leave out --images, --gold.")
     pairs = list(read_pairs(*pair_up(test)))
     if not pairs:
         raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
     others = [list(read_lines(file)) for file in reference or []]
-    gold = read_gold(alignments, pairs) if alignments else []
+    links = read_gold(alignments, pairs) if alignments else []
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
     translator = Translator.load(run, device, engine)
-    if gold and not translator.can_look():
+    if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     settings = translator.configuration.decoding
     options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
@@ -96,7 +125,7 @@ def evaluate(
         lowercase=lowercase,
         console=Console(stderr=True),
     )
-    ways = choose(translator.inspect(pairs), gold) if gold else {}
+    ways = choose(translator.inspect(pairs), links) if links else {}
     if hypotheses:
         write_output(hypotheses, "".join(text + "\n" for text in texts).encode())
     if keep_best:
@@ -116,3 +145,54 @@ def evaluate(
     shown = min(samples, len(pairs))
     for i in (k * len(pairs) // shown for k in range(shown)):
         console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")
+
+
+def evaluate_captions(
+    run: Path,
+    configuration: Configuration,
+    test: list[str],
+    images: list[Path] | None,
+    gold: Path | None,
+    as_json: bool,
+    beam: int | None,
+    hypotheses: Path | None,
+    samples: int,
+    perplexity: bool,
+    device: str,
+) -> None:
+    """The same for a run that writes captions; see `evaluate`."""
+    from translucid.caption_scoring import score_captions
+    from translucid.captioner import Captioner
+    from translucid.data.corpus import read_pairs
+    from translucid.data.image_files import ImageFiles
+    from translucid.evaluation.pointing import read_gold
+    from translucid.ground.atomic import write_output
+    from translucid.ground.errors import UserError
+    from translucid.runs.configuration import checked
+    from translucid.runs.run_folder import RunFolder
+
+    pairs = list(read_pairs(*test))
+    if not pairs:
+        raise UserError("holds no captions", file=test[0], fix="Check the file.")
+    files = ImageFiles.open(images or list(dict.fromkeys(Path(file).parent for file in test)))
+    boxes = read_gold(gold) if gold else None
+    captioner = Captioner.open(RunFolder(run), configuration, device)
+    settings = configuration.decoding
+    options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
+    log = Console(stderr=True)
+    found, texts = score_captions(captioner, pairs, files, options, perplexity=perplexity, gold=boxes, console=log)
+    if hypotheses:
+        write_output(hypotheses, "".join(f"{name}\t{text}\n" for name, text in texts.items()).encode())
+    if as_json:
+        print(json.dumps({**found.to_json(), "beam": options.beam}, ensure_ascii=False, indent=2))
+        return
+    console = Console()
+    for part in found.render():
+        console.print(part)
+    shown, names = min(samples, len(texts)), list(texts)
+    for name in (names[k * len(names) // shown] for k in range(shown)):
+        references = [pair.target for pair in pairs if pair.source == name]
+        console.print(f"\nimage       {name}")
+        for text in references:
+            console.print(f"reference   {text}")
+        console.print(f"caption     {texts[name]}")

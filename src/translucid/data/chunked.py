@@ -42,7 +42,7 @@ class ChunkedFiles:
         self.folder, self.names, self.types = folder, names, types
 
     def open(self, identity: str) -> tuple[list[NDArray[Any]], Chunks, dict[str, Any]] | None:
-        """Return the arrays, mapped into memory, with chunks and totals; None if they are not of this identity or whole.
+        """Return the arrays, mapped into memory, chunks and totals; None if they are not whole, or of another identity.
 
         Raises:
             UserError: a file is missing, or does not match its checksum.

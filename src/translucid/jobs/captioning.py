@@ -83,7 +83,7 @@ class CaptionWorker:
         return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:
-        """Caption the images that a window's lines name; of one that can't be read, the line says nothing but its name."""
+        """Caption the images that a window's lines name; of one that can't be read, the line has just its name."""
         names = [os.fsdecode(line) for line in window.lines]
         with ThreadPoolExecutor(self.threads) as pool:
             pictures = list(pool.map(self._picture, names))

@@ -29,7 +29,7 @@ BOUND = 20.0
 
 
 def additive_over(key: Tensor, v: Tensor) -> Callable[[Tensor], Tensor] | None:
-    """Return what gives e [N, n_q, n_k] of queries [N, n_q, D] for keys [N, n_k, D] and v [D]; None if it does not suit.
+    """Return what gives e [N, n_q, n_k] of queries [N, n_q, D], for keys [N, n_k, D] and v [D]; None if it can't.
 
     What is of the keys alone is computed once for all queries to come.
     """
@@ -39,7 +39,7 @@ def additive_over(key: Tensor, v: Tensor) -> Callable[[Tensor], Tensor] | None:
     a = _exponential(key.detach())
 
     def scores(query: Tensor) -> Tensor:
-        found: Tensor = _Additive.apply(query.to(torch.float32), key, a, v)
+        found: Tensor = _Additive.apply(query.to(torch.float32), key, a, v)  # type: ignore[no-untyped-call]
         return found
 
     return scores

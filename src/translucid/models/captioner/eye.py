@@ -15,8 +15,8 @@ from translucid.models.networks import image_network
 class Eye(nn.Module):
     """a_i = Dropout(W LayerNorm(cell_i) + P_i), the annotation vectors of Xu et al. 2015, section 3.1.1.
 
-    A batch of images comes as pixels [B, height, width, 3] uint8, or as the grids [B, S, F] that the network has made of
-    them before. S cells stand one row after the other.
+    A batch of images comes as pixels [B, height, width, 3] uint8, or as the grids [B, S, F] that the network has made
+    of them before. S cells stand one row after the other.
     """
 
     positions: Tensor | None

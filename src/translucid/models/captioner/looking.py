@@ -21,7 +21,7 @@ def reinforced(weights: Tensor, drawn: Tensor, real: Tensor, advantage: Tensor) 
 
     Args:
         weights: alpha.
-        drawn: [B, T, S], 1 at the cell that was drawn; a caption that learned softly has the weights there, and no part.
+        drawn: [B, T, S], 1 at the cell that was drawn; where a caption learned softly, the weights, which have no part.
         real: see above.
         advantage: [B], log p(y) - b of each caption, without gradients.
     """

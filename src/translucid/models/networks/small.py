@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -18,9 +20,7 @@ class SmallNetwork(nn.Module):
         self.width = 4 * channels
         steps = stride.bit_length() - 1
         widths = [3, *(min(channels << i, self.width) for i in range(steps))]
-        self.halving = nn.ModuleList(
-            _convolution(before, after, stride=2) for before, after in zip(widths[:-1], widths[1:], strict=True)
-        )
+        self.halving = nn.ModuleList(_convolution(before, after, stride=2) for before, after in pairwise(widths))
         self.blocks = nn.ModuleList(_Block(self.width) for _ in range(2))
 
     def forward(self, pixels: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ from translucid.evaluation.report import Forced
 from translucid.ground.console import Console, counting
 from translucid.inspection.maps import forced_features
 from translucid.kernels.machine import cores
+from translucid.models.protocol import SequenceModel
 
 TOGETHER = 32
 """Images at a time whose references the model is made to write."""
@@ -156,14 +157,19 @@ def _forced(captioner: Captioner, references: Mapping[str, Sequence[str]], files
         pictures = list(_pictures(captioner, part, files))
         source = torch.from_numpy(np.stack([picture.pixels for picture in pictures])).to(captioner.device)
         memory = model.encode(source)
-        rows = torch.tensor([i for i, name in enumerate(part) for _ in references[name]], device=captioner.device)
-        captions = [text for name in part for text in references[name]]
-        ids = [[*one, model.eos] for one in captioner.tokenizer.encode_target(captions)]
+        most = max(len(references[name]) for name in part)
+        captions = [captioner.tokenizer.encode_target(list(references[name])) for name in part]
+        ids = [row for of_image in captions for row in _filled(of_image, most, model)]
         target = padded(ids, model.pad).to(captioner.device)
         real = target != model.pad
-        logits = model.output(forced_features(model, memory.select(rows), target)[real]).float()
+        logits = model.output(forced_features(model, memory, target)[real]).float()
         entropy += float(F.cross_entropy(logits, target[real], reduction="none").cpu().double().sum())
         correct += int((logits.argmax(-1) == target[real]).sum())
         tokens += len(logits)
         advance(len(part))
     return Forced(math.exp(min(entropy / tokens, 700)), correct / tokens, tokens)
+
+
+def _filled(captions: list[list[int]], most: int, model: SequenceModel) -> list[list[int]]:
+    """Return the captions of an image with their end tokens, and padding for those that it has fewer than others."""
+    return [[*ids, model.eos] for ids in captions] + [[model.pad]] * (most - len(captions))

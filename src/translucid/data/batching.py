@@ -19,11 +19,10 @@ class Batch(NamedTuple):
     source: Tensor
     """What the model's `encode` takes: of sentences ids [B, S] int64, right-padded, each ending in the end token."""
     targets_in: Tensor
-    """[B, T] int64, right-padded, the start token and then the target: what the decoder is fed."""
+    """[k B, T] int64, right-padded, the start token and then the target: what the decoder is fed; k in a row for each
+    source, one of sentences."""
     labels: Tensor
-    """[B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
-    rows: Tensor | None = None
-    """[B], the source of each target, where several share one; if not given, each has its own."""
+    """[k B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """Return the batch on another device."""
@@ -31,7 +30,6 @@ class Batch(NamedTuple):
             source=self.source.to(device, non_blocking=non_blocking),
             targets_in=self.targets_in.to(device, non_blocking=non_blocking),
             labels=self.labels.to(device, non_blocking=non_blocking),
-            rows=None if self.rows is None else self.rows.to(device, non_blocking=non_blocking),
         )
 
 

@@ -90,11 +90,14 @@ class CaptionedImages:
         return int(ends.sum())
 
     def batch(self, rows: NDArray[np.int64]) -> Batch:
-        """Put the images `rows` [n], with all their captions, into one batch."""
+        """Put the images `rows` [n] into one batch, each with as many captions as any has; some may be all padding."""
         rows = np.asarray(rows, np.int64)
         counts = self.first[rows + 1] - self.first[rows]
-        captions = np.concatenate([np.arange(self.first[row], self.first[row + 1]) for row in rows])
-        targets_in, labels = shifted(self.target_ids, self.target_offsets, captions)
-        image = torch.from_numpy(np.repeat(np.arange(len(rows)), counts))
-        source = torch.from_numpy(np.ascontiguousarray(self.images[self.place[rows]]))
-        return Batch(source, targets_in, labels, image)
+        place = np.arange(counts.max())
+        there = place < counts[:, None]  # [n, k]
+        captions = (self.first[rows][:, None] + place)[there]
+        found = shifted(self.target_ids, self.target_offsets, captions)
+        sides = [torch.full((there.size, side.size(1)), SPECIAL.pad) for side in found]
+        for side, real in zip(sides, found, strict=True):
+            side[torch.from_numpy(there.ravel())] = real
+        return Batch(torch.from_numpy(np.ascontiguousarray(self.images[self.place[rows]])), *sides)

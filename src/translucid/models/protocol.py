@@ -115,9 +115,10 @@ class SequenceModel(nn.Module, ABC, Generic[StateT]):
 
     @abstractmethod
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
-        """Return the decoder's last states [B, T, D] before the output projection, teacher-forced on ids [B, T].
+        """Return the decoder's last states [N, T, D] before the output projection, teacher-forced on ids [N, T].
 
-        `targets_in` is the target shifted right: the start token in front, no end token.
+        `targets_in` is the target shifted right: the start token in front, no end token. A captioner takes several
+        captions of an image: of N = k B targets, k in a row are of the same source.
         """
 
     @abstractmethod

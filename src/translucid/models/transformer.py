@@ -63,20 +63,20 @@ class DecoderBlock(nn.Module):
         maps: Maps | None = None,
         name: str = "",
     ) -> tuple[Tensor, KeyValue]:
-        """All positions x [B, T, D] of a target, or one x [B, 1, D] after those whose keys and values are `past`.
+        """All positions x [N, T, D] of targets, or one x [N, 1, D] after those whose keys and values are `past`.
 
         Targets are padded on the right, so the causal mask alone keeps every real position from looking at padding.
 
         Args:
-            x: what the block below says.
+            x: what the block below says, of N = k B targets.
             memory: the encoder's output [B, S, D], or its keys and values [B, H, S, d], projected before.
             mask: [B, 1, 1, S].
-            past: keys and values [B, H, t, d] of this block's self-attention; t may be 0.
+            past: keys and values [N, H, t, d] of this block's self-attention; t may be 0.
             maps: filled with the weights of both attentions, if given.
             name: of this block there.
 
         Returns:
-            [B, T, D], and the keys and values of all positions so far.
+            [N, T, D], and the keys and values of all positions so far.
         """
         assert past is None or x.size(1) == 1
         weights, seen = maps is not None, past
@@ -92,7 +92,11 @@ class DecoderBlock(nn.Module):
 
         def cross_attention(x: Tensor) -> Tensor:
             key, value = self.cross_attention.project(memory) if isinstance(memory, Tensor) else memory
-            return _noted(self.cross_attention.look(x, key, value, mask, weights=weights), maps, f"{name}.cross")
+            shared = x.reshape(len(key), -1, x.size(2))  # the targets of a source one after the other
+            seen, looked = self.cross_attention.look(shared, key, value, mask, weights=weights)
+            if looked is not None:  # [B, H, k T, S] -> [k B, H, T, S]
+                looked = looked.unflatten(2, (-1, x.size(1))).transpose(1, 2).flatten(0, 1)
+            return _noted((seen.view_as(x), looked), maps, f"{name}.cross")
 
         x = self.residuals[0](x, self_attention)
         x = self.residuals[1](x, cross_attention)

@@ -33,11 +33,8 @@ class Loss(NamedTuple):
 
 def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0) -> Loss:
     """Return the loss of a batch, teacher-forced, at its real target positions only."""
-    memory = model.encode(batch.source)
-    if batch.rows is not None:
-        memory = memory.select(batch.rows)
     maps: Maps | None = {} if model.learns_to_look and model.training else None
-    features = model.features(memory, batch.targets_in, maps)
+    features = model.features(model.encode(batch.source), batch.targets_in, maps)
     labels = batch.labels.flatten()
     real = labels != model.pad
     places = real.nonzero().squeeze(1)

@@ -49,39 +49,43 @@ class LookingDecoder(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
 
     def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
-        """Go on from `state` over embedded words x [N, T, D].
+        """Go on from `state` over embedded words x [N, T, D]; k rows in a row may share a memory of the state.
 
         Returns:
             The features [N, T, D] and the state after.
         """
         cells, hidden, contexts, weights, drawn = state.cells, [], [], [], []
-        soft = torch.rand(len(x), 1, 1, device=x.device) < 0.5 if self.hard and self.training else None
+        images = len(state.memory)
+        soft = torch.rand(len(x), 1, device=x.device) < 0.5 if self.hard and self.training else None
         score = self.score.over(state.keys)
         for word in x.unbind(1):
             h = cells[0][-1]
-            context, alpha = attend(h[:, None], state.keys, state.memory, state.mask, score)
-            weights.append(alpha)
+            asking = h.unflatten(0, (images, -1))  # [B, k, D]
+            context, alpha = attend(asking, state.keys, state.memory, state.mask, score)
+            weights.append(alpha.flatten(0, 1))
             if self.hard:
-                place = self._place(alpha)
+                place = self._place(weights[-1])
                 if soft is not None:
-                    place = torch.where(soft, alpha, place)
+                    place = torch.where(soft, weights[-1], place)
                 drawn.append(place)
-                context = place @ state.memory
-            z = context[:, 0] if self.gate is None else context[:, 0] * torch.sigmoid(self.gate(h))
+                context = place.view_as(alpha) @ state.memory
+            z = context.flatten(0, 1)
+            if self.gate is not None:
+                z = z * torch.sigmoid(self.gate(h))
             output, cells = self.recurrence.step(torch.cat([word, z], -1), cells)
             hidden.append(output)
             contexts.append(z)
         features = x + self.said(torch.stack(hidden, 1)) + self.seen(torch.stack(contexts, 1))
         if maps is not None:
-            maps[CROSS] = torch.stack(weights, 2)
+            maps[CROSS] = torch.stack(weights, 1)[:, None]
             if soft is not None:
-                maps[DRAWN] = torch.stack(drawn, 2)
+                maps[DRAWN] = torch.stack(drawn, 1)[:, None]
         return features, replace(state, cells=cells)
 
     def _place(self, alpha: Tensor) -> Tensor:
-        """Return 1 at one cell and 0 elsewhere, like alpha [N, 1, S]."""
-        flat = alpha[:, 0].detach().float()
-        chosen = torch.multinomial(flat, 1) if self.training else flat.argmax(-1, keepdim=True)
+        """Return 1 at one cell and 0 elsewhere, like alpha [N, S]."""
+        flat = alpha.detach().float()
+        chosen = torch.multinomial(flat, 1)[:, 0] if self.training else flat.argmax(-1)
         return F.one_hot(chosen, flat.size(-1)).to(alpha.dtype)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -59,8 +60,11 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         return RecurrentMemory(embedded, mask, (hidden, cell))
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
-        """Return the decoder's features [B, T, D] for target ids [B, T]."""
-        features, _ = self.decoder(self.target_embedding(targets_in), self.start(memory), maps)
+        """Return the decoder's features [N, T, D] for target ids [N, T]."""
+        state = self.start(memory)
+        captions = len(targets_in) // len(memory.states)
+        state = replace(state, cells=tuple(part.repeat_interleave(captions, 1) for part in state.cells))
+        features, _ = self.decoder(self.target_embedding(targets_in), state, maps)
         return self.dropout(features)
 
     def attention_loss(self, maps: Maps, log_probs: Callable[[], Tensor], real: Tensor) -> Tensor:

@@ -192,6 +192,9 @@ def test_the_command_writes_a_corpus(tmp_path, capfd):
         assert lines == told
     scene = next(generate(1))
     assert gold[0]["boxes"] == [list(box) for box in boxes(scene, 48)]
+    assert (gold[0]["side"], gold[0]["ground"]) == (48, scene.ground)
+    looks = [(one["shape"], one["colour"], one["size"], one["material"]) for one in gold[0]["things"]]
+    assert looks == [(thing.shape, thing.colour, thing.size, thing.material) for thing in scene.things]
     assert np.array_equal(np.asarray(images["train/000000.png"]), np.asarray(paint(scene, 48)))
     capfd.readouterr()
     before = (out / "images.tar").read_bytes()

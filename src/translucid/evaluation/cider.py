@@ -31,12 +31,13 @@ def cider_d(
     """Return CIDEr-D of each caption, 0 to 10; that of a test set is the mean.
 
     The weight of an n-gram k in a sentence s is how often it is there, times how rare it is among the images I, where
-    df(k) is the number of images with k in one of their references (section 3, equation 1):
+    df(k) is the number of images with k in one of their references:
 
         g_k(s) = count_k(s) · log(|I| / max(1, df(k)))
 
-    A caption c is compared with each of the m references s_j of its image (section 6, equation 4), and the figures of
-    n-grams of 1 to 4 words are averaged (equation 3):
+    A caption c of |c| words is compared with each of the m references s_j of its image, and the figures of n-grams of 1
+    to 4 words are averaged. What is only in CIDEr-D, and not in CIDEr, are the penalty for another length and the
+    minimum, because of which a word that is said again and again counts no more often than in the reference:
 
         CIDEr-D_n(c, S) = 10/m · Σ_j exp(-(|c| - |s_j|)² / 2σ²) · min(g(c), g(s_j)) · g(s_j) / (‖g(c)‖ ‖g(s_j)‖)
         CIDEr-D(c, S)   = 1/4 · Σ_n CIDEr-D_n(c, S)

@@ -33,8 +33,9 @@ def write_corpus(
     """Write scenes into a folder.
 
     `images.tar` holds the pictures, PNG. `train.tsv` and so on hold `picture TAB caption`, a line for each caption.
-    `gold.jsonl` holds a line for each picture: its ground, the box of each thing in pixels (left, top, right, bottom;
-    the last two excluded), and of each caption the words and what each is about: numbers of things, -1 for the ground.
+    `gold.jsonl` holds a line for each picture: its side in pixels, its ground, how each thing looks, the box of each in
+    pixels (left, top, right, bottom; the last two excluded), and of each caption the words and what each is about:
+    numbers of things, -1 for the ground.
 
     Args:
         folder: is made if it is not there.
@@ -69,5 +70,13 @@ def write_corpus(
 
 def gold_of(name: str, scene: Scene, size: int) -> dict[str, object]:
     """Return a line of `gold.jsonl`."""
-    told = [{"words": caption.words, "about": caption.about} for caption in scene.captions]
-    return {"image": name, "ground": scene.ground, "boxes": boxes(scene, size), "captions": told}
+    return {
+        "image": name,
+        "side": size,
+        "ground": scene.ground,
+        "things": [
+            dict(zip(("shape", "colour", "size", "material"), thing.look, strict=True)) for thing in scene.things
+        ],
+        "boxes": boxes(scene, size),
+        "captions": [{"words": caption.words, "about": caption.about} for caption in scene.captions],
+    }

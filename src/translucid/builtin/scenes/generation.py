@@ -91,6 +91,8 @@ def draw(rng: Random) -> Scene | None:
         relation = rng.choice(("left", "right", "above", "below"))
         looks, counts = _looks(rng, ground, 2), rng.choice(([1, 1], [1, 1], [1, 2], [2, 1]))
         looks = [(*look[:2], "small" if n > 1 else look[2], look[3]) for look, n in zip(looks, counts, strict=True)]
+        if counts == [1, 1] and {look[2] for look in looks} == {"small", "huge"}:
+            return None  # there, the size is what is told
         spots = _beside(rng, relation, [SIZES[look[2]] for look in looks], counts)
     elif kind == "inside":
         relation, counts = "inside", [1, 1]
@@ -176,7 +178,7 @@ def _between(rng: Random, reaches: Sequence[float]) -> list[_Spot] | None:
     a = APART + one + free[0]
     b = a + one + APART + middle + (free[1] - free[0])
     c = b + middle + APART + other + (free[2] - free[1])
-    along = [b, a, c] if rng.random() < 0.5 else [1 - b, 1 - a, 1 - c]
+    along = [b, a, c]  # what is named first of the two is on the left, or above
     across = rng.uniform(max(reaches) + APART, 1 - max(reaches) - APART)
     upright = rng.random() < 0.3
     places = [(across, at) if upright else (at, across) for at in along]

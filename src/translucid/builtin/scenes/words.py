@@ -72,7 +72,7 @@ COLOURS = {
 }
 """Red, green and blue, 0 .. 255."""
 
-SIZES = {"small": 0.085, "large": 0.15, "huge": 0.21}
+SIZES = {"small": 0.11, "large": 0.165, "huge": 0.23}
 """Half the height of a thing, of the picture's."""
 
 MATERIALS = ("plain", "striped", "dotted", "checked", "shiny")

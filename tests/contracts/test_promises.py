@@ -45,7 +45,9 @@ OPTIONS |= {
         ("soft", {}),
         ("soft", {"gate": False, "positions": "learned", "tie_output": True}),
         ("soft", {"doubly_stochastic": 0.0, "positions": "none"}),
+        ("soft", {"order": "read-first", "hidden": 5}),
         ("hard", {}),
+        ("hard", {"order": "read-first"}),
         ("none", {}),
     ]
 }

@@ -12,6 +12,7 @@ D, V = 6, 11
 EYE = EyeOptions(size=32, stride=16, channels=4)
 GRID = torch.randn(2, 4, 16, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 """Two images of four cells, as a network has made them."""
+RNN = "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
 TARGETS = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
 
 
@@ -30,8 +31,11 @@ def seen(w, grid, positions):
     return normal @ w["source_embedding.project.weight"].T + w["source_embedding.project.bias"] + positions
 
 
-def step(w, a, embedded, state, *, gate, hard):
-    h, _ = state
+def step(w, a, embedded, state, *, gate, hard, order):
+    cells = {name: w[f"decoder.recurrence.rnn.{name}"] for name in RNN}
+    if order == "read-first":
+        state = lstm(cells, 0, embedded, state)
+    h, c = state
     hidden = np.tanh(
         a @ w["decoder.score.key.weight"].T + w["decoder.score.query.weight"] @ h + w["decoder.score.query.bias"]
     )
@@ -39,19 +43,17 @@ def step(w, a, embedded, state, *, gate, hard):
     z = a[alpha.argmax()] if hard else alpha @ a
     if gate:
         z = z * sigmoid(w["decoder.gate.weight"] @ h + w["decoder.gate.bias"])
-    cells = {
-        name: w[f"decoder.recurrence.rnn.{name}"]
-        for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    }
-    h, c = lstm(cells, 0, np.concatenate([embedded, z]), state)
+    if order == "look-first":
+        h, c = lstm(cells, 0, np.concatenate([embedded, z]), state)
     deep = embedded + w["decoder.said.weight"] @ h + w["decoder.said.bias"] + w["decoder.seen.weight"] @ z
     return alpha, w["output.weight"] @ deep + w["output.bias"], (h, c)
 
 
 @pytest.mark.parametrize("gate", [True, False])
 @pytest.mark.parametrize("attention", ["soft", "hard"])
-def test_each_word_is_that_of_the_paper(attention, gate):
-    model = model_of(attention=attention, gate=gate)
+@pytest.mark.parametrize("order", ["look-first", "read-first"])
+def test_each_word_is_that_of_the_paper(order, attention, gate):
+    model = model_of(attention=attention, gate=gate, order=order)
     w, maps = weights_of(model), {}
     logits = model.decode(model.encode(GRID), TARGETS, maps).detach().numpy()
     for image in range(2):
@@ -60,7 +62,7 @@ def test_each_word_is_that_of_the_paper(attention, gate):
         state = tuple(np.tanh(w[f"bridges.{i}.weight"] @ mean + w[f"bridges.{i}.bias"]) for i in range(2))
         for t, word in enumerate(TARGETS[image].tolist()):
             embedded = w["target_embedding.tokens.weight"][word] * np.sqrt(D)
-            alpha, expected, state = step(w, a, embedded, state, gate=gate, hard=attention == "hard")
+            alpha, expected, state = step(w, a, embedded, state, gate=gate, hard=attention == "hard", order=order)
             np.testing.assert_allclose(maps["decoder.0.cross"][image, 0, t].detach().numpy(), alpha, atol=1e-12)
             np.testing.assert_allclose(logits[image, t], expected, atol=1e-11)
 

@@ -70,10 +70,18 @@ class CaptionerOptions(CaptioningShape):
     word."""
     width: int = Field(256, ge=2, le=16384)
     """D, the width of cells, embeddings and the decoder's state."""
+    order: Literal["look-first", "read-first"] = "look-first"
+    """Look before the last word is read, with what was seen going into the LSTM, as the paper does; or after, with what
+    was seen going to the output only: faster, as no state waits for an attention, and it looks at what it speaks of."""
+    hidden: int | None = Field(None, ge=1, le=16384)
+    """A, the width of the hidden layer of the attention's score; D if not given."""
     gate: bool = True
     """Scale what was seen by beta, 0 .. 1, which the decoder's state decides for each word (section 4.2.1)."""
     doubly_stochastic: float = Field(1.0, ge=0, le=1e9)
     """lambda, what it costs that a cell is not looked at once in a caption (section 4.2.1)."""
+    detector: float = Field(0.0, ge=0, le=1e9)
+    """Weight of a helper that teaches the network to find each caption's words in some cell (Fang et al. 2015, arXiv
+    1411.4952, section 3), for networks that are learned from scratch; it is not kept."""
     entropy: float = Field(0.002, ge=0, le=1e9)
     """lambda_e of hard attention, what it is worth that places are drawn from many (section 4.1)."""
     reinforce: float = Field(1.0, ge=0, le=1e9)

@@ -75,8 +75,8 @@ class SequenceModel(nn.Module, ABC, Generic[StateT]):
     """From sources, such as ids [B, S], to what the encoder reads [B, S, D]; explanations hand that to `read`."""
     output: nn.Linear
     """From decoder features [.., D] to logits [.., V]."""
-    learns_to_look: bool = False
-    """Whether training adds `attention_loss` to the loss."""
+    taught_more: bool = False
+    """Whether training adds `further_loss` to the loss."""
 
     def __init__(self, special: SpecialTokens[int] = SPECIAL) -> None:
         """`special`: ids of the special tokens."""
@@ -129,13 +129,14 @@ class SequenceModel(nn.Module, ABC, Generic[StateT]):
     def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Feed one token a row [N]; return the decoder's last states [N, D] and the state that has seen it."""
 
-    def attention_loss(self, maps: Maps, log_probs: Callable[[], Tensor], real: Tensor) -> Tensor:
-        """Return what a batch costs because of where the decoder looked [], summed over its targets.
+    def further_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
+        """Return what a batch costs beyond its words [], summed over targets, such as for where the decoder looked.
 
         Args:
+            memory: of the B sources.
+            labels: [k B, T], what is to be answered.
             maps: what `features` has filled while training, with gradients.
-            log_probs: gives log p of the right tokens [B, T], 0 at padding, without gradients.
-            real: [B, T] boolean, False at padding.
+            log_probs: gives log p of the labels [k B, T], 0 at padding, without gradients.
         """
         raise NotImplementedError
 

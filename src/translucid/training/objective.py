@@ -21,7 +21,7 @@ class Loss(NamedTuple):
     """Sums over the real target tokens of a batch."""
 
     smoothed: Tensor
-    """What is minimised, [] with a gradient; what the attention costs is in it."""
+    """What is minimised, [] with a gradient; with what a model is taught beyond its words."""
     cross_entropy: float
     """-log p of the right tokens, in nats."""
     correct: int
@@ -33,8 +33,9 @@ class Loss(NamedTuple):
 
 def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0) -> Loss:
     """Return the loss of a batch, teacher-forced, at its real target positions only."""
-    maps: Maps | None = {} if model.learns_to_look and model.training else None
-    features = model.features(model.encode(batch.source), batch.targets_in, maps)
+    maps: Maps | None = {} if model.taught_more and model.training else None
+    memory = model.encode(batch.source)
+    features = model.features(memory, batch.targets_in, maps)
     labels = batch.labels.flatten()
     real = labels != model.pad
     places = real.nonzero().squeeze(1)
@@ -50,8 +51,8 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0) -> Lo
         found[places] = -nn.functional.cross_entropy(logits, labels, reduction="none")
         return found.view_as(batch.labels)
 
-    looked = model.attention_loss(maps, log_probs, real.view_as(batch.labels))
-    return loss._replace(smoothed=loss.smoothed + looked)
+    further = model.further_loss(memory, batch.labels, maps, log_probs)
+    return loss._replace(smoothed=loss.smoothed + further)
 
 
 def smoothed_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +25,18 @@ DRAWN = "decoder.0.drawn"
 learns softly they are the weights."""
 
 
+Score: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+
+
+class _Look(NamedTuple):
+    z: Tensor
+    """[N, T, D], what was seen."""
+    alpha: Tensor
+    """[N, T, S]."""
+    place: Tensor
+    """[N, T, S], 1 at the cell that hard attention looked at; of soft attention alpha."""
+
+
 class LookingDecoder(nn.Module):
     """Look first, with the state before; then read the last word together with what was seen; then speak.
 
@@ -35,15 +49,18 @@ class LookingDecoder(nn.Module):
 
     The features are what L_o, the output projection, is given. Hard attention draws in training, and half of the
     captions learn softly (section 4.1); otherwise it looks at the likeliest cell.
+
+    In the order "read-first", h_t = LSTM(h_{t-1}, E y_{t-1}), and h_t takes the place of h_{t-1} in looking: the LSTM
+    runs over all words in one fused call and all positions look at once.
     """
 
     def __init__(self, options: CaptionerOptions) -> None:
         super().__init__()
         width = options.width
-        self.hard = options.attention == "hard"
-        self.score = Concat(width)
+        self.hard, self.reads_first = options.attention == "hard", options.order == "read-first"
+        self.score = Concat(width, options.hidden)
         self.gate = Linear(width, 1) if options.gate else None
-        self.recurrence = Recurrence("lstm", 2 * width, width, 1)
+        self.recurrence = Recurrence("lstm", width if self.reads_first else 2 * width, width, 1)
         self.said, self.seen = Linear(width, width), Linear(width, width, bias=False)
         for linear in (self.said, self.seen):
             nn.init.xavier_uniform_(linear.weight)
@@ -54,39 +71,44 @@ class LookingDecoder(nn.Module):
         Returns:
             The features [N, T, D] and the state after.
         """
-        cells, hidden, contexts, weights, drawn = state.cells, [], [], [], []
-        images = len(state.memory)
-        soft = torch.rand(len(x), 1, device=x.device) < 0.5 if self.hard and self.training else None
+        soft = torch.rand(len(x), 1, 1, device=x.device) < 0.5 if self.hard and self.training else None
         score = self.score.over(state.keys)
-        for word in x.unbind(1):
-            h = cells[0][-1]
-            asking = h.unflatten(0, (images, -1))  # [B, k, D]
-            context, alpha = attend(asking, state.keys, state.memory, state.mask, score)
-            weights.append(alpha.flatten(0, 1))
-            if self.hard:
-                place = self._place(weights[-1])
-                if soft is not None:
-                    place = torch.where(soft, weights[-1], place)
-                drawn.append(place)
-                context = place.view_as(alpha) @ state.memory
-            z = context.flatten(0, 1)
-            if self.gate is not None:
-                z = z * torch.sigmoid(self.gate(h))
-            output, cells = self.recurrence.step(torch.cat([word, z], -1), cells)
-            hidden.append(output)
-            contexts.append(z)
-        features = x + self.said(torch.stack(hidden, 1)) + self.seen(torch.stack(contexts, 1))
+        if self.reads_first:
+            hidden, cells = self.recurrence(x, state.cells)
+            looks = [self._look(hidden, state, score, soft)]
+        else:
+            cells, states, looks = state.cells, [], []
+            for word in x.unbind(1):
+                looks.append(self._look(cells[0][-1][:, None], state, score, soft))
+                output, cells = self.recurrence.step(torch.cat([word, looks[-1].z[:, 0]], -1), cells)
+                states.append(output)
+            hidden = torch.stack(states, 1)
+        z, alpha, place = (torch.cat(part, 1) for part in zip(*looks, strict=True))
         if maps is not None:
-            maps[CROSS] = torch.stack(weights, 1)[:, None]
+            maps[CROSS] = alpha[:, None]
             if soft is not None:
-                maps[DRAWN] = torch.stack(drawn, 1)[:, None]
-        return features, replace(state, cells=cells)
+                maps[DRAWN] = place[:, None]
+        return x + self.said(hidden) + self.seen(z), replace(state, cells=cells)
+
+    def _look(self, h: Tensor, state: RecurrentState, score: Score, soft: Tensor | None) -> _Look:
+        """Look with states h [N, T, D]; `soft` [N, 1, 1] says which captions learn softly."""
+        asking = h.reshape(len(state.memory), -1, h.size(-1))  # [B, k T, D]
+        context, alpha = attend(asking, state.keys, state.memory, state.mask, score)
+        weights = alpha.view(*h.shape[:2], -1)
+        place = weights
+        if self.hard:
+            place = self._place(weights)
+            if soft is not None:
+                place = torch.where(soft, weights, place)
+            context = place.view_as(alpha) @ state.memory
+        z = context.view_as(h)
+        return _Look(z if self.gate is None else z * torch.sigmoid(self.gate(h)), weights, place)
 
     def _place(self, alpha: Tensor) -> Tensor:
-        """Return 1 at one cell and 0 elsewhere, like alpha [N, S]."""
-        flat = alpha.detach().float()
+        """Return 1 at one cell and 0 elsewhere, like alpha [N, T, S]."""
+        flat = alpha.detach().float().flatten(0, 1)
         chosen = torch.multinomial(flat, 1)[:, 0] if self.training else flat.argmax(-1)
-        return F.one_hot(chosen, flat.size(-1)).to(alpha.dtype)
+        return F.one_hot(chosen, flat.size(-1)).to(alpha.dtype).view_as(alpha)
 
 
 class BlindDecoder(nn.Module):

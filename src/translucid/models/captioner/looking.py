@@ -1,11 +1,17 @@
-"""What it costs where a captioner looks (Xu et al. 2015, arXiv 1502.03044, sections 4.1 and 4.2.1).
+"""What a captioner is taught beyond its words: where to look, and what there is to be seen.
+
+The former is of Xu et al. 2015 (arXiv 1502.03044, sections 4.1 and 4.2.1), the latter after Fang et al. 2015 (arXiv
+1411.4952, section 3).
 
 The weights are alpha [B, T, S]; `real` [B, T] is False at padding; each cost is a sum over captions.
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
+
+from translucid.ground.special import SpecialTokens
 
 
 def doubly_stochastic(weights: Tensor, real: Tensor) -> Tensor:
@@ -34,3 +40,22 @@ def entropy(weights: Tensor, real: Tensor) -> Tensor:
     """Return sum_t H[alpha_t], in nats: how undecided the draws are."""
     spread = -(weights * weights.clamp(min=1e-10).log()).sum(-1)
     return (spread * real).sum()
+
+
+def undetected(scores: Tensor, words: Tensor, special: SpecialTokens[int]) -> Tensor:
+    """Return how surprised a detector is by the words of an image's captions, the mean over images [].
+
+    A word is seen in the image as far as it is seen in some cell, p(v) ~ sum_i exp(score_iv); what is asked of each
+    image are its different words, each as much as it tells it from the other images of the batch, log(B / images).
+
+    Args:
+        scores: [B, S, V], of each word in each cell.
+        words: [B, k T] ids.
+        special: ids that are no words.
+    """
+    told = scores.new_zeros(len(words), scores.size(-1)).scatter_(1, words, 1.0)
+    told[:, list(special)] = 0
+    told = told * (len(words) / told.sum(0).clamp(min=1)).log()
+    share = told / told.sum(1, keepdim=True).clamp(min=1e-6)
+    seen = torch.logsumexp(scores.float(), 1).log_softmax(-1)
+    return -(share * seen).sum(1).mean()

@@ -15,7 +15,7 @@ from translucid.layers.embedding import Embedding, output_projection, token_embe
 from translucid.layers.positions import NoPositions, SinusoidalPositions
 from translucid.models.captioner.decoder import CROSS, DRAWN, BlindDecoder, LookingDecoder
 from translucid.models.captioner.eye import Eye
-from translucid.models.captioner.looking import doubly_stochastic, entropy, reinforced
+from translucid.models.captioner.looking import doubly_stochastic, entropy, reinforced, undetected
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 from translucid.models.recurrent.encoder import RecurrentMemory
@@ -43,7 +43,9 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         self.decoder = BlindDecoder(o) if o.attention == "none" else LookingDecoder(o)
         self.dropout = Dropout(o.dropout)
         self.output = output_projection(tokens, tied=o.tie_output)
-        self.learns_to_look = o.attention == "hard" or (o.attention == "soft" and o.doubly_stochastic > 0)
+        self.detector = Linear(o.width, vocabulary) if o.detector else None
+        looks = o.attention == "hard" or (o.attention == "soft" and o.doubly_stochastic > 0)
+        self.taught_more = looks or self.detector is not None
         if o.attention == "hard":
             # The moving average of log p(y) in training (section 4.1); kept with the weights, so that --resume has it.
             self.baseline = nn.Parameter(torch.zeros(()), requires_grad=False)
@@ -67,17 +69,22 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         features, _ = self.decoder(self.target_embedding(targets_in), state, maps)
         return self.dropout(features)
 
-    def attention_loss(self, maps: Maps, log_probs: Callable[[], Tensor], real: Tensor) -> Tensor:
-        """Return the doubly stochastic penalty and, of hard attention, what REINFORCE adds; see `looking.py`."""
-        o, weights = self.options, maps[CROSS][:, 0]
-        cost = o.doubly_stochastic * doubly_stochastic(weights, real)
+    def further_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
+        """Return what looking costs, and what the detector has not found; see `looking.py`."""
+        o, real = self.options, labels != self.pad
+        cost = memory.states.new_zeros(())
+        if o.attention != "none" and o.doubly_stochastic:
+            cost = cost + o.doubly_stochastic * doubly_stochastic(maps[CROSS][:, 0], real)
         if o.attention == "hard":
             reward = log_probs().sum(1)
             with torch.no_grad():
                 self.baseline.lerp_(reward.mean(), 0.1 if self.baseline else 1.0)
-            advantage = reward - self.baseline
+            weights, advantage = maps[CROSS][:, 0], reward - self.baseline
             cost = cost + o.reinforce * reinforced(weights, maps[DRAWN][:, 0], real, advantage)
             cost = cost - o.entropy * entropy(weights, real)
+        if self.detector is not None:
+            missed = undetected(self.detector(memory.states), labels.view(len(memory.states), -1), self.special)
+            cost = cost + o.detector * real.sum() * missed
         return cost
 
     def start(self, memory: Memory) -> RecurrentState:

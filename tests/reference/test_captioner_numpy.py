@@ -10,7 +10,7 @@ from translucid.models.captioner_options import CaptionerOptions, CaptioningTran
 
 D, V = 6, 11
 EYE = EyeOptions(size=32, stride=16, channels=4)
-GRID = torch.randn(2, 4, 16, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+GRID = torch.randn(2, 4, 32, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 """Two images of four cells, as a network has made them."""
 RNN = "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
 TARGETS = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
@@ -92,5 +92,5 @@ def test_pixels_and_what_the_network_makes_of_them_are_one():
     model = model_of().float()
     pixels = torch.randint(256, (2, 32, 32, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     grid = model.source_embedding.look(pixels)
-    assert grid.shape == (2, 4, 16)
+    assert grid.shape == (2, 4, 32)
     torch.testing.assert_close(model(pixels, TARGETS), model(grid, TARGETS))

@@ -166,6 +166,10 @@ def scenes(
         int, typer.Option(help="Scenes to train on; other splits have a tenth, at most 1,000.", min=1)
     ] = 1000,
     size: Annotated[int, typer.Option(help="Pixels of a picture's side.", min=32, max=1024)] = 96,
+    shapes: Annotated[
+        int | None,
+        typer.Option(help="How many shapes there are, all 49 if not given; fewer are learned sooner.", min=2, max=47),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Which scenes.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
 ) -> None:
@@ -185,10 +189,11 @@ def scenes(
 
     try:
         from translucid.builtin.scenes.writing import FILES, sizes, write_corpus
+        from translucid.builtin.scenes.words import SHAPES
     except ModuleNotFoundError as error:
         raise missing_package("painting", error.name, "vision") from error
 
     for name in FILES if out.exists() else ():
         refuse_to_replace(out / name, overwrite)
     with counting(Console(stderr=True), "painting", sum(sizes(count).values())) as advance:
-        write_corpus(out, count, seed=seed, size=size, on_done=advance)
+        write_corpus(out, count, seed=seed, size=size, shapes=shapes or len(SHAPES), on_done=advance)

@@ -20,8 +20,8 @@ class EyeOptions(OptionGroup):
     """Side of the square, in pixels, that every image is squeezed to."""
     stride: Literal[8, 16, 32] = 8
     """Pixels of a cell's side: the grid has size / stride rows and as many columns."""
-    channels: int = Field(32, ge=4, le=4096)
-    """C, of the `small` network's first layer; its grid has 4 C."""
+    channels: int = Field(16, ge=4, le=4096, multiple_of=4)
+    """C, of the `small` network's first layer; its grid has 8 C."""
     frozen: bool = False
     """Leave the network as it is. What it makes of an image is then computed once and kept."""
 

@@ -41,7 +41,8 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
             by_shape = defaultdict(list)
             for matrix, direction in zip(matrices, torch._foreach_lerp(gradients, momenta, MOMENTUM), strict=True):
-                wide = (matrix, direction) if matrix.size(0) <= matrix.size(1) else (matrix.mT, direction.mT)
+                flat = matrix.flatten(1), direction.flatten(1)  # a convolution's kernel is a matrix for each output
+                wide = flat if flat[0].size(0) <= flat[0].size(1) else (flat[0].mT, flat[1].mT)
                 by_shape[wide[0].shape].append(wide)
             for (_, columns), alike in by_shape.items():
                 moved, directions = zip(*alike, strict=True)

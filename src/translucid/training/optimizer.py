@@ -78,7 +78,12 @@ class Optimizer:
 
 
 def inner_matrices(model: SequenceModel) -> list[nn.Parameter]:
-    """Return the matrices that take one state of a model to another: all but embeddings and output projection."""
+    """Return the matrices that take one state of a model to another: all but embeddings and output projection.
+
+    Kernels of convolutions are among them, but for those that read pixels.
+    """
     outer = {id(model.output.weight)}
     outer |= {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    return [p for p in model.parameters() if p.requires_grad and p.ndim == 2 and id(p) not in outer]
+    kernels = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv2d)}
+    inner = (p for p in model.parameters() if p.requires_grad and p.ndim >= 2 and id(p) not in outer)
+    return [p for p in inner if p.ndim == 2 or (id(p) in kernels and p.size(1) > 3)]

@@ -46,7 +46,9 @@ def split_of(scene: Scene) -> Split:
     return "test" if percent < HELD_OUT else "valid" if percent < 2 * HELD_OUT else "train"
 
 
-def generate(count: int, *, split: Split = "train", seed: int = 1) -> Iterator[Scene]:
+def generate(
+    count: int, *, split: Split = "train", seed: int = 1, shapes: Sequence[str] = tuple(SHAPES)
+) -> Iterator[Scene]:
     """Generate scenes with distinct contents.
 
     Args:
@@ -54,60 +56,61 @@ def generate(count: int, *, split: Split = "train", seed: int = 1) -> Iterator[S
         split: which split they belong to; decided by content, so the splits share no scene. Each scene of `composition`
             has a colour on a shape that no scene of another split has it on.
         seed: another seed draws other scenes of the same split.
+        shapes: what there may be, besides what things can be inside of; fewer are learned sooner.
 
     Raises:
         UserError: there is no such split, or, while iterating, it holds too few scenes.
     """
     if split not in SPLITS:
         raise UserError(f"unknown split {split!r} of the scenes", fix=f"Known: {', '.join(SPLITS)}.")
-    return _generate(count, split, Random(f"scenes {split} {seed}"))
+    return _generate(count, split, Random(f"scenes {split} {seed}"), shapes)
 
 
-def _generate(count: int, split: Split, rng: Random) -> Iterator[Scene]:
+def _generate(count: int, split: Split, rng: Random, shapes: Sequence[str]) -> Iterator[Scene]:
     seen: set[str] = set()
     vain = 0
     while len(seen) < count:
         if vain > PATIENCE:
             raise UserError(f"only {len(seen)} of {count} {split} scenes were found", fix="Ask for fewer.")
         vain += 1
-        scene = draw(rng)
+        scene = draw(rng, shapes)
         if scene and split_of(scene) == split and scene.content not in seen:
             seen.add(scene.content)
             vain = 0
             yield scene
 
 
-def draw(rng: Random) -> Scene | None:
+def draw(rng: Random, shapes: Sequence[str] = tuple(SHAPES)) -> Scene | None:
     """Draw one scene; None if there is no room for it."""
-    ground = rng.choice(list(GROUNDS))
+    ground, every = rng.choice(list(GROUNDS)), (*shapes, *HOLLOW)
     kind = rng.choices(("alone", "beside", "inside", "size", "between"), (30, 35, 10, 10, 15))[0]
     relation: str | None = None
     if kind == "alone":
-        looks, counts = [_look(rng, ground)], [rng.choices((1, 2, 3, 4, 5), (5, 3, 2, 1, 1))[0]]
+        looks, counts = [_look(rng, ground, every)], [rng.choices((1, 2, 3, 4, 5), (5, 3, 2, 1, 1))[0]]
         if counts[0] > 2 and looks[0][2] != "small":
             looks = [(*looks[0][:2], "small", looks[0][3])]
         spots = _scattered(rng, [SIZES[looks[0][2]]] * counts[0])
     elif kind == "beside":
         relation = rng.choice(("left", "right", "above", "below"))
-        looks, counts = _looks(rng, ground, 2), rng.choice(([1, 1], [1, 1], [1, 2], [2, 1]))
+        looks, counts = _looks(rng, ground, 2, shapes), rng.choice(([1, 1], [1, 1], [1, 2], [2, 1]))
         looks = [(*look[:2], "small" if n > 1 else look[2], look[3]) for look, n in zip(looks, counts, strict=True)]
         if counts == [1, 1] and {look[2] for look in looks} == {"small", "huge"}:
             return None  # there, the size is what is told
         spots = _beside(rng, relation, [SIZES[look[2]] for look in looks], counts)
     elif kind == "inside":
         relation, counts = "inside", [1, 1]
-        looks = _looks(rng, ground, 2, hollow=True)
+        looks = _looks(rng, ground, 2, shapes, hollow=True)
         x, y = (rng.uniform(0.25, 0.75) for _ in range(2))
         spots = [(x, y, SIZES["small"]), (x, y, SIZES["huge"])]
     elif kind == "size":
         relation, counts = rng.choice(("larger", "smaller")), [1, 1]
-        looks = _looks(rng, ground, 2)
+        looks = _looks(rng, ground, 2, shapes)
         sizes = ("huge", "small") if relation == "larger" else ("small", "huge")
         looks = [(*look[:2], size, look[3]) for look, size in zip(looks, sizes, strict=True)]
         spots = _scattered(rng, [SIZES[size] for size in sizes])
     else:
         relation, counts = "between", [1, 1, 1]
-        looks = _looks(rng, ground, 3)
+        looks = _looks(rng, ground, 3, shapes)
         spots = _between(rng, [SIZES[look[2]] for look in looks])
     if spots is None or len({look[:2] for look in looks}) < len(looks):
         return None
@@ -118,20 +121,18 @@ def draw(rng: Random) -> Scene | None:
     return Scene(ground, tuple(things), groups, relation, captions)
 
 
-def _look(
-    rng: Random, ground: str, shapes: Sequence[str] = tuple(PLURALS), sizes: Sequence[str] = tuple(SIZES)
-) -> _Look:
+def _look(rng: Random, ground: str, shapes: Sequence[str], sizes: Sequence[str] = tuple(SIZES)) -> _Look:
     behind = GROUNDS[ground][1]
     colours = [name for name, colour in COLOURS.items() if far_apart(colour, behind)]
     material = rng.choices(MATERIALS, (4, 1, 1, 1, 1))[0]
     return rng.choice(shapes), rng.choice(colours), rng.choice(sizes), material
 
 
-def _looks(rng: Random, ground: str, count: int, *, hollow: bool = False) -> list[_Look]:
+def _looks(rng: Random, ground: str, count: int, shapes: Sequence[str], *, hollow: bool = False) -> list[_Look]:
     if not hollow:
         sizes = ("small", "large") if count == 3 else tuple(SIZES)
-        return [_look(rng, ground, sizes=sizes) for _ in range(count)]
-    return [_look(rng, ground, tuple(SHAPES), ("small",)), _look(rng, ground, tuple(HOLLOW), ("huge",))]
+        return [_look(rng, ground, (*shapes, *HOLLOW), sizes) for _ in range(count)]
+    return [_look(rng, ground, shapes, ("small",)), _look(rng, ground, tuple(HOLLOW), ("huge",))]
 
 
 def _scattered(rng: Random, reaches: Sequence[float]) -> list[_Spot] | None:

@@ -13,6 +13,7 @@ from translucid.ground.atomic import output, write_atomically
 from .generation import SPLITS, generate
 from .painting import SIZE, boxes, paint
 from .scene import Scene
+from .words import SHAPES
 
 FILES = ("images.tar", *(f"{split}.tsv" for split in SPLITS), "gold.jsonl")
 """What is written."""
@@ -28,7 +29,13 @@ def sizes(count: int) -> dict[str, int]:
 
 
 def write_corpus(
-    folder: Path, count: int, *, seed: int = 1, size: int = SIZE, on_done: Callable[[int], None] = lambda _: None
+    folder: Path,
+    count: int,
+    *,
+    seed: int = 1,
+    size: int = SIZE,
+    shapes: int = len(SHAPES),
+    on_done: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Write scenes into a folder.
 
@@ -42,6 +49,7 @@ def write_corpus(
         count: scenes to train on; `sizes` says how many the other splits have.
         seed: decides which scenes.
         size: of a picture's side in pixels.
+        shapes: how many there are, besides what things can be inside of.
         on_done: called with 1 after each scene.
 
     Raises:
@@ -52,7 +60,8 @@ def write_corpus(
     gold: list[str] = []
     with output(folder / "images.tar") as file, tarfile.open(fileobj=file, mode="w") as images:
         for split, wanted in sizes(count).items():
-            for number, scene in enumerate(generate(wanted, split=split, seed=seed)):  # type: ignore[arg-type]
+            scenes = generate(wanted, split=split, seed=seed, shapes=some(shapes))  # type: ignore[arg-type]
+            for number, scene in enumerate(scenes):
                 name = f"{split}/{number:06}.png"
                 picture = io.BytesIO()
                 paint(scene, size).save(picture, "PNG")
@@ -66,6 +75,11 @@ def write_corpus(
     for split, lines in captions.items():
         write_atomically(folder / f"{split}.tsv", "".join(lines).encode())
     write_atomically(folder / "gold.jsonl", "".join(gold).encode())
+
+
+def some(shapes: int) -> list[str]:
+    """Return so many shapes, spread over the alphabet."""
+    return [list(SHAPES)[i * len(SHAPES) // shapes] for i in range(shapes)]
 
 
 def gold_of(name: str, scene: Scene, size: int) -> dict[str, object]:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 def look(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="What to translate.")] = None,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="[TEXT|IMAGE]", help="What to translate; of a captioner's run, an image file."),
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="Watch the model write this instead of its own translation.")
     ] = None,
@@ -34,10 +37,13 @@ def look(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --save if it is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Translate one text and show, for each word written, where the model looked.
+    """Translate one text, or caption one image, and show for each word written where the model looked.
 
     What is shown is cross-attention, averaged over all heads and layers if none is chosen. It tells where the model
     looked, not why it wrote what it wrote.
+
+    Of an image, a picture has one panel a word, a page lights up the image for the word that is pointed at. There is no
+    --flow and no --tsv.
 
     **Examples**
 
@@ -48,6 +54,8 @@ def look(
         translucid look runs/demo "I like soccer and also going to the beach" --save maps.html
 
         translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
+
+        translucid look runs/eyes photograph.jpg --save looked.html
     """
     from translucid.ground.errors import UserError
     from translucid.inspection import ENDINGS, refuse_picture
@@ -55,6 +63,12 @@ def look(
     refuse_to_replace(save, overwrite, ENDINGS)
     if save:
         refuse_picture(save)
+    from translucid.cli.images import captioner_of, look_at_image, refuse_for_images
+
+    if captioner := captioner_of(run, device):
+        refuse_for_images({"--flow": flow, "--tsv": tsv})
+        look_at_image(captioner, run, text, target, layer, head, save)
+        return
     from translucid.inspection.maps import chosen_maps
     from translucid.inspection.saving import save as save_attention
     from translucid.inspection.terminal import heatmap, looked_at

@@ -1,8 +1,9 @@
-"""Pictures by Matplotlib: attention, masks, positions, beam search, training. Each function returns a figure."""
+"""Pictures by Matplotlib: attention (on words, on images), masks, positions, beam search, training. All are figures."""
 
 from translucid.inspection.plots.beam import draw_beam
 from translucid.inspection.plots.curves import draw_curves
 from translucid.inspection.plots.heatmaps import draw_attention, draw_heads, draw_words
+from translucid.inspection.plots.lit_image import draw_lit
 from translucid.inspection.plots.mask import draw_mask, draw_masks, draw_padding
 from translucid.inspection.plots.positions import draw_positions
 from translucid.inspection.plots.saving import save_figure
@@ -12,6 +13,7 @@ __all__ = [
     "draw_beam",
     "draw_curves",
     "draw_heads",
+    "draw_lit",
     "draw_mask",
     "draw_masks",
     "draw_padding",

@@ -1,0 +1,123 @@
+"""What `look`, `explain` and `draw` do with a run whose model reads images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+
+if TYPE_CHECKING:
+    from translucid.caption import Picture
+    from translucid.captioner import Captioner
+    from translucid.inspection.looked import Looked
+
+
+def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
+    """Load a run whose model reads images; None if it reads text.
+
+    Raises:
+        UserError: it is no run, or it is damaged.
+    """
+    from translucid.runs.run_folder import RunFolder
+
+    folder = RunFolder(run)
+    configuration = folder.configuration()
+    if configuration.model.reads != "images":
+        return None
+    from translucid.captioner import Captioner
+
+    return Captioner.open(folder, configuration, device)
+
+
+def refuse_for_images(given: Mapping[str, object]) -> None:
+    """Check that no option was given that is for texts only.
+
+    Args:
+        given: values by the option's name; what is None, False or empty was not given.
+
+    Raises:
+        UserError: one was.
+    """
+    for name, value in given.items():
+        if value:
+            raise UserError(f"{name} is for texts, this model reads images", fix="Leave it out.")
+
+
+def refuse_for_texts(given: Mapping[str, object]) -> None:
+    """Check that no option was given that is for images only; see `refuse_for_images`.
+
+    Raises:
+        UserError: one was.
+    """
+    for name, value in given.items():
+        if value:
+            raise UserError(f"{name} is for images, this model reads text", fix="Leave it out.")
+
+
+def look_at_image(
+    captioner: Captioner,
+    run: Path,
+    image: str | None,
+    target: str | None,
+    layer: int | None,
+    head: int | None,
+    save: Path | None,
+) -> None:
+    """Caption an image, and show for each word where the model looked; see `translucid look --help`.
+
+    Raises:
+        UserError: there is no image, it can't be read, no words are to be looked at, or the model has no attention, no
+            such layer or no such head.
+    """
+    from translucid.inspection.lit_image import LitImage
+    from translucid.inspection.maps import chosen_maps
+    from translucid.inspection.saving_images import save_looked
+    from translucid.inspection.terminal_images import drawings, place_table
+
+    if captioner.can_look():
+        chosen_maps(captioner.configuration.model.maps, "cross", layer, head)
+    elif save or layer is not None or head is not None:
+        raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
+    console = Console()
+    looked = looked_at(captioner, picture_of(captioner, image), target)
+    console.print(Text(" ".join(looked.words), "bold"))
+    if not looked.looks:
+        console.print("\nThe model has no attention: all that it knew of the image was one vector.")
+        return
+    lit = LitImage.of(looked, layer, head)
+    console.print()
+    console.print(drawings(lit, console.width, colour=console.color_system is not None))
+    console.print()
+    console.print(place_table(lit))
+    if save:
+        save_looked(looked, save, Path(image or "").name, layer, head)
+        console.print(f"\nsaved: {save}", soft_wrap=True)
+
+
+def picture_of(captioner: Captioner, image: str | None) -> Picture:
+    """Read an image file.
+
+    Raises:
+        UserError: there is none, or it can't be read.
+    """
+    if not image:
+        raise UserError("there is no image to look at", fix="Give an image file.")
+    return captioner.picture(Path(image))
+
+
+def looked_at(captioner: Captioner, picture: Picture, target: str | None) -> Looked:
+    """Watch the model write a caption, its own if none is given.
+
+    Raises:
+        UserError: the caption has no words.
+    """
+    looked = captioner.caption(picture).looked if target is None else captioner.inspect(picture, target)
+    if not looked.words:
+        fix = "Train it longer." if target is None else "Give a caption with words in it."
+        raise UserError("the caption has no words", fix=fix)
+    return looked

@@ -3,34 +3,60 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
+from translucid.cli.arguments import refuse_to_replace
 from translucid.ground.console import Console
+
+if TYPE_CHECKING:
+    from translucid.captioner import Captioner
+    from translucid.inspection.explain import Faithfulness
+
+KINDS = (".png", ".svg", ".pdf", ".html", ".json")
+"""What an explanation of a caption is saved as."""
+SHARE = 0.1
+"""Of an image, what is taken away or kept to test an explanation."""
 
 
 def explain(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to translate.")],
-    target: Annotated[str | None, typer.Option(help="Explain this instead of the model's own translation.")] = None,
-    method: Annotated[str, typer.Option(help="erasure, lime, gradients or attention.")] = "erasure",
-    samples: Annotated[int, typer.Option(help="Of LIME: sources with random words left out.", min=10)] = 500,
-    k: Annotated[int, typer.Option("--k", help="Source words taken away or kept to test the explanation.", min=1)] = 1,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT|IMAGE", help="What to translate; of a captioner's run, an image file.")
+    ],
+    target: Annotated[str | None, typer.Option(help="Explain this instead of what the model writes itself.")] = None,
+    method: Annotated[str, typer.Option(help="erasure, lime, gradients, attention or random.")] = "erasure",
+    samples: Annotated[int, typer.Option(help="Of LIME: sources with random parts left out.", min=10)] = 500,
+    k: Annotated[
+        int | None,
+        typer.Option("--k", help="Source words taken away or kept to test the explanation; 1 if not given.", min=1),
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(help="The same for an image: the share of its cells or superpixels; 0.1 if not given."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of an image: save as .html, .png, .svg, .pdf or .json.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --save if it is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Say for each word written which source words it depends on, and test whether that is true.
+    """Say for each word written which parts of the source it depends on, and test whether that is true.
 
-    Attention shows where the model looked. These methods ask what happens when source words are not there: erasure
-    leaves out one word at a time, LIME fits a linear model to many such sources, gradients go the way from no words to
-    these. LIME and gradients need the packages of the extra `explain`. A text of several sentences is explained
-    sentence by sentence.
+    Attention shows where the model looked. These methods ask what happens when parts of the source are not there. Of a
+    text, erasure leaves out one word at a time, LIME fits a linear model to many such sources, gradients go the way
+    from no words to these. A text of several sentences is explained sentence by sentence.
 
-    The test leaves out the words said to matter, or all others, and measures how far the log-probability of the target
-    word falls; the same for random words, to compare with.
+    Of an image, erasure masks one cell of the grid at a time, LIME paints over superpixels with their mean colour,
+    gradients go the way from a grey image. LIME and gradients need the packages of the extra `explain`.
+
+    The test leaves out the parts said to matter, or all others, and measures how far the log-probability of the target
+    word falls; the same for random parts, to compare with.
 
     **Examples**
 
@@ -39,15 +65,31 @@ def explain(
         translucid explain runs/demo "I like soccer" --json
 
         translucid explain runs/demo "I like soccer" --method lime
+
+        translucid explain runs/eyes photograph.jpg --method lime --save why.html
     """
+    from translucid.cli.images import captioner_of, refuse_for_images, refuse_for_texts
     from translucid.ground.errors import UserError
+    from translucid.inspection import refuse_picture
     from translucid.inspection.explain import explain as explaining
     from translucid.inspection.explain import faithfulness, refuse_method
     from translucid.inspection.explain.case import Case
+    from translucid.inspection.explain.shown import record
     from translucid.inspection.terminal import importance_table
     from translucid.translator import Translator
 
     refuse_method(method)
+    refuse_to_replace(save, overwrite, KINDS)
+    if save:
+        refuse_picture(save)
+    if share is not None and not 0 < share <= 1:
+        raise UserError(f"--share {share} is no share of an image", fix="Give more than 0, at most 1.")
+    if captioner := captioner_of(run, device):
+        refuse_for_images({"--k": k})
+        _explain_image(captioner, run, text, target, method, samples, SHARE if share is None else share, as_json, save)
+        return
+    refuse_for_texts({"--share": share, "--save": save})
+    k = k or 1
     if not text.strip() or (target is not None and not target.strip()):
         raise UserError("there are no words to explain", fix="Give a text with words in it.")
     translator = Translator.load(run, device)
@@ -60,19 +102,67 @@ def explain(
         tested = {method: found, "random": explaining(case, "random")}
         scores = {name: faithfulness(case, one, k) for name, one in tested.items()}
         if as_json:
-            record = {
-                "source": found.source,
-                "target": found.target,
-                "method": method,
-                "importance": [[round(x, 5) for x in row] for row in found.importance.tolist()],
-                "fit": [round(x, 4) for x in found.fit],
-                "faithfulness": {name: score._asdict() for name, score in scores.items()},
-            }
-            print(json.dumps(record, ensure_ascii=False))
+            print(json.dumps(record(found, scores), ensure_ascii=False))
             continue
         console.print(Text(f"{written}\n", "bold"))
         console.print(importance_table(found.source, found.target, found.importance, found.fit))
-        console.print(f"\nlog-probability lost, in nats, with the {k} most important source words of each word")
-        for name, score in scores.items():
-            console.print(f"  {name:10} left out {score.comprehensiveness:6.2f}   alone {score.sufficiency:6.2f}")
+        _print_faithfulness(console, f"the {k} most important source words of each word", scores)
         console.print()
+
+
+def _explain_image(
+    captioner: Captioner,
+    run: Path,
+    image: str,
+    target: str | None,
+    method: str,
+    samples: int,
+    share: float,
+    as_json: bool,
+    save: Path | None,
+) -> None:
+    """Explain a caption: LIME by superpixels, the others by cells."""
+    from translucid.cli.images import looked_at, picture_of
+    from translucid.ground.errors import UserError
+    from translucid.inspection.explain import explain as explaining
+    from translucid.inspection.explain import faithfulness, part_count, refuse_method
+    from translucid.inspection.explain.image_case import CellCase, SuperpixelCase
+    from translucid.inspection.explain.shown import lit, record, where
+    from translucid.inspection.saving_images import save_lit
+    from translucid.inspection.terminal_images import place_table
+
+    refuse_method(method, images=True)
+    if method == "attention" and not captioner.can_look():
+        raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
+    picture = picture_of(captioner, image)
+    caption = " ".join(looked_at(captioner, picture, target).words)
+    kind, parts = (SuperpixelCase, "superpixels") if method == "lime" else (CellCase, "cells")
+    case = kind(captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    found = explaining(case, method, samples=samples)
+    k = part_count(share, len(found.source))
+    tested = {method: found, "random": explaining(case, "random")}
+    scores = {name: faithfulness(case, one, k) for name, one in tested.items()}
+    shown, told = (
+        lit(case, found),
+        {"image": Path(image).name, "parts": parts, "k": k, **record(found, scores), **where(case)},
+    )
+    if save:
+        title = f"{method}: the {parts} that speak for each word"
+        save_lit(shown, save, Path(image).name, lambda: {title: shown}, told, title)
+    if as_json:
+        print(json.dumps(told, ensure_ascii=False))
+        return
+    console = Console()
+    console.print(Text(f"{caption}\n", "bold"))
+    console.print(place_table(shown))
+    which = f"the {k} most important of {len(found.source)} {parts} for each word"
+    _print_faithfulness(console, which, scores)
+    if save:
+        console.print(f"\nsaved: {save}", soft_wrap=True)
+
+
+def _print_faithfulness(console: Console, which: str, scores: Mapping[str, Faithfulness]) -> None:
+    """Say how far the log-probability of a target word falls without some parts of the source, and with them alone."""
+    console.print(f"\nlog-probability lost, in nats, with {which}")
+    for name, score in scores.items():
+        console.print(f"  {name:10} left out {score.comprehensiveness:6.2f}   alone {score.sufficiency:6.2f}")

@@ -1,6 +1,15 @@
 """Why did the model write this word? Answers that do not trust attention, and how faithful each answer is."""
 
 from translucid.inspection.explain.explanation import METHODS, Explanation, explain, methods_here, refuse_method
-from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness
+from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count
 
-__all__ = ["METHODS", "Explanation", "Faithfulness", "explain", "faithfulness", "methods_here", "refuse_method"]
+__all__ = [
+    "METHODS",
+    "Explanation",
+    "Faithfulness",
+    "explain",
+    "faithfulness",
+    "methods_here",
+    "part_count",
+    "refuse_method",
+]

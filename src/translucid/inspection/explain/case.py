@@ -1,6 +1,10 @@
-"""One translation to be explained, and what happens to it when source words are taken away."""
+"""What is to be explained, and what happens to it when parts of the source are taken away."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -8,12 +12,13 @@ from torch import Tensor
 from translucid.data.batching import padded
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.ground.stopping import between_steps
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import forced_log_probs
 from translucid.inspection.watching import watch
 from translucid.inspection.words import word_spans
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Memory, SequenceModel
 
 BATCH = 128
 """Perturbed sources that are read at a time, at most."""
@@ -21,8 +26,85 @@ TOKENS = 512
 """Target tokens, at most, that are predicted at a time, at least those of one source."""
 
 
-class Case:
+class Perturbed(Protocol):
+    """Something whose source has parts that can be left out; all that erasure, LIME and faithfulness ask for."""
+
+    source_words: list[str]
+    """Names of the parts: words of a text, cells or superpixels of an image."""
+    target_words: list[str]
+
+    def log_probs(self, keep: Tensor) -> Tensor:
+        """Return the log-probability of each target word [n, target words] when only some parts are left.
+
+        Args:
+            keep: [n, parts] boolean.
+        """
+        ...
+
+
+class Way(NamedTuple):
+    """The way from a source in which nothing is to the source itself, for integrated gradients."""
+
+    baseline: Tensor
+    """[1, S, D], embedded."""
+    source: Tensor
+    """[1, S, D], embedded."""
+
+
+class ForcedCase(ABC):
     """A source, a target, and the model that is asked how likely it finds the target's words."""
+
+    source_words: list[str]
+
+    def __init__(self, model: SequenceModel, target_ids: list[int], target_pieces: Sequence[str]) -> None:
+        """`model`: in evaluation mode; `target_ids` and their pieces end with the end token."""
+        self.model, self.device, self.target_ids = model, next(model.parameters()).device, target_ids
+        *spans, _ = word_spans(target_pieces)
+        self.target_words, self.target_spans = [span[0] for span in spans], [span[1:] for span in spans]
+
+    @torch.no_grad()
+    def log_probs(self, keep: Tensor) -> Tensor:
+        """See `Perturbed`; each target word is scored with those before it as they are (forced decoding)."""
+        found = []
+        for rows in keep.split(self.together):
+            between_steps()
+            memory = self.without(rows)
+            target = torch.tensor([self.target_ids], device=self.device).expand(len(rows), -1)
+            found.append(self.by_word(forced_log_probs(self.model, memory, target)).cpu())
+        return torch.cat(found)
+
+    @property
+    def together(self) -> int:
+        """How many perturbed sources are read at a time."""
+        return max(1, min(BATCH, TOKENS // len(self.target_ids)))
+
+    def by_word(self, log_probs: Tensor) -> Tensor:
+        """Sum log-probabilities of pieces [n, T] to those of target words [n, target words]."""
+        return torch.stack([log_probs[:, first:after].sum(1) for first, after in self.target_spans], 1)
+
+    @abstractmethod
+    def without(self, keep: Tensor) -> Memory:
+        """Return what the decoder reads when only some parts are left, those of `keep` [n, parts]."""
+
+    @abstractmethod
+    def way(self) -> Way:
+        """Return where integrated gradients begin and end."""
+
+    @abstractmethod
+    def by_part(self, shares: Tensor) -> Tensor:
+        """Sum what belongs to source positions [.., S] to parts [.., parts]."""
+
+    @abstractmethod
+    def attention(self) -> Tensor:
+        """Return where the model looked [target words, parts], averaged over layers and heads.
+
+        Raises:
+            UserError: the model has no attention.
+        """
+
+
+class Case(ForcedCase):
+    """A translation; its parts are the source's words."""
 
     def __init__(self, model: SequenceModel, tokenizer: Tokenizer, source: str, target: str) -> None:
         """`model`: in evaluation mode; `tokenizer`: its own; `target`: usually the model's own translation.
@@ -30,42 +112,44 @@ class Case:
         Raises:
             UserError: one of the texts has no words.
         """
-        self.model, self.device = model, next(model.parameters()).device
-        end = model.eos
-        self.source_ids = [*tokenizer.encode_source([source])[0], end]
-        self.target_ids = [*tokenizer.encode_target([target])[0], end]
-        if len(self.source_ids) == 1 or len(self.target_ids) == 1:
+        self.source_ids = [*tokenizer.encode_source([source])[0], model.eos]
+        target_ids = [*tokenizer.encode_target([target])[0], model.eos]
+        if len(self.source_ids) == 1 or len(target_ids) == 1:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
-        self.inspected: Inspected = watch(model, tokenizer, [(self.source_ids, self.target_ids)], self.device)[0]
-        *source_spans, _ = word_spans(self.inspected.source)
-        *target_spans, _ = word_spans(self.inspected.target)
-        self.source_words, self.target_words = ([span[0] for span in spans] for spans in (source_spans, target_spans))
-        self.source_spans, self.target_spans = ([span[1:] for span in spans] for spans in (source_spans, target_spans))
+        device = next(model.parameters()).device
+        self.inspected: Inspected = watch(model, tokenizer, [(self.source_ids, target_ids)], device)[0]
+        super().__init__(model, target_ids, self.inspected.target)
+        *spans, _ = word_spans(self.inspected.source)
+        self.source_words, self.source_spans = [span[0] for span in spans], [span[1:] for span in spans]
 
-    @torch.no_grad()
-    def log_probs(self, keep: Tensor) -> Tensor:
-        """Return the log-probability of each target word [n, target words] when only some source words are left.
-
-        Each target word is scored with the target words before it as they are (forced decoding).
-
-        Args:
-            keep: [n, source words] boolean; a word that is not kept is left out, pieces and all.
-        """
-        found = []
-        for rows in keep.split(max(1, min(BATCH, TOKENS // len(self.target_ids)))):
-            between_steps()
-            sources = [self._without(row.tolist()) for row in rows]
-            ids = padded(sources, self.model.pad).to(self.device)
-            target = torch.tensor([self.target_ids], device=self.device).expand(len(ids), -1)
-            found.append(self.by_word(forced_log_probs(self.model, self.model.encode(ids), target)).cpu())
-        return torch.cat(found)
-
-    def by_word(self, log_probs: Tensor) -> Tensor:
-        """Sum log-probabilities of pieces [n, T] to those of target words [n, target words]."""
-        return torch.stack([log_probs[:, first:after].sum(1) for first, after in self.target_spans], 1)
-
-    def _without(self, keep: list[bool]) -> list[int]:
-        ids = [
-            self.source_ids[first:after] for kept, (first, after) in zip(keep, self.source_spans, strict=True) if kept
+    def without(self, keep: Tensor) -> Memory:
+        """Read the source with words left out, pieces and all."""
+        sources = [
+            [
+                *(
+                    i
+                    for kept, (first, after) in zip(row, self.source_spans, strict=True)
+                    if kept
+                    for i in self.source_ids[first:after]
+                ),
+                self.source_ids[-1],
+            ]
+            for row in keep.tolist()
         ]
-        return [*(i for word in ids for i in word), self.source_ids[-1]]
+        return self.model.encode(padded(sources, self.model.pad).to(self.device))
+
+    def way(self) -> Way:
+        """Begin with unknown words, no word in particular."""
+        source = torch.tensor([self.source_ids], device=self.device)
+        unknown = torch.full_like(source, SPECIAL.unknown)
+        unknown[:, -1] = source[:, -1]
+        with torch.no_grad():
+            return Way(self.model.source_embedding(unknown), self.model.source_embedding(source))
+
+    def by_part(self, shares: Tensor) -> Tensor:
+        """Sum pieces to words; the end token is left out."""
+        return torch.stack([shares[..., first:after].sum(-1) for first, after in self.source_spans], -1)
+
+    def attention(self) -> Tensor:
+        """Return the cross-attention between words; end tokens are left out."""
+        return self.inspected.words().weights[:-1, :-1]

@@ -1,4 +1,4 @@
-"""For each target word the importance of each source word, by any of the methods."""
+"""For each target word the importance of each part of the source, by any of the methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from translucid.ground.errors import UserError, missing_package, nearest
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.case import ForcedCase
 from translucid.inspection.explain.gradients import integrated_gradients
 from translucid.inspection.explain.perturbing import erasure, lime
 from translucid.inspection.html import notebook_table
@@ -17,25 +17,28 @@ from translucid.inspection.words import WordMap
 
 METHODS = {
     "attention": "where it looked: cross-attention, averaged over layers and heads",
-    "erasure": "how much the word's log-probability falls when a source word is left out",
-    "lime": "coefficients of a local linear model over sources with random words left out",
+    "erasure": "how much the word's log-probability falls when one part of the source is left out",
+    "lime": "coefficients of a local linear model over sources with random parts left out",
     "gradients": "integrated gradients to the embedded source",
     "random": "drawn at random, to compare with",
 }
 """How importance is measured, by name."""
 _PACKAGES = {"lime": ("scikit-learn", "sklearn"), "gradients": ("captum", "captum")}
 """What a method needs that may not be installed: the package, and the module in it."""
+_FOR_IMAGES = {"lime": ("scikit-image", "skimage")}
+"""What it needs besides for images."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Importance of source words for target words; the higher the more it speaks for the word."""
+    """Importance of the parts of a source for target words; the higher the more a part speaks for the word."""
 
     method: str
     source: list[str]
+    """Names of the parts: words, or cells or superpixels."""
     target: list[str]
     importance: Tensor
-    """[target words, source words]."""
+    """[target words, parts]."""
     fit: list[float] = field(default_factory=list)
     """Of LIME: the local R² of each target word."""
 
@@ -45,25 +48,31 @@ class Explanation:
         return notebook_table(WordMap(self.source, self.target, weights))
 
 
-def methods_here() -> list[str]:
-    """Return the methods that can be used with what is installed."""
-    return [name for name in METHODS if name not in _PACKAGES or find_spec(_PACKAGES[name][1])]
+def methods_here(*, images: bool = False) -> list[str]:
+    """Return the methods that can be used with what is installed, for texts or for images."""
+    return [name for name in METHODS if all(find_spec(module) for _, module in _needed(name, images=images))]
 
 
-def refuse_method(method: str) -> None:
-    """Check, before any work, that a method can be used.
+def refuse_method(method: str, *, images: bool = False) -> None:
+    """Check, before any work, that a method can be used, for texts or for images.
 
     Raises:
         UserError: there is no such method, or a library for it is not installed.
     """
     if method not in METHODS:
         raise UserError(f"there is no method {method!r}", fix=nearest(method, METHODS))
-    if method not in methods_here():
-        raise missing_package(method, _PACKAGES[method][0], "explain")
+    for package, module in _needed(method, images=images):
+        if not find_spec(module):
+            raise missing_package(method, package, "explain")
 
 
-def explain(case: Case, method: str, *, samples: int = 500, seed: int = 1) -> Explanation:
-    """Explain a translation.
+def _needed(method: str, *, images: bool) -> list[tuple[str, str]]:
+    """Return what a method needs: packages, and the module in each."""
+    return [needs[method] for needs in (_PACKAGES, *([_FOR_IMAGES] if images else [])) if method in needs]
+
+
+def explain(case: ForcedCase, method: str, *, samples: int = 500, seed: int = 1) -> Explanation:
+    """Explain a translation or a caption.
 
     Args:
         case: source, target and model.
@@ -77,7 +86,7 @@ def explain(case: Case, method: str, *, samples: int = 500, seed: int = 1) -> Ex
     refuse_method(method)
     fit: list[float] = []
     if method == "attention":
-        importance = case.inspected.words().weights[:-1, :-1]
+        importance = case.attention()
     elif method == "erasure":
         importance = erasure(case)
     elif method == "lime":

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.case import Perturbed
 from translucid.inspection.explain.explanation import Explanation
 
 
@@ -14,13 +14,18 @@ class Faithfulness(NamedTuple):
     """Falls of a target word's log-probability, in nats, averaged over the target words."""
 
     comprehensiveness: float
-    """When the source words said to matter are left out; high is faithful."""
+    """When the parts of the source said to matter are left out; high is faithful."""
     sufficiency: float
     """When only they are left; low is faithful."""
 
 
-def faithfulness(case: Case, explanation: Explanation, k: int = 1) -> Faithfulness:
-    """Measure both with the k most important source words of each target word (DeYoung et al. 2020, arXiv 1911.03429).
+def part_count(share: float, parts: int) -> int:
+    """Return how many of the parts are a share of them, at least one."""
+    return max(1, round(share * parts))
+
+
+def faithfulness(case: Perturbed, explanation: Explanation, k: int = 1) -> Faithfulness:
+    """Measure both with the k most important parts of the source (DeYoung et al. 2020, arXiv 1911.03429).
 
     The measures are theirs (section 4.2), as differences of log-probabilities.
     """

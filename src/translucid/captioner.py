@@ -27,6 +27,7 @@ from translucid.runs.run_folder import RunFolder
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from translucid.decoding.trace import BeamTrace
     from translucid.inspection.looked import Looked
     from translucid.models.protocol import SequenceModel
 
@@ -158,11 +159,25 @@ class Captioner:
         """Return captions that begin with given words and go on with each of the `count` likeliest pieces."""
         from translucid.decoding.continuations import continuations
 
-        source = torch.from_numpy(np.ascontiguousarray(picture.pixels))[None].to(self.device)
+        source = self._source(picture)
         prefix = self.tokenizer.encode_target([words])[0] if words else []
         settings = options or self.configuration.decoding
         found = continuations(self.model, source, prefix, count, settings, self._word_starts)
         return [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in found]
+
+    def trace(self, picture: Picture, beam: int) -> BeamTrace:
+        """Caption an image and return the tree of its beam search."""
+        from translucid.decoding.search import search
+        from translucid.decoding.trace import BeamTrace
+
+        options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
+        trace = BeamTrace()
+        (found,) = search(self.model, self._source(picture), options, self._word_starts, trace=trace)
+        trace.finish([*found[0].tokens, self.model.eos], self.tokenizer.target_pieces)
+        return trace
+
+    def _source(self, picture: Picture) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(picture.pixels))[None].to(self.device)
 
     def can_look(self) -> bool:
         """Whether the model has attention."""

@@ -332,11 +332,7 @@ class Translator:
         trace = BeamTrace()
         source = torch.tensor([pieces[0].ids], device=self.device)
         (found,) = search(self.model, source, options, self.own.word_starts, trace=trace)
-        tokens = [*found[0].tokens, SPECIAL.end]
-        ended = [i for i, node in enumerate(trace.nodes) if node.fate == "ended"]
-        trace.best = next(i for i in ended if [trace.nodes[j].token for j in trace.path(i)] == tokens)
-        seen = list({node.token for node in trace.nodes})
-        trace.names = dict(zip(seen, self.tokenizer.target_pieces(seen), strict=True))
+        trace.finish([*found[0].tokens, SPECIAL.end], self.tokenizer.target_pieces)
         return trace
 
 

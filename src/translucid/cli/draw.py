@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Draw pictures: heads, masks, positions, beam search, training curves.")
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")]
-Text = Annotated[str, typer.Argument(metavar="TEXT", help="What to translate.")]
+Text = Annotated[
+    str, typer.Argument(metavar="TEXT|IMAGE", help="What to translate; of a captioner's run, an image file.")
+]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="The picture: .png, .svg or .pdf.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace --out if it is there.")]
 
@@ -34,13 +36,22 @@ def heads(
 ) -> None:
     """Draw the heads of a layer, or all heads of all layers.
 
+    Of an image, cross-attention is drawn on the image, a row for each head and a panel for each word.
+
     **Examples**
 
         translucid draw heads runs/demo "I like soccer" --layer 1 --out heads.png
 
         translucid draw heads runs/demo "I like soccer" --kind encoder --out encoder.png
+
+        translucid draw heads runs/eyes photograph.jpg --out heads.png
     """
     _refuse(out, overwrite, text)
+    from translucid.cli.images import captioner_of, heads_of_image
+
+    if captioner := captioner_of(run):
+        _save(heads_of_image(captioner, text, layer, kind), out)
+        return
     from translucid.inspection.maps import chosen_maps
     from translucid.inspection.plots import draw_attention, draw_heads
     from translucid.translator import Translator
@@ -55,7 +66,10 @@ def heads(
 @app.command()
 def mask(
     run: Run,
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="What to translate; several are one batch.")],
+    texts: Annotated[
+        list[str],
+        typer.Argument(metavar="TEXT|IMAGE...", help="What to translate, or image files; several are one batch."),
+    ],
     out: Out,
     kind: Annotated[
         Literal["target", "causal", "padding"],
@@ -63,7 +77,7 @@ def mask(
     ] = "target",
     overwrite: Overwrite = False,
 ) -> None:
-    """Draw a mask of a batch of translations: who may look at whom.
+    """Draw a mask of a batch of translations or captions: who may look at whom. Images have no padding to be masked.
 
     **Examples**
 
@@ -72,10 +86,14 @@ def mask(
         translucid draw mask runs/demo "I like soccer" "They are going to the beach" --kind padding --out padding.png
     """
     _refuse(out, overwrite, *texts)
+    from translucid.cli.images import captioner_of, mask_of_images
     from translucid.ground.errors import UserError
     from translucid.inspection.masks import draw_batch_mask
     from translucid.translator import Translator
 
+    if captioner := captioner_of(run):
+        _save(mask_of_images(captioner, run, texts, kind), out)
+        return
     translator = Translator.load(run)
     if kind != "padding" and translator.configuration.model.kind == "recurrent":
         what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
@@ -120,12 +138,19 @@ def beam(
     **Examples**
 
         translucid draw beam runs/demo "I like soccer" --beam 4 --out beam.svg
+
+        translucid draw beam runs/eyes photograph.jpg --out beam.svg
     """
     _refuse(out, overwrite, text)
+    from translucid.cli.images import captioner_of, picture_of
     from translucid.inspection.plots import draw_beam
     from translucid.translator import Translator
 
-    _save(draw_beam(Translator.load(run, engine="torch").trace(text, width)), out)
+    if captioner := captioner_of(run):
+        trace = captioner.trace(picture_of(captioner, text), width)
+    else:
+        trace = Translator.load(run, engine="torch").trace(text, width)
+    _save(draw_beam(trace), out)
 
 
 @app.command()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
@@ -12,9 +12,12 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from translucid.caption import Picture
     from translucid.captioner import Captioner
     from translucid.inspection.looked import Looked
+    from translucid.inspection.masks import MaskKind
 
 
 def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
@@ -121,3 +124,45 @@ def looked_at(captioner: Captioner, picture: Picture, target: str | None) -> Loo
         fix = "Train it longer." if target is None else "Give a caption with words in it."
         raise UserError("the caption has no words", fix=fix)
     return looked
+
+
+def heads_of_image(
+    captioner: Captioner, image: str, layer: int | None, kind: Literal["cross", "encoder", "decoder"]
+) -> Figure:
+    """Draw the heads of a layer, or of all: on the image, or between the words of its caption.
+
+    Raises:
+        UserError: the image can't be read, or the model has no such attention, or it is that between cells.
+    """
+    from translucid.inspection.looked_html import sections_of
+    from translucid.inspection.maps import chosen_maps
+    from translucid.inspection.plots import draw_attention, draw_heads, draw_lit_rows
+
+    chosen_maps(captioner.configuration.model.maps, kind, layer)
+    if kind == "encoder":
+        raise UserError("attention between the cells of an image is not drawn", fix="Draw --kind cross or decoder.")
+    looked = looked_at(captioner, picture_of(captioner, image), None)
+    if kind == "decoder":
+        inspected = looked.inspected
+        return draw_attention(inspected, kind) if layer is None else draw_heads(inspected, layer, kind)
+    sections = sections_of(looked)
+    single = {name: lit for name, lit in sections.items() if "head " in name}
+    of_layer = {name: lit for name, lit in single.items() if layer is None or name.startswith(f"layer {layer},")}
+    return draw_lit_rows(of_layer or sections)
+
+
+def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind: MaskKind) -> Figure:
+    """Draw the mask that the captions of a batch of images get.
+
+    Raises:
+        UserError: an image can't be read, or there is no such mask.
+    """
+    from translucid.inspection.masks import draw_batch_mask
+
+    if kind == "padding":
+        raise UserError("images have no padding, all cells may be looked at", file=run, fix="Draw --kind target.")
+    if captioner.configuration.model.kind == "captioner":
+        what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
+        raise UserError(what, file=run, fix="Draw one of a captioning Transformer.")
+    captions = [captioner.caption(picture_of(captioner, image)) for image in images]
+    return draw_batch_mask(kind, captioner.tokenizer, [], [one.nbest[0].hypothesis.tokens for one in captions])

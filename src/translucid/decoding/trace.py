@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from math import exp
@@ -64,6 +65,13 @@ class BeamTrace:
                 rows.append(len(self.nodes))
             self.nodes.append(Node(self._rows[row], next_token, log_prob, fate))
         self._rows = rows
+
+    def finish(self, tokens: list[int], name: Callable[[list[int]], list[str]]) -> None:
+        """Note which output was chosen, its ids with the end token, and let `name` name all tokens of the tree."""
+        ended = [i for i, node in enumerate(self.nodes) if node.fate == "ended"]
+        self.best = next(i for i in ended if [self.nodes[j].token for j in self.path(i)] == tokens)
+        seen = list({node.token for node in self.nodes})
+        self.names = dict(zip(seen, name(seen), strict=True))
 
     def name(self, token: int) -> str:
         """Return what is shown of a token."""

@@ -20,7 +20,7 @@ SHADE = np.array([10, 14, 24], np.float32)
 """What lies over the dark parts, in RGB."""
 GLOW = np.array([255, 214, 90], np.float32)
 """What lies over the bright parts."""
-DARKEST, BRIGHTEST = 0.82, 0.22
+DARKEST, BRIGHTEST = 0.82, 0.12
 """How much of the image those two cover at most."""
 PLACES = (("top left", "top", "top right"), ("left", "middle", "right"), ("bottom left", "bottom", "bottom right"))
 """Names of the thirds of an image, row by row."""

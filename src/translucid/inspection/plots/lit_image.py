@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from matplotlib.figure import Figure
 
 from translucid.inspection.lit_image import LitImage
@@ -9,6 +11,8 @@ from translucid.inspection.plots.saving import new_figure
 
 INCHES = 1.7
 """Of a panel's longer side."""
+SMALL = 1.0
+"""Of a panel's longer side where each row is a whole caption."""
 WIDEST = 12.0
 """Inches of a row of panels, at most."""
 FINENESS = 240
@@ -34,4 +38,22 @@ def draw_lit(lit: LitImage, title: str = "") -> Figure:
         axes.text(0.5, 1.02, note, transform=axes.transAxes, fontsize=6.5, color="#5b6675", ha="center", va="bottom")
     if title:
         figure.suptitle(title, fontsize=9)
+    return figure
+
+
+def draw_lit_rows(sections: Mapping[str, LitImage]) -> Figure:
+    """Draw several ways in which the same words light up the same image, such as heads: one a row, by name."""
+    first = next(iter(sections.values()))
+    height, width = first.pixels.shape[:2]
+    inches = SMALL * width / max(height, width), SMALL * height / max(height, width) + 0.12
+    figure = new_figure(inches[0] * len(first.words) + 1.2, inches[1] * len(sections) + 0.3)
+    grid = figure.subplots(len(sections), len(first.words), squeeze=False)
+    for row, (name, lit) in zip(grid, sections.items(), strict=True):
+        for i, axes in enumerate(row):
+            axes.imshow(lit.panel(i, FINENESS // 2))
+            axes.set(xticks=[], yticks=[])
+            axes.set_frame_on(False)
+            if row is grid[0]:
+                axes.set_title(lit.words[i], fontsize=8)
+        row[0].set_ylabel(name, fontsize=7, rotation=0, ha="right", va="center")
     return figure

@@ -46,14 +46,14 @@ def draw_lit_rows(sections: Mapping[str, LitImage]) -> Figure:
     first = next(iter(sections.values()))
     height, width = first.pixels.shape[:2]
     inches = SMALL * width / max(height, width), SMALL * height / max(height, width) + 0.12
-    figure = new_figure(inches[0] * len(first.words) + 1.2, inches[1] * len(sections) + 0.3)
+    figure = new_figure(inches[0] * len(first.words) + 0.4, inches[1] * len(sections) + 0.3)
     grid = figure.subplots(len(sections), len(first.words), squeeze=False)
     for row, (name, lit) in zip(grid, sections.items(), strict=True):
         for i, axes in enumerate(row):
             axes.imshow(lit.panel(i, FINENESS // 2))
             axes.set(xticks=[], yticks=[])
             axes.set_frame_on(False)
-            if row is grid[0]:
-                axes.set_title(lit.words[i], fontsize=8)
-        row[0].set_ylabel(name, fontsize=7, rotation=0, ha="right", va="center")
+        row[0].set_ylabel(name, fontsize=7)
+    for axes, word in zip(grid[0], first.words, strict=True):
+        axes.set_title(word, fontsize=8)
     return figure

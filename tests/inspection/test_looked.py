@@ -78,6 +78,8 @@ def test_upsampling_is_smooth_and_keeps_what_is_even():
     np.testing.assert_allclose(light, light[::-1])
     assert np.unravel_index(light.argmax(), light.shape) in [(i, j) for i in (14, 15) for j in (14, 15)]
     assert np.abs(np.diff(light, axis=0)).max() < 0.15  # no steps at the borders of cells
+    stripes = np.tile(np.array([0, 1], np.float32), (60, 30))
+    np.testing.assert_allclose(spread(stripes, 6, 6), 0.5, atol=0.01)  # what is made coarser is averaged
 
 
 def test_nothing_lights_up_where_nothing_is_and_all_does_where_all_is_alike():
@@ -211,6 +213,10 @@ def test_the_terminal_shows_it_with_colours_and_without(small_star):
     assert plain[3].rstrip()[-1] != " " and plain[3].index(plain[3].strip()) == 8 + 2 + 3  # star: the bottom right
     assert len(shown(drawings(lit, 10, colour=False), 10)) == 4 + 1 + 4  # below each other
     assert "▀▀▀▀" in shown(drawings(lit, 80, colour=True))[2]
+    first = drawings(lit, 80, colour=True).renderables[2].spans[0].style  # the two cells at the top left, for `small`
+    assert first.color.triplet.blue == 255 > 5 * first.bgcolor.triplet.blue
+    last = drawings(lit, 80, colour=True).renderables[3].spans[-1].style  # those at the bottom right, for `star`
+    assert last.bgcolor.triplet.blue == 255 > 5 * last.color.triplet.blue
     table = shown(place_table(lit))
     assert "top left 100%" in table[0] and "bottom right 100%" in table[1]
     coarse = LitImage(lit.pixels, ["a"], [""], np.ones((1, 40, 40), np.float32))

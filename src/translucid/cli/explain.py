@@ -129,7 +129,7 @@ def _explain_image(
     from translucid.inspection.explain.image_case import CellCase, SuperpixelCase
     from translucid.inspection.explain.shown import lit, record, where
     from translucid.inspection.saving_images import save_lit
-    from translucid.inspection.terminal_images import place_table
+    from translucid.inspection.terminal_images import drawings, place_table
 
     refuse_method(method, images=True)
     if method == "attention" and not captioner.can_look():
@@ -154,6 +154,8 @@ def _explain_image(
         return
     console = Console()
     console.print(Text(f"{caption}\n", "bold"))
+    console.print(drawings(shown, console.width, colour=console.color_system is not None))
+    console.print()
     console.print(place_table(shown))
     which = f"the {k} most important of {len(found.source)} {parts} for each word"
     _print_faithfulness(console, which, scores)

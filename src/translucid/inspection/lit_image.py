@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from translucid.inspection.looked import Looked
 
 SPREAD = 0.6
-"""Standard deviation of the light that comes from a cell, in cells."""
+"""Standard deviation of the light that comes from a cell, in cells, or in pixels if those are larger."""
 SHADE = np.array([10, 14, 24], np.float32)
 """What lies over the dark parts, in RGB."""
 GLOW = np.array([255, 214, 90], np.float32)
@@ -96,7 +96,8 @@ def spread(weights: NDArray[np.float32], height: int, width: int) -> NDArray[np.
 def _reach(cells: int, pixels: int) -> NDArray[np.float32]:
     """Return the part of each cell in each pixel of a line [pixels, cells]; rows sum to 1."""
     pixel, cell = (np.arange(pixels) + 0.5) / pixels * cells, np.arange(cells) + 0.5
-    reach = np.exp(-((pixel[:, None] - cell) ** 2) / (2 * SPREAD**2))
+    wide = SPREAD * max(1, cells / pixels)
+    reach = np.exp(-((pixel[:, None] - cell) ** 2) / (2 * wide**2))
     return (reach / reach.sum(1, keepdims=True)).astype(np.float32)
 
 

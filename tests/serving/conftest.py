@@ -1,13 +1,21 @@
-"""A server over a model that has learned next to nothing, and clients for it."""
+"""Servers over models that have learned next to nothing, and clients for them."""
+
+import io
 
 import pytest
+import torch
 from fastapi.testclient import TestClient
 
 from translucid.builtin.phrasebook import generate
+from translucid.builtin.scenes import generate as generate_scenes
+from translucid.builtin.scenes.painting import paint
 from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console
+from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions
@@ -62,3 +70,35 @@ def serve(run):
 def client(serve):
     """A client for a server with the usual limits."""
     return serve()
+
+
+@pytest.fixture(scope="session")
+def eyes(tmp_path_factory):
+    """A run folder whose model writes about images, with fresh weights but for a sharp eye."""
+    words = [caption.text for scene in generate_scenes(60) for caption in scene.captions]
+    assignments = ["model.width=32", "model.eye.channels=8", "model.eye.size=64", "data.tokenizer.vocabulary=120"]
+    settings = resolve(preset="caption-soft", assignments=assignments)
+    tokenizer = Tokenizer.learn([Pair("", text) for text in words], settings.data.tokenizer, seed=1)
+    torch.manual_seed(3)
+    model = build_model(settings.model, tokenizer.source_size, tokenizer.target_size)
+    with torch.no_grad():  # so that it looks somewhere, and says different things of different images
+        for name, weight in model.named_parameters():
+            if "score" in name or name.startswith(("output", "bridges")):
+                weight.mul_(6)
+    folder = RunFolder(tmp_path_factory.mktemp("seeing") / "eyes")
+    folder.begin(settings, tokenizer)
+    folder.save_model(model, tokenizer, {})
+    return folder.path
+
+
+@pytest.fixture(scope="session")
+def scene():
+    """A picture of a scene, as PNG."""
+    return png(paint(next(generate_scenes(1, seed=5)), 96))
+
+
+def png(picture, kind="PNG"):
+    """Return a picture's file."""
+    file = io.BytesIO()
+    picture.save(file, kind)
+    return file.getvalue()

@@ -31,6 +31,8 @@ def serve(
     url_prefix: Annotated[str, _option("What stands before every path, such as /translate-app.", "URL_PREFIX")] = "",
     characters: Annotated[int, _option("Characters in one request, at most.", "CHARACTERS", min=1)] = 5000,
     queue: Annotated[int, _option("Sentences that may wait; then 503.", "QUEUE", min=1)] = 512,
+    image_bytes: Annotated[int, _option("Bytes of an image, at most.", "IMAGE_BYTES", min=1000, max=32 << 20)] = 8
+    << 20,
     seconds: Annotated[float, _option("Time that a request may take.", "SECONDS", min=0.1)] = 60.0,
     per_minute: Annotated[
         int, _option("Requests a minute from one address or key; 0 is no limit.", "PER_MINUTE", min=0)
@@ -75,6 +77,8 @@ def serve(
 ) -> None:
     """Serve models: a web page, and an API that LibreTranslate's clients can use (POST /translate).
 
+    Models that write about images are served beside translators, or alone (POST /caption).
+
     Needs the packages of the extra `serve`. Every option can stand in the environment, as TRANSLUCID_PORT=8080.
 
     **Examples**
@@ -82,6 +86,8 @@ def serve(
         translucid serve runs/demo
 
         translucid serve runs/small runs/rnn --port 8080
+
+        translucid serve runs/small runs/eyes --image-bytes 2000000
 
         translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60 --per-day 5000
 
@@ -105,6 +111,7 @@ def serve(
     anybody = () if is_loopback(host) else (ANY,)  # who opens it to a network means others to use it
     options = ServerOptions(
         characters=characters,
+        image_bytes=image_bytes,
         queue=queue,
         seconds=seconds,
         quota=quota,
@@ -122,6 +129,8 @@ def serve(
         console = Console(stderr=True)
         for served in catalogue:
             console.print(f"{served.source} → {served.target}: {served.name}", soft_wrap=True)
+        for writer in catalogue.captioners:
+            console.print(f"images: {writer.name}", soft_wrap=True)
         try:
             listening.listen(2048)
         except OSError as error:  # another one that was loading too has been quicker

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
 from translucid.kernels.machine import give_memory_back
+from translucid.serving.captioning import Captioning
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.desk import Desk
 from translucid.serving.door import Door
@@ -67,7 +68,8 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
     app = FastAPI(
         title="Translucid",
         version=__version__,
-        description="Translation you can see through. The translation routes are those of LibreTranslate 1.9.",
+        description="Translation and captions you can see through. "
+        "The routes of translation are those of LibreTranslate 1.9.",
         lifespan=lifespan,
         servers=[{"url": options.url_prefix}] if options.url_prefix else None,
         root_path_in_servers=False,
@@ -76,6 +78,7 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
     )
     app.include_router(_with_heads(LibreTranslate(desk).routes()))
     app.include_router(_with_heads(Looking(desk).routes()))
+    app.include_router(Captioning(desk).routes())
     answer_errors(app)
     if options.origins:
         app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])

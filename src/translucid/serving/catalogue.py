@@ -1,4 +1,4 @@
-"""The models that are served, by language pair."""
+"""The models that are served: translators by language pair, captioners by name."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from babel import Locale
 from babel.core import get_global
 
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
+from translucid.runs.run_folder import RunFolder
 from translucid.serving.batcher import Batcher
 from translucid.serving.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 from translucid.translator import Translator
 
+if TYPE_CHECKING:
+    from translucid.captioner import Captioner
+
 
 @dataclass(frozen=True)
 class Served:
-    """One model with its queue."""
+    """One translator with its queue."""
 
     name: str
     """As shown on the page; unique."""
@@ -31,15 +36,47 @@ class Served:
     batcher: Batcher
 
 
-class Catalogue:
-    """All models; the first one of a language pair answers unless another is named."""
+@dataclass(frozen=True)
+class ServedCaptioner:
+    """One model that writes about images."""
 
-    def __init__(self, models: Sequence[Served]) -> None:
-        """At least one."""
-        self.models = list(models)
+    name: str
+    """As shown on the page; no translator has it either."""
+    captioner: Captioner
+
+
+class Catalogue:
+    """All models; the first one of a language pair, or of those for images, answers unless another is named."""
+
+    def __init__(self, models: Sequence[Served], captioners: Sequence[ServedCaptioner] = ()) -> None:
+        """At least one of either."""
+        self.models, self.captioners = list(models), list(captioners)
 
     def __iter__(self) -> Iterator[Served]:
+        """The translators."""
         return iter(self.models)
+
+    def need_translators(self) -> None:
+        """Check that anything can be translated.
+
+        Raises:
+            ApiError: 400, there are only models that write about images.
+        """
+        if not self.models:
+            raise ApiError(400, "No translator is served here, only models that write about images (/caption)")
+
+    def captioner(self, name: str | None = None) -> ServedCaptioner:
+        """Return a model that writes about images.
+
+        Raises:
+            ApiError: 400, there is none.
+        """
+        for served in self.captioners:
+            if name in (None, served.name):
+                return served
+        if name is None or not self.captioners:
+            raise ApiError(400, "No model that writes about images is served here")
+        raise ApiError(400, f"there is no model {name[:50]!r} that writes about images")
 
     @property
     def languages(self) -> list[str]:
@@ -56,6 +93,7 @@ class Catalogue:
         Raises:
             ApiError: 400, there is none.
         """
+        self.need_translators()
         for code in (source, target):
             if code not in self.languages:
                 raise ApiError(400, f"{code[:20]} is not supported")
@@ -79,20 +117,31 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
         UserError: one is no run folder, a label is not two languages, or the languages of one are not known.
     """
     models: list[Served] = []
+    captioners: list[ServedCaptioner] = []
     labelled = [_labelled(given) for given in runs]
     for (source, target), folder in labelled:
-        translator = Translator.load(folder, device, engine)
-        data = translator.configuration.data
+        taken = {served.name for served in models} | {served.name for served in captioners}
+        name = folder.rstrip("/").rsplit("/", 1)[-1] or "model"
+        unique = next(n for n in (name, *(f"{name} {i}" for i in range(2, len(runs) + 2))) if n not in taken)
+        run = RunFolder(Path(folder))
+        configuration = run.configuration()
+        if configuration.model.reads == "images":
+            from translucid.captioner import Captioner  # needs Pillow
+
+            if source:
+                fix = f"Write {folder} alone."
+                raise UserError("writes about images, not from one language to another", file=folder, fix=fix)
+            captioners.append(ServedCaptioner(unique, Captioner.open(run, configuration, device)))
+            continue
+        translator = Translator.open(run, configuration, device, engine)
+        data = configuration.data
         source, target = source or data.source_language, target or data.target_language
         if not source or not target:
             raise UserError(
                 "does not say which languages it translates", file=folder, fix=f"Write en-es={folder} (with its codes)."
             )
-        name = folder.rstrip("/").rsplit("/", 1)[-1] or "model"
-        taken = {served.name for served in models}
-        unique = next(n for n in (name, *(f"{name} {i}" for i in range(2, len(runs) + 2))) if n not in taken)
         models.append(Served(unique, source, target, translator, Batcher(translator, options.queue, options.batch)))
-    return Catalogue(models)
+    return Catalogue(models, captioners)
 
 
 def _labelled(given: str) -> tuple[tuple[str | None, str | None], str]:

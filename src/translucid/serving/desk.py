@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.errand import Errand
 from translucid.serving.guard import Guard
-from translucid.serving.incoming import Bodies, read_fields, read_upload
+from translucid.serving.incoming import Bodies, read_fields, read_image, read_upload
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.workshop import Workshop
 
@@ -50,6 +50,15 @@ class Desk:
         """
         fields, file = await read_upload(request, self.bodies, self.options)
         return fields, file, Errand(self.guard.check(request, fields), self.options.seconds)
+
+    async def image(self, request: Request) -> tuple[dict[str, Any], bytes, Errand]:
+        """Read a request with an image, and let it in.
+
+        Raises:
+            ApiError: it can't be read, or it may not come in.
+        """
+        fields, image = await read_image(request, self.bodies, self.options)
+        return fields, image, Errand(self.guard.check(request, fields), self.options.seconds)
 
 
 async def off_the_loop(size: int, work: Callable[[], Result]) -> Result:

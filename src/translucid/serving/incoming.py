@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import Request
 from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartParser
 from starlette.types import Scope
 
 from translucid.serving.failures import ApiError
@@ -108,6 +110,30 @@ async def read_upload(
     return await _form(request, await bodies.read(request, options.file_bytes + 20_000))
 
 
+async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -> tuple[dict[str, Any], bytes]:
+    """Return the fields of a request, and its image: a form's `file`, or the whole body, with fields in the query.
+
+    Raises:
+        ApiError: 400, there is none; 413, it is too large; 415, the request says that it is something else.
+    """
+    kind, most = _kind(request), options.image_bytes
+    fields: dict[str, Any] = dict(request.query_params)
+    if kind == "multipart/form-data":
+        more, file = await _form(request, await bodies.read(request, most + 20_000))
+        fields |= more
+        image = b"" if file is None else await file.read()
+    elif kind.startswith("image/"):
+        image = await bodies.read(request, most)
+    else:
+        what = kind[:50] or "nothing that says what it is"
+        raise ApiError(415, f"Invalid request: send a form with a file, or an image as image/jpeg, not {what}")
+    if not image:
+        raise ApiError(400, "Invalid request: missing file parameter, an image")
+    if len(image) > most:
+        raise ApiError(413, f"Invalid request: more than {most} bytes")
+    return fields, image
+
+
 def _kind(request: Request) -> str:
     return request.headers.get("content-type", "").split(";")[0].strip().lower()
 
@@ -115,11 +141,15 @@ def _kind(request: Request) -> str:
 async def _form(request: Request, body: bytes) -> tuple[dict[str, Any], UploadFile | None]:
     """Parse a multipart form that was read before; a field that comes several times is a list."""
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
+    async def stream() -> AsyncGenerator[bytes, None]:
+        yield body
 
     try:
-        form = await Request(request.scope, receive).form(max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body))
+        parser = MultiPartParser(
+            request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body)
+        )
+        parser.spool_max_size = 0  # no limit: what comes in is never written to a disk
+        form = await parser.parse()
     except Exception as error:
         raise ApiError(400, "Invalid request: the form can't be read") from error
     texts = {key: [value for value in form.getlist(key) if isinstance(value, str)] for key in form}
@@ -155,11 +185,11 @@ def text_field(fields: dict[str, Any], name: str, default: str | None = None) ->
     return value
 
 
-def number_field(fields: dict[str, Any], name: str, default: int, most: int) -> int:
-    """Return a field that is a whole number from 0 to `most`.
+def number_field(fields: dict[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
+    """Return a field that is a whole number from `least` to `most`.
 
     Raises:
-        ApiError: 400, it is something else, or more.
+        ApiError: 400, it is something else, or less, or more.
     """
     value = fields.get(name, default)
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
@@ -168,6 +198,8 @@ def number_field(fields: dict[str, Any], name: str, default: int, most: int) -> 
         raise ApiError(400, f"Invalid request: {name} is not a whole number")
     if value > most:
         raise ApiError(400, f"Invalid request: {name} is more than {most}")
+    if value < least:
+        raise ApiError(400, f"Invalid request: {name} is less than {least}")
     return value
 
 

@@ -124,6 +124,7 @@ class LibreTranslate:
         Raises:
             ApiError: 400, there are none.
         """
+        self.desk.catalogue.need_translators()
         sources = [served.source for served in self.desk.catalogue if served.target == target]
         if not sources:
             raise ApiError(400, f"{target[:20]} is not supported")
@@ -133,6 +134,7 @@ class LibreTranslate:
         """Say which language a text is in."""
         fields, _ = await self.desk.fields(request)
         texts, _ = texts_field(fields, self.desk.options)
+        self.desk.catalogue.need_translators()
         found = await run_in_threadpool(detect, " ".join(texts), self.desk.catalogue.languages)
         return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in found])
 
@@ -184,7 +186,7 @@ class LibreTranslate:
 
     async def settings(self) -> JSONResponse:
         """Return what a page needs to know."""
-        first = next(iter(self.desk.catalogue))
+        first = next(iter(self.desk.catalogue), None)
         return JSONResponse(
             {
                 "apiKeys": bool(self.desk.options.api_keys),
@@ -193,7 +195,8 @@ class LibreTranslate:
                 "frontendTimeout": 500,
                 "explanations": [name for name in methods_here() if name not in ("attention", "random")],
                 "keyRequired": bool(self.desk.options.api_keys),
-                "language": {
+                "language": first
+                and {
                     "source": {"code": first.source, "name": name_of(first.source)},
                     "target": {"code": first.target, "name": name_of(first.target)},
                 },

@@ -55,8 +55,9 @@ class Looking:
 
     async def models(self) -> JSONResponse:
         """List the models by name."""
-        rows = [{"name": s.name, "source": s.source, "target": s.target} for s in self.desk.catalogue]
-        return JSONResponse(rows)
+        catalogue = self.desk.catalogue
+        rows = [{"name": s.name, "reads": "text", "source": s.source, "target": s.target} for s in catalogue]
+        return JSONResponse([*rows, *({"name": s.name, "reads": "images"} for s in catalogue.captioners)])
 
     async def look(self, request: Request) -> JSONResponse:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""

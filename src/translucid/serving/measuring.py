@@ -29,7 +29,9 @@ def measure(app: FastAPI, desk: Desk) -> None:
     flying = Gauge("translucid_http_requests_in_flight", "Requests being answered", registry=registry)
     characters = Counter("translucid_http_bytes_total", "Bytes of request bodies as announced", registry=registry)
     waiting = Gauge("translucid_sentences_waiting", "Sentences in the queues", registry=registry)
-    working = Gauge("translucid_work_inside", "Explanations, maps and long texts, waiting ones too", registry=registry)
+    working = Gauge(
+        "translucid_work_inside", "Explanations, maps, long texts and images, waiting ones too", registry=registry
+    )
     working.set_function(lambda: desk.workshop.inside.total())
     waiting.set_function(lambda: sum(served.batcher.sentences for served in desk.catalogue))
 

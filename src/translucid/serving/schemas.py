@@ -77,3 +77,63 @@ FILE = {
         },
     }
 }
+
+_NUMBER: dict[str, Any] = {"type": "number"}
+_WAYS: dict[str, Any] = {"type": "integer", "minimum": 0}
+_ASKED: dict[str, dict[str, Any]] = {
+    "model": {**TEXT, "description": "a name from /models; the first that reads images if not given"},
+    "beam": {"type": "integer", "minimum": 1, "maximum": 10},
+    "nbest": {"type": "integer", "minimum": 1, "description": "captions wanted; others than the best in alternatives"},
+    "prefix": {**TEXT, "maxLength": 500, "description": "words that the caption begins with"},
+    "ways": {**_WAYS, "maximum": 8, "description": "the likeliest next words after prefix, so many, in ways"},
+    "caption": {**TEXT, "maxLength": 500, "description": "look at this one; write none"},
+    "api_key": TEXT,
+}
+
+
+def _record(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def _list_of(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": _record(**properties)}
+
+
+_WEIGHTS = {
+    "type": "array",
+    "items": {"type": "array", "items": _NUMBER},
+    "description": "where the model looked [rows][columns]; they sum to 1; not there if it has no attention",
+}
+_GRID = {
+    "type": "array",
+    "items": {"type": "integer"},
+    "nullable": True,
+    "description": "rows and columns of cells, which cover the whole image evenly",
+}
+_SIZE = {"type": "integer", "description": "side in pixels of the square that the model sees the image squeezed to"}
+_CAPTIONED = _record(
+    model=TEXT,
+    caption=TEXT,
+    score={**_NUMBER, "description": "log-probability after the length penalty"},
+    alternatives=_list_of(caption=TEXT, score=_NUMBER),
+    words=_list_of(word=TEXT, probability=_NUMBER, weights=_WEIGHTS),
+    grid=_GRID,
+    size=_SIZE,
+    ways=_list_of(next=TEXT, probability=_NUMBER, caption=TEXT),
+)
+CAPTION = {
+    "parameters": [{"name": name, "in": "query", "schema": schema} for name, schema in _ASKED.items()],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": _record(file={**TEXT, "format": "binary"}, **_ASKED) | {"required": ["file"]}
+            },
+            **{
+                f"image/{kind}": {"schema": {**TEXT, "format": "binary"}}
+                for kind in ("jpeg", "png", "webp", "gif", "bmp")
+            },
+        },
+    },
+    "responses": {"200": {"content": {"application/json": {"schema": _CAPTIONED}}}},
+}

@@ -30,8 +30,10 @@ class ServerOptions:
     """In one request."""
     file_bytes: int = 1_000_000
     """Of an uploaded file, whose text may be longer than `characters`."""
+    image_bytes: int = 8 << 20
+    """Of an image to write about."""
     alternatives: int = 5
-    """Of each text."""
+    """Of each text, and of each caption."""
     queue: int = 512
     """Sentences that wait; who comes when it is full is sent away with 503."""
     batch: int = 64

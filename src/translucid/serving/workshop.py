@@ -24,7 +24,7 @@ TURN = 0.01
 
 
 class Workshop:
-    """Explanations, maps, trees, long texts: all that is not a sentence or two to translate."""
+    """Explanations, maps, trees, long texts, images: all that is not a sentence or two to translate."""
 
     def __init__(self) -> None:
         self.turns = Turns(TURN)

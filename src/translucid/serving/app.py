@@ -33,6 +33,8 @@ PAGE = {
     "/": ("translucid.serving", "page/index.html"),
     "/page.css": ("translucid.serving", "page/page.css"),
     "/page.js": ("translucid.serving", "page/page.js"),
+    "/asking.js": ("translucid.serving", "page/asking.js"),
+    "/images.js": ("translucid.serving", "page/images.js"),
     "/attention.css": ("translucid.inspection", "web/attention.css"),
     "/attention.js": ("translucid.inspection", "web/attention.js"),
     "/docs": ("translucid.serving", "page/docs.html"),

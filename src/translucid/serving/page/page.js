@@ -1,12 +1,12 @@
 // The page: type, see the translation, where the model looked, what else it could have said, and why it said so.
 
+import { $, RETRY, answered, element, option, wayButton } from "./asking.js";
 import { showAttention } from "./attention.js";
+import { startImages } from "./images.js";
 
-const $ = (id) => document.getElementById(id);
-const RETRY = 3000; // milliseconds after which a server that is gone is asked again
 const LOOKED = 500; // characters that are looked into
 const PANELS = ["attention", "compared-attention", "words", "ways", "explanation", "warnings", "trees"];
-let models = [];
+let models = []; // that translate
 let shown = null; // the last answer of /look, of the first model
 let turn = 0; // answers that come too late are thrown away
 let timer;
@@ -14,15 +14,36 @@ let timer;
 start();
 
 async function start() {
-  let settings;
+  let all, settings;
   try {
-    [models, settings] = await Promise.all(["models", "frontend/settings"].map((path) => answered(fetch(path))));
+    [all, settings] = await Promise.all(["models", "frontend/settings"].map((path) => answered(fetch(path))));
   } catch (error) {
     problem(error);
     setTimeout(start, RETRY);
     return;
   }
   problem();
+  document.querySelector(".key").hidden = !settings.apiKeys;
+  models = all.filter((one) => one.reads === "text");
+  const captioners = all.filter((one) => one.reads === "images");
+  if (models.length) startTexts(settings);
+  if (captioners.length) startImages(captioners, () => turnTo("images"));
+  $("kinds").hidden = !models.length || !captioners.length;
+  for (const kind of ["texts", "images"]) $(`on-${kind}`).addEventListener("click", () => turnTo(kind));
+  turnTo(captioners.length && (!models.length || location.hash === "#images") ? "images" : "texts");
+}
+
+// Show the part of the page for texts, or the one for images.
+function turnTo(kind) {
+  for (const one of ["texts", "images"]) {
+    $(one).hidden = $(`for-${one}`).hidden = one !== kind;
+    $(`on-${one}`).setAttribute("aria-pressed", one === kind);
+  }
+  document.querySelector("h1 span").textContent = `${kind === "images" ? "captions" : "translation"} you can see through`;
+  history.replaceState(null, "", kind === "images" ? "#images" : location.pathname + location.search);
+}
+
+function startTexts(settings) {
   for (const [i, one] of models.entries()) {
     const text = `${one.name} (${one.source} → ${one.target})`;
     $("model").append(option(i, text));
@@ -30,7 +51,6 @@ async function start() {
   }
   // Only the ways to explain that the server has.
   for (const way of $("method").querySelectorAll("option")) if (!settings.explanations.includes(way.value)) way.remove();
-  document.querySelector(".key").hidden = !settings.apiKeys;
   if (models.length < 2) $("other").parentElement.hidden = true;
   name();
   $("source").addEventListener("input", () => { later(250); count(settings.charLimit); });
@@ -45,10 +65,6 @@ async function start() {
 function later(milliseconds) {
   clearTimeout(timer);
   timer = setTimeout(run, milliseconds);
-}
-
-function option(value, textContent) {
-  return Object.assign(document.createElement("option"), { value, textContent });
 }
 
 function first() {
@@ -79,21 +95,6 @@ function name() {
 
 function count(limit) {
   $("count").textContent = `${$("source").value.length.toLocaleString("en")} of ${limit.toLocaleString("en")} characters`;
-}
-
-// Return what the server answers, or throw what is wrong; `gone` says that it may be back later.
-async function answered(response) {
-  let status = 0;
-  try {
-    const got = await response;
-    status = got.status;
-    const answer = await got.json();
-    if (got.ok) return answer;
-    throw Object.assign(new Error(answer.error), { told: true, gone: status >= 500 });
-  } catch (error) {
-    if (error.told) throw error;
-    throw Object.assign(new Error("The server does not answer. The page tries again by itself."), { gone: true });
-  }
 }
 
 function ask(path, model, fields) {
@@ -147,7 +148,7 @@ function show(answer) {
   attention($("attention"), answer, first());
   words();
   const warnings = answer.sentences.flatMap((sentence) => sentence.warnings ?? []);
-  $("warnings").replaceChildren(...[...new Set(warnings)].map((textContent) => Object.assign(document.createElement("li"), { textContent })));
+  $("warnings").replaceChildren(...[...new Set(warnings)].map((textContent) => element("li", { textContent })));
 }
 
 // A long text is translated paragraph by paragraph, each shown when it is there; it is not looked into.
@@ -181,9 +182,9 @@ function words() {
   for (const sentence of shown.sentences) {
     if (sentence.pieces.length !== 1 || !sentence.pieces[0].maps) continue;
     const [piece] = sentence.pieces;
-    const line = Object.assign(document.createElement("p"), { className: "words", dir: "auto", lang: first().target });
+    const line = element("p", { className: "words", dir: "auto", lang: first().target });
     piece.target.forEach((text, w) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", className: "word alternative", textContent: text });
+      const button = element("button", { type: "button", className: "word alternative", textContent: text });
       button.setAttribute("aria-label", `ways to go on at ${text}`);
       button.addEventListener("click", () => ways(sentence, piece.tokens.slice(0, w).flat(), button));
       line.append(button, " ");
@@ -207,15 +208,7 @@ async function ways(sentence, prefix, button) {
 }
 
 function choice(sentence, way) {
-  const button = Object.assign(document.createElement("button"), { type: "button" });
-  const cell = (className, textContent) => Object.assign(document.createElement("span"), { className, textContent });
-  const rest = Object.assign(cell("rest", way.text), { dir: "auto", lang: first().target });
-  button.append(cell("probability", `${(100 * Math.exp(way.probability)).toFixed(1)} %`), cell("next", way.next || "(end)"), rest);
-  button.disabled = !way.text.trim();
-  button.addEventListener("click", () => choose(sentence, way.text));
-  const item = document.createElement("li");
-  item.append(button);
-  return item;
+  return wayButton(Math.exp(way.probability), way.next, way.text, first().target, () => choose(sentence, way.text));
 }
 
 // Another way was chosen: every panel is of the new translation then.
@@ -242,7 +235,7 @@ async function trees() {
     const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
     const answer = await ask("beam", first(), { q: text, theme });
     if (mine !== turn) return;
-    $("trees").replaceChildren(...answer.trees.map((svg) => Object.assign(document.createElement("img"), {
+    $("trees").replaceChildren(...answer.trees.map((svg) => element("img", {
       src: `data:image/svg+xml,${encodeURIComponent(svg)}`,
       alt: "The tree of the beam search: each word with its probability, the best path marked",
     })));

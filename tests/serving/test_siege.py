@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from urllib.parse import urlencode
 
 import pytest
 import uvicorn
@@ -70,9 +71,9 @@ def serving(run):
     """serving(engine, options) is a server that runs."""
     running = []
 
-    def start(engine="auto", *, warm=False, **options):
+    def start(engine="auto", *, warm=False, others=(), **options):
         given = ServerOptions(log="text", **options)
-        catalogue = load([str(run)], "cpu", given, engine)
+        catalogue = load([str(run), *map(str, others)], "cpu", given, engine)
         if warm:  # the model is loaded when it is first needed, which is not to count towards limits of time
             patient = TestClient(create_app(catalogue, ServerOptions(hosts=("testserver",), seconds=300)))
             asked = {"q": "I sing", "source": "en", "target": "es", "explain": "gradients"}
@@ -135,6 +136,43 @@ def test_a_long_text_ends_when_its_client_leaves(serving, engine):
     until(lambda: working(place))
     one.close()
     until(lambda: not working(place), SOON)
+
+
+def captioned(image, **fields):
+    """A request for a caption."""
+    head = b"POST /caption?%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: image/png\r\n"
+    return head % urlencode(fields).encode() + b"Content-Length: %d\r\n\r\n%s" % (len(image), image)
+
+
+def test_a_caption_ends_when_its_client_leaves_and_texts_are_translated_meanwhile(serving, eyes, scene, caplog):
+    place = serving(warm=True, others=[eyes])
+    assert b" 200 " in place.raw(captioned(scene)).splitlines()[0]
+    asked = captioned(scene, ways=8, beam=10, nbest=6)
+    held = [place.begin(asked) for _ in range(30)]
+    until(lambda: working(place) >= 10)
+    assert place.ask()[0] == 200
+    with logged(caplog) as lines:
+        for one in held:
+            one.close()
+        until(lambda: not working(place), SOON)
+        until(lambda: any(" /caption 499 " in line for line in lines()))
+
+
+def test_captions_are_the_ones_given_alone_whatever_others_ask(serving, eyes, scene):
+    place = serving(others=[eyes], seconds=300)
+    asked = [captioned(scene, prefix=prefix, ways=ways) for prefix in ("", "a red", "two") for ways in (0, 4)]
+    alone = [answer_of(place.raw(one)) for one in asked]
+    with ThreadPoolExecutor(16) as pool:
+        other = pool.submit(place.ask, "/look", q=LONG, explain="erasure")
+        together = list(pool.map(lambda one: answer_of(place.raw(one)), asked * 3))
+        assert other.result(PATIENCE)[0] == 200
+    for one, another in zip(alone * 3, together, strict=True):
+        assert equal(one, another)
+
+
+def answer_of(said):
+    assert b" 200 " in said.splitlines()[0]
+    return json.loads(said.partition(b"\r\n\r\n")[2])
 
 
 def test_work_ends_when_its_time_is_up_and_others_are_served_meanwhile(serving):

@@ -2,6 +2,7 @@
 
 import io
 import math
+import socket
 import struct
 import tempfile
 import zlib
@@ -10,7 +11,9 @@ import pytest
 from PIL import Image
 
 from translucid.captioner import Captioner
+from translucid.cli import main
 from translucid.ground.errors import UserError
+from translucid.serving import catalogue
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import Quota, ServerOptions
 
@@ -180,6 +183,22 @@ def test_bytes_are_bounded(serve, eyes, scene):
     for answer in (raw(client, scene + b"\0"), ask(client, scene + b"\0"), ask(client, bytes(len(scene) + 30_000))):
         assert answer.status_code == 413
         assert "more than" in answer.json()["error"]
+
+
+def test_the_command_says_how_many_bytes(eyes, monkeypatch):
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def load(runs, device, given, engine):
+        assert (runs, given.image_bytes) == ([str(eyes)], 5000)
+        raise Enough
+
+    monkeypatch.setattr(catalogue, "load", load)
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    with pytest.raises(Enough):
+        main.app(["serve", str(eyes), "--port", str(port), "--image-bytes", "5000"], standalone_mode=False)
 
 
 def test_keys_quotas_and_time(serve, eyes, scene):

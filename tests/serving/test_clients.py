@@ -68,22 +68,23 @@ def test_many_at_once_get_their_own_answers(address, run):
         assert list(pool.map(lambda text: api.translate(text, "en", "es"), texts)) == expected
 
 
-def test_fuzzing_finds_no_server_error(address):
+def test_fuzzing_finds_no_server_error(run, eyes):
     torch.set_flush_denormal(False)  # Hypothesis wants to draw the smallest of numbers in this process
-    schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
-    for operation in schema.get_all_operations():
-        api = operation.ok()
+    with serving(str(run), str(eyes)) as address:
+        schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
+        for operation in schema.get_all_operations():
+            api = operation.ok()
 
-        @settings(
-            max_examples=25,
-            deadline=None,
-            phases=[Phase.generate],
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(case=api.as_strategy())
-        def fuzz(case):
-            answer = case.call()
-            assert answer.status_code < 500 or answer.status_code == 503, (case.body, answer.text)
+            @settings(
+                max_examples=25,
+                deadline=None,
+                phases=[Phase.generate],
+                derandomize=True,
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=api.as_strategy())
+            def fuzz(case):
+                answer = case.call()
+                assert answer.status_code < 500 or answer.status_code == 503, (case.body, answer.text)
 
-        fuzz()
+            fuzz()

@@ -188,8 +188,8 @@ def scenes(
     from translucid.ground.errors import missing_package
 
     try:
-        from translucid.builtin.scenes.writing import FILES, sizes, write_corpus
         from translucid.builtin.scenes.words import SHAPES
+        from translucid.builtin.scenes.writing import FILES, sizes, write_corpus
     except ModuleNotFoundError as error:
         raise missing_package("painting", error.name, "vision") from error
 

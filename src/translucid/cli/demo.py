@@ -9,14 +9,25 @@ import typer
 from rich.text import Text
 
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 BOOK = ("I like soccer", "I like soccer and also going to the beach")
 """The book's two sentences; neither is in the training data."""
 
 
+SHOWN = 3
+"""Scenes whose captions are shown."""
+
+
 def demo(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="The run folder to leave behind.")] = Path("runs/demo"),
+    captions: Annotated[
+        bool, typer.Option("--captions", help="Train a captioner on the built-in scenes instead: three minutes.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The run folder to leave behind; runs/demo, or runs/demo-captions.", show_default=False),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Train again if the demo was run before.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
@@ -31,7 +42,16 @@ def demo(
         translucid translate runs/demo "She likes soccer"
 
         translucid look runs/demo "They are going to the beach"
+
+        translucid demo --captions
     """
+    if captions:
+        _captions(out or Path("runs/demo-captions"), overwrite, device, context.obj)
+    else:
+        _translations(out or Path("runs/demo"), overwrite, device, context.obj)
+
+
+def _translations(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
     from translucid.data.corpus import read_pairs
     from translucid.demonstration import find_alignments, phrasebook_files, train_demo
     from translucid.inspection.terminal import looked_at
@@ -39,7 +59,7 @@ def demo(
     from translucid.translator import Translator
 
     console, log = Console(), Console(stderr=True)
-    train_demo(out, overwrite=overwrite, device=device, console=log, command=context.obj)
+    train_demo(out, overwrite=overwrite, device=device, console=log, command=command)
     translator = Translator.load(out, device)
     with log.status("finding the layer whose attention aligns words best"):
         find_alignments(out, translator)
@@ -55,9 +75,61 @@ def demo(
         for words in translated.words:
             console.print(looked_at(words))
     console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Go on with:"))
-    for command in (
+    for line in (
         f'translucid translate {out} "She likes soccer"',
         f'translucid look {out} "They are going to the beach"',
         f"translucid evaluate {out} --test {phrasebook_files(out)['test']} --by-length",
     ):
-        console.print(f"  {command}", soft_wrap=True)
+        console.print(f"  {line}", soft_wrap=True)
+
+
+def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
+    from translucid.caption_demonstration import scene_files, train_caption_demo
+    from translucid.caption_scoring import score_captions
+    from translucid.captioner import Captioner
+    from translucid.data.corpus import read_pairs
+    from translucid.data.image_files import ImageFiles
+    from translucid.evaluation.scene_gold import read_gold
+    from translucid.inspection.lit_image import LitImage
+    from translucid.inspection.saving_images import save_looked
+    from translucid.inspection.terminal_images import drawings
+
+    console, log = Console(), Console(stderr=True)
+    train_caption_demo(out, overwrite=overwrite, device=device, console=log, command=command)
+    captioner, scenes = Captioner.load(out, device), scene_files(out)
+    files, gold = ImageFiles.open([scenes / "images.tar"]), read_gold(scenes / "gold.jsonl")
+    told = {
+        "test": "held-out scenes",
+        "composition": "scenes with colours on shapes that training has never shown together",
+    }
+    names: list[str] = []
+    for split, what in told.items():
+        pairs = list(read_pairs(scenes / f"{split}.tsv"))
+        found, texts = score_captions(captioner, pairs, files, perplexity=False, gold=gold, console=log)
+        names = names or list(texts)
+        console.print(Text.assemble((f"\nBLEU-4 {found.scores.bleu[3]:.1f}", "bold"), f" on {len(texts):,} {what}"))
+        for kind, score in found.pointing.items():
+            if kind in ("object", "colour", "relation"):
+                share = f"{100 * score.overlaps:.0f}%"
+                chance = f"{100 * score.chance:.0f}% by chance"
+                console.print(f"for {kind} words it looks most at what they speak of: {share} ({chance})")
+    for name in names[:SHOWN]:
+        caption = captioner.caption(captioner.picture(files.read(name), name))
+        console.print(Text.assemble(f"\n{name}: ", (caption.text, "bold")))
+        console.print(Text("for each word written, where the model looked:", "dim"))
+        console.print(drawings(LitImage.of(caption.looked), console.width, colour=console.is_terminal))
+        picture = out / f"looked-{Path(name).stem}.png"
+        try:
+            save_looked(caption.looked, picture, name)
+        except UserError as error:
+            console.print(str(error), soft_wrap=True)
+        else:
+            console.print(Text.assemble(("as a picture: ", "dim"), str(picture)))
+    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Go on with:"))
+    test = f"--test {scenes / 'test.tsv'} --images {scenes / 'images.tar'} --gold {scenes / 'gold.jsonl'}"
+    for line in (
+        f"translucid caption {out} {scenes / 'images.tar'} --output captions.tsv",
+        f"translucid evaluate {out} {test}",
+        f"translucid serve {out}",
+    ):
+        console.print(f"  {line}", soft_wrap=True)

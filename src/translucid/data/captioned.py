@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from translucid.data.batching import Batch, shifted
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
-from translucid.data.image_store import StoredImages
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
+
+if TYPE_CHECKING:
+    from translucid.data.image_store import StoredImages  # which needs Pillow
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from translucid.ground.errors import UserError
 
 from .captions import Speaker
 from .scene import Scene, Thing
-from .words import COLOURS, GROUNDS, HOLLOW, MATERIALS, PLURALS, SHAPES, SIZES, far_apart
+from .words import COLOURS, GROUNDS, HOLLOW, MATERIALS, SHAPES, SIZES, far_apart
 
 Split: TypeAlias = Literal["train", "valid", "test", "composition"]
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from translucid.builtin.scenes.writing import FILES, sizes, write_corpus
 from translucid.ground.console import Console, counting
 from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import SCENES as FOLDER
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
 
-SCENES = 5000
+SCENES = 4000
 """To learn from; the other splits have a tenth each."""
 SHAPES = 12
 """Of the 49, so that a network that has seen nothing before learns them in the time."""
@@ -19,7 +20,7 @@ SHAPES = 12
 
 def scene_files(run: Path) -> Path:
     """Return the folder where a demo run keeps its scenes."""
-    return run / "scenes"
+    return run / FOLDER
 
 
 def train_caption_demo(

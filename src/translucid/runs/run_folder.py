@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 FOUND = "tuned.json", "shortlist.tsv"
 """What has been found to be the fastest way to translate with the model, and the target pieces considered."""
+SCENES = "scenes"
+"""Where a demo keeps its pictures, which are there before the run."""
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("bad-lines.jsonl", "provenance.jsonl"),
@@ -109,7 +111,7 @@ class RunFolder:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
         foreign = (item.name for item in self.path.iterdir() if not item.name.startswith("."))
-        if not self.exists and not set(foreign) <= {*_OURS, "state"}:
+        if not self.exists and not set(foreign) <= {*_OURS, "state", SCENES}:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 
 from translucid.ground.atomic import output, write_atomically
+from translucid.kernels.machine import cores
 
 from .generation import SPLITS, generate
 from .painting import SIZE, boxes, paint
@@ -21,6 +27,10 @@ SHARE = 10
 """Scenes of train for one of each other split."""
 MOST = 1000
 """Scenes of each other split, at most."""
+ALONE = 500
+"""Scenes that are painted before other processes would have begun."""
+TOGETHER = 512
+"""Scenes that are painted at a time."""
 
 
 def sizes(count: int) -> dict[str, int]:
@@ -58,23 +68,50 @@ def write_corpus(
     folder.mkdir(parents=True, exist_ok=True)
     captions: dict[str, list[str]] = {split: [] for split in SPLITS}
     gold: list[str] = []
-    with output(folder / "images.tar") as file, tarfile.open(fileobj=file, mode="w") as images:
+    with (
+        _painters(sum(sizes(count).values())) as pool,
+        output(folder / "images.tar") as file,
+        tarfile.open(fileobj=file, mode="w") as images,
+    ):
         for split, wanted in sizes(count).items():
             scenes = generate(wanted, split=split, seed=seed, shapes=some(shapes))  # type: ignore[arg-type]
-            for number, scene in enumerate(scenes):
+            for number, (scene, picture) in enumerate(_painted(scenes, size, pool)):
                 name = f"{split}/{number:06}.png"
-                picture = io.BytesIO()
-                paint(scene, size).save(picture, "PNG")
                 entry = tarfile.TarInfo(name)
-                entry.size = picture.tell()
-                picture.seek(0)
-                images.addfile(entry, picture)
+                entry.size = len(picture)
+                images.addfile(entry, io.BytesIO(picture))
                 captions[split] += [f"{name}\t{caption.text}\n" for caption in scene.captions]
                 gold.append(json.dumps(gold_of(name, scene, size)) + "\n")
                 on_done(1)
     for split, lines in captions.items():
         write_atomically(folder / f"{split}.tsv", "".join(lines).encode())
     write_atomically(folder / "gold.jsonl", "".join(gold).encode())
+
+
+@contextmanager
+def _painters(scenes: int) -> Iterator[ProcessPoolExecutor | None]:
+    """Give as many processes as there are cores, where there is much to paint."""
+    if scenes < ALONE or cores() == 1:
+        yield None
+        return
+    pool = ProcessPoolExecutor(cores(), get_context("spawn"))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _painted(scenes: Iterator[Scene], size: int, pool: ProcessPoolExecutor | None) -> Iterator[tuple[Scene, bytes]]:
+    """Yield scenes with their pictures, as PNG files."""
+    while part := list(islice(scenes, TOGETHER)):
+        drawing = partial(_picture, size=size)
+        yield from zip(part, map(drawing, part) if pool is None else pool.map(drawing, part, chunksize=32), strict=True)
+
+
+def _picture(scene: Scene, size: int) -> bytes:
+    picture = io.BytesIO()
+    paint(scene, size).save(picture, "PNG")
+    return picture.getvalue()
 
 
 def some(shapes: int) -> list[str]:

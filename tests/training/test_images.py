@@ -192,3 +192,41 @@ def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path):
             seen += [frozenset(tokenizer.decode(ids) for ids in of_image.tolist() if any(ids)) for of_image in each]
     assert set(seen) == set(map(frozenset, captions.values()))
     assert len(seen) == len(captions)
+
+
+def test_pixels_are_changed_in_another_way_each_epoch(scenes, tmp_path, train):
+    from translucid.data.captioned import CaptionedImages, VariedImages
+
+    images = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
+    ones = np.arange(7)
+    plain = CaptionedImages(images, np.arange(6), ones, np.full(6, 3, np.int32), ones)
+    varied = VariedImages(plain, shift=2, mirror=True)
+    rows = np.arange(6)
+    first, again, other = (varied.draw(seed).batch(rows).source.numpy() for seed in ([1, 0], [1, 0], [1, 1]))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    changes = varied.draw([1, 0]).changes
+    assert changes.mirror.any() and not changes.mirror.all() and np.abs(changes.shift).max() == 2
+    for row in rows:
+        down, right = changes.shift[row]
+        whole = np.pad(images[row], ((2, 2), (2, 2), (0, 0)), mode="edge")
+        moved = whole[2 - down : 10 - down, 2 - right : 10 - right]
+        assert np.array_equal(first[row], moved[:, ::-1] if changes.mirror[row] else moved)
+    train(tmp_path / "one", "caption-soft", "data.shift=2", "data.mirror=true", "training.cooldown=0")
+    train(
+        tmp_path / "two",
+        "caption-soft",
+        "data.shift=2",
+        "data.mirror=true",
+        "training.cooldown=0",
+        "training.max_steps=5",
+    )
+    train(tmp_path / "two", "caption-soft", "training.cooldown=0", "data.shift=2", "data.mirror=true", resume=True)
+    tensors, others = (RunFolder(tmp_path / name).load_state()[0] for name in ("one", "two"))
+    assert all(torch.equal(tensor, others[name]) for name, tensor in tensors.items())
+
+
+def test_what_a_frozen_network_has_seen_is_not_changed():
+    frozen = ["model.eye.network=efficientnet-lite0", "model.eye.frozen=true"]
+    with pytest.raises(UserError, match="frozen"):
+        resolve(preset="caption-soft", assignments=[*frozen, "data.mirror=true"])

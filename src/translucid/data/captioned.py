@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -34,6 +34,8 @@ class CaptionedImages:
     """All captions, one after the other, end tokens included."""
     target_offsets: NDArray[np.int64]
     """[captions + 1], where each begins."""
+    changes: Changes | None = None
+    """How pixels are changed, if they are."""
 
     @classmethod
     def encode(
@@ -102,4 +104,43 @@ class CaptionedImages:
         sides = [torch.full((there.size, side.size(1)), SPECIAL.pad) for side in found]
         for side, real in zip(sides, found, strict=True):
             side[torch.from_numpy(there.ravel())] = real
-        return Batch(torch.from_numpy(np.ascontiguousarray(self.images[self.place[rows]])), *sides)
+        images = np.ascontiguousarray(self.images[self.place[rows]])
+        if self.changes is not None:
+            images = self.changes.applied(images, rows)
+        return Batch(torch.from_numpy(images), *sides)
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """What is done to the pixels of each image in one epoch."""
+
+    shift: NDArray[np.int64]
+    """[images, 2], pixels down and to the right; what is then missing at a side is as its last row or column."""
+    mirror: NDArray[np.bool_]
+    """[images], whether left and right change places."""
+
+    def applied(self, images: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return images [n, height, width, 3], the `rows` of the corpus, changed."""
+        changed = np.empty_like(images)
+        for i, row in enumerate(rows):
+            down, right = self.shift[row]
+            vertical = np.clip(np.arange(images.shape[1]) - down, 0, images.shape[1] - 1)
+            horizontal = np.clip(np.arange(images.shape[2]) - right, 0, images.shape[2] - 1)
+            columns = horizontal[::-1] if self.mirror[row] else horizontal
+            changed[i] = images[i][vertical[:, None], columns]
+        return changed
+
+
+class VariedImages:
+    """Images whose pixels are changed in another way in each epoch, so that a network does not learn them by heart."""
+
+    def __init__(self, images: CaptionedImages, *, shift: int, mirror: bool) -> None:
+        """`shift`: pixels, at most, in each direction; `mirror`: half of them have left and right change places."""
+        self.images, self.shift, self.mirror = images, shift, mirror
+
+    def draw(self, seed: Sequence[int]) -> CaptionedImages:
+        """Return the corpus with changes that `seed` decides."""
+        generator, count = np.random.default_rng(np.random.SeedSequence(seed)), len(self.images)
+        shift = generator.integers(-self.shift, self.shift, (count, 2), endpoint=True)
+        mirror = generator.random(count) < (0.5 if self.mirror else 0.0)
+        return replace(self.images, changes=Changes(shift, mirror))

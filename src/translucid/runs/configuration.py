@@ -18,6 +18,7 @@ from translucid.data.tokenizer import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError, nearest
 from translucid.evaluation.alignment_error import AlignmentOptions
+from translucid.models.captioner_options import CaptioningShape
 from translucid.models.model_options import ModelOptions, TransformerOptions
 from translucid.ground.option_group import OptionGroup
 from translucid.ground.reading import read_at_most
@@ -41,6 +42,8 @@ _FIXED = (
     "data.subword_dropout",
     "data.weights",
     "data.temperature",
+    "data.mirror",
+    "data.shift",
     "training.seed",
     "training.batch_tokens",
     "training.accumulate",
@@ -58,6 +61,12 @@ class DataOptions(OptionGroup):
     """Validation files; without any, up to 1,000 training pairs are held out."""
     images: list[str] = Field(default_factory=list)
     """Folders and .tar files with the images that captions are about; if not given, the folders of the captions."""
+    mirror: bool = False
+    """Let left and right change places in half of the training images, another half each epoch; not where captions tell
+    left from right. For networks that are not frozen."""
+    shift: int = Field(0, ge=0, le=1024)
+    """Move training images by up to so many pixels up or down and left or right, in another way each epoch. For
+    networks that are not frozen."""
     skip_bad: bool = False
     """Skip lines that are no sentence pairs, and write them to bad-lines.jsonl in the run folder."""
     weights: list[Annotated[float, Field(gt=0)]] | None = None
@@ -119,10 +128,14 @@ class Configuration(OptionGroup):
 
     @model_validator(mode="after")
     def _what_only_text_has(self) -> Configuration:
-        if self.model.reads == "images":
+        if isinstance(self.model, CaptioningShape):
             for name in ("subword_dropout", "weights", "temperature"):
                 if getattr(self.data, name) != DataOptions.model_fields[name].default:
                     raise ValueError(f"data.{name} is for sentence pairs, not for images with captions")
+            if self.model.eye.frozen and (self.data.mirror or self.data.shift):
+                raise ValueError("data.mirror and data.shift change pixels, of which a frozen network sees no more")
+        elif self.data.mirror or self.data.shift:
+            raise ValueError("data.mirror and data.shift are for images")
         elif self.data.images:
             raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
         return self

@@ -170,7 +170,7 @@ PRESETS: dict[str, Preset] = {
                 "detector": 1.0,
                 "dropout": 0.0,
             },
-            "data": {"tokenizer": {"vocabulary": 300}, "filter": {"ratio_slack": 1_000_000}},
+            "data": {"tokenizer": {"vocabulary": 300}, "filter": {"ratio_slack": 1_000_000}, "shift": 4},
             "training": {
                 "optimizer": "muon",
                 "batch_tokens": 1200,

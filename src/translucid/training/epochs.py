@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, plan_epoch
-from translucid.data.captioned import CaptionedImages
+from translucid.data.captioned import CaptionedImages, VariedImages
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.order import BLOCK, Order
 from translucid.data.subword_dropout import VariedCorpus
@@ -39,7 +39,7 @@ class Epochs:
 
     def __init__(
         self,
-        corpus: Pairs | VariedCorpus,
+        corpus: Pairs | VariedCorpus | VariedImages,
         sizes: Sequence[int],
         *,
         shares: Sequence[float] | None = None,
@@ -64,7 +64,7 @@ class Epochs:
         self.corpus, self.sizes, self.shares = corpus, sizes, shares
         self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
         self.workers, self.block = workers or Workers(), block
-        self._drawn: tuple[int, EncodedCorpus] | None = None
+        self._drawn: tuple[int, Pairs] | None = None
         self._planned: tuple[int, int, list[NDArray[np.int64]]] | None = None
         self._counts: dict[int, list[int]] = {}  # by epoch: batches of each block, as far as they are planned
 
@@ -109,7 +109,7 @@ class Epochs:
 
     def _draw(self, epoch: int) -> Pairs:
         """Return the corpus as it is read in this epoch."""
-        if not isinstance(self.corpus, VariedCorpus):
+        if not isinstance(self.corpus, VariedCorpus | VariedImages):
             return self.corpus
         if self._drawn is None or self._drawn[0] != epoch:
             self._drawn = epoch, self.corpus.draw([self.seed, epoch])

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.data.captioned import CaptionedImages
+from translucid.data.captioned import CaptionedImages, VariedImages
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
 from translucid.data.image_files import ImageFiles
@@ -106,7 +106,9 @@ class ImageMaterial:
         train = self._captioned(self.train[0], stored, tokenizer, self.skipped)
         if not len(train):
             raise UserError(f"no captions are left ({self.skipped.summary()})", fix="Raise data.max_tokens.")
-        epochs = Epochs(train, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=workers)
+        data = self.configuration.data
+        varied = VariedImages(train, shift=data.shift, mirror=data.mirror) if data.shift or data.mirror else train
+        epochs = Epochs(varied, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=workers)
         places = {name: place for place, name in enumerate(self.names)}
         valid = [pair for pair in self.corpora.valid if places[pair.source] not in stored.bad]
         if not valid:

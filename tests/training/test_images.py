@@ -1,7 +1,10 @@
 """Captioners are trained, interrupted and continued as translators are."""
 
 import io
+import os
 import re
+import subprocess
+import sys
 import tarfile
 
 import numpy as np
@@ -230,3 +233,21 @@ def test_what_a_frozen_network_has_seen_is_not_changed():
     frozen = ["model.eye.network=efficientnet-lite0", "model.eye.frozen=true"]
     with pytest.raises(UserError, match="frozen"):
         resolve(preset="caption-soft", assignments=[*frozen, "data.mirror=true"])
+
+
+def test_two_processes_learn_what_one_learns(scenes, tmp_path):
+    settings = [*TINY, *TRAINING, "model.dropout=0", "training.max_steps=6"]
+    files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
+    command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out"]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
+    one, two = tmp_path / "one", tmp_path / "two"
+    for start, out in ((["-m", "translucid"], one), (torchrun, two)):
+        told = [sys.executable, *start, *map(str, [*command, out])]
+        done = subprocess.run(
+            told, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        assert done.returncode == 0, done.stderr
+    ours, theirs = (RunFolder(run).load_state()[0] for run in (two, one))
+    for name, tensor in theirs.items():
+        if name.startswith("model."):
+            torch.testing.assert_close(ours[name], tensor, rtol=1e-3, atol=1e-4)

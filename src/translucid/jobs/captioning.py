@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from translucid import __version__
 from translucid.caption import Caption, Picture
-from translucid.captioner import Captioner
+from translucid.captioner import WINDOW, Captioner
 from translucid.data.image_files import ENDINGS, ImageFiles
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
@@ -39,6 +39,7 @@ class CaptionJob:
     """Whether the image's name stands before its captions."""
 
     wrapped: ClassVar[bool] = False
+    window: ClassVar[int] = WINDOW
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
@@ -51,6 +52,7 @@ class CaptionJob:
             "the device": device,
             "--format": self.form,
             "the names of images": self.named,
+            "the window": self.window,
             "the number of columns": self.columns,
             **self.options.model_dump(),
         }

@@ -71,6 +71,11 @@ class Job:
             **self.options.model_dump(),
         }
 
+    @property
+    def window(self) -> int:
+        """See `AnyJob`."""
+        return WINDOW
+
     def on(self, device: str) -> Job:
         """Return the same on another device."""
         return replace(self, device=device)
@@ -106,6 +111,10 @@ class AnyJob(Protocol):
     @property
     def wrapped(self) -> bool:
         """Whether lines belong together."""
+
+    @property
+    def window(self) -> int:
+        """Lines that are worked on together."""
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same."""

@@ -45,7 +45,7 @@ def run(
         stack.enter_context(output)
         translated = stack.enter_context(way)
         record = output.earlier(partial(job.identity, translated.device), say)
-        reader, record = _place(text, output, record, say, wrapped=job.wrapped)
+        reader, record = _place(job, text, output, record, say)
         output.begin(record)
         if record.place.lines:
             say(f"continued after line {record.place.lines:,} of an earlier, interrupted run")
@@ -72,10 +72,10 @@ def run(
     return record.bad
 
 
-def _place(text: BinaryIO, output: Output, record: PartRecord, say: Say, *, wrapped: bool) -> tuple[Reader, PartRecord]:
+def _place(job: AnyJob, text: BinaryIO, output: Output, record: PartRecord, say: Say) -> tuple[Reader, PartRecord]:
     """Go to where the earlier run stopped; to the beginning if the text has changed since."""
     start = text.tell() if text.seekable() else None
-    reader = Reader(text, wrapped=wrapped)
+    reader = Reader(text, job.window, wrapped=job.wrapped)
     if reader.skip_to(record.place):
         return reader, record
     assert isinstance(output, FileOutput)  # nothing else has an earlier run
@@ -84,4 +84,4 @@ def _place(text: BinaryIO, output: Output, record: PartRecord, say: Say, *, wrap
         raise UserError(what, file=output.file, fix=f"Start over by deleting {output.part}.")
     output.discard("the input has changed", say)
     text.seek(start)
-    return Reader(text, wrapped=wrapped), PartRecord(identity=record.identity)
+    return Reader(text, job.window, wrapped=job.wrapped), PartRecord(identity=record.identity)

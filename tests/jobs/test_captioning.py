@@ -1,0 +1,109 @@
+"""Jobs over images keep the promises of jobs over text: a line for each, in order, also after a kill."""
+
+import json
+import tarfile
+
+import pytest
+
+from translucid.builtin.scenes.writing import write_corpus
+from translucid.cli.main import run
+from translucid.jobs import running
+from translucid.jobs.captioning import CaptionJob
+
+TINY = [
+    *("model.eye.channels=4", "model.eye.size=32", "model.eye.stride=16", "model.width=16"),
+    *("data.tokenizer.vocabulary=200", "training.max_steps=4", "training.validate_every=4"),
+    *("training.validate_sentences=2", "decoding.max_length_extra=6"),
+]
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scenes")
+    write_corpus(folder, 20, size=32)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def eyes(scenes, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "eyes"
+    files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
+    assert run([str(a) for a in ["train", "--model", "caption-soft", *files, "--out", folder, "--set", *TINY]]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(scenes, tmp_path):
+    """Pictures as files, one of them cut short."""
+    with tarfile.open(scenes / "images.tar") as images:
+        images.extractall(tmp_path / "pictures", filter="data")
+    broken = tmp_path / "pictures/train/000002.png"
+    broken.write_bytes(broken.read_bytes()[:100])
+    return tmp_path / "pictures"
+
+
+def test_a_line_for_each_image_and_the_broken_one_is_told_of(eyes, folder, tmp_path, capsys):
+    assert run(["caption", str(eyes), str(folder), "--output", str(tmp_path / "out.tsv")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    lines = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
+    files = sorted(str(file) for file in folder.rglob("*.png"))
+    assert [name for name, _ in lines] == files
+    assert [name for name, text in lines if not text] == [str(folder / "train/000002.png")]
+    assert "line" in said and "000002.png" in said and "1 images could not be read" in said
+
+
+def test_a_tar_a_list_and_several_processes_give_the_same(eyes, scenes, tmp_path):
+    tar = scenes / "images.tar"
+    assert run(["caption", str(eyes), str(tar), "--output", str(tmp_path / "one.jsonl"), "--format", "jsonl"]) == 0
+    records = [json.loads(line) for line in (tmp_path / "one.jsonl").read_text().splitlines()]
+    with tarfile.open(tar) as images:
+        assert [record["image"] for record in records] == [f"{tar}/{name}" for name in images.getnames()]
+    (tmp_path / "list").write_text("".join(record["image"] + "\n" for record in records))
+    more = ["--input", str(tmp_path / "list"), "--format", "jsonl", "--workers", "2"]
+    assert run(["caption", str(eyes), *more, "--output", str(tmp_path / "two.jsonl")]) == 0
+    others = [json.loads(line) for line in (tmp_path / "two.jsonl").read_text().splitlines()]
+    # Convolutions add up in another order on another number of threads: the last digit of a score may differ.
+    scores = [[record.pop("score") for record in side] for side in (records, others)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+    assert records == others
+
+
+def test_a_job_that_was_stopped_goes_on_to_the_same_file(eyes, scenes, tmp_path, monkeypatch):
+    monkeypatch.setattr(CaptionJob, "window", 5)
+    tar, out = str(scenes / "images.tar"), tmp_path / "out.tsv"
+    command = ["caption", str(eyes), tar, "--nbest", "2", "--output"]
+    assert run([*command, str(tmp_path / "whole.tsv")]) == 0
+    write, written = running.FileOutput.write, []
+
+    def until(self, text, record, *, keep):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(text)
+        write(self, text, record, keep=keep)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running.FileOutput, "write", until)
+        assert run([*command, str(out)]) != 0
+    assert not out.exists()
+    assert run([*command, str(out)]) == 0
+    assert out.read_bytes() == (tmp_path / "whole.tsv").read_bytes()
+    assert all(len(line.split("\t")) == 3 for line in out.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.png"], "nothing.png"),
+        ([], "there is no image"),
+    ],
+)
+def test_what_is_not_there_is_said_in_a_line(eyes, capsys, arguments, said):
+    assert run(["caption", str(eyes), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_captioner_translates_no_text_and_a_translator_sees_no_image(eyes, small_run, scenes, capsys):
+    assert run(["translate", str(eyes), "hello"]) == 2
+    assert "writes about images. Use translucid caption." in " ".join(capsys.readouterr().err.split())
+    assert run(["caption", str(small_run), str(scenes / "images.tar")]) == 2
+    assert "translates text. Use translucid translate." in " ".join(capsys.readouterr().err.split())

@@ -26,6 +26,7 @@ class Shouting:
     """A job that writes in capitals."""
 
     wrapped = False
+    window = 4096
 
     def __init__(self, **identity):
         self.made_of = {"beam": 5, "the model": "a" * 64, **identity}
@@ -50,7 +51,7 @@ def shouting(stop_before=None):
                 if number == stop_before:
                     raise Crash
                 text = b"".join(line.upper() + b"\n" for line in window.lines)
-                bad = [i for i, line in enumerate(window.lines) if b"\xf1" in line]
+                bad = [(i, "not UTF-8") for i, line in enumerate(window.lines) if b"\xf1" in line]
                 long = [(i, "long: a line") for i, line in enumerate(window.lines) if line == b"long"]
                 yield window, Done(text, long, bad)
 
@@ -59,7 +60,7 @@ def shouting(stop_before=None):
 
 @pytest.fixture(autouse=True)
 def small_windows(monkeypatch):
-    monkeypatch.setattr(running, "Reader", lambda text, wrapped: Reader(text, SIZE, wrapped=wrapped))
+    monkeypatch.setattr(Shouting, "window", SIZE)
 
 
 class Pipe(io.BytesIO):
@@ -189,7 +190,7 @@ def test_a_window_that_may_still_grow_is_not_kept(out, monkeypatch):
     with pytest.raises(Crash):
         translate(out, text=TEXT[:-5])
     monkeypatch.undo()
-    monkeypatch.setattr(running, "Reader", lambda text, wrapped: Reader(text, SIZE, wrapped=wrapped))
+    monkeypatch.setattr(Shouting, "window", SIZE)
     translate(out)
     assert out.read_bytes() == WANTED
 

@@ -22,7 +22,7 @@ SHOWN = 3
 def demo(
     context: typer.Context,
     captions: Annotated[
-        bool, typer.Option("--captions", help="Train a captioner on the built-in scenes instead: three minutes.")
+        bool, typer.Option("--captions", help="Train a captioner on the built-in scenes instead: about four minutes.")
     ] = False,
     out: Annotated[
         Path | None,

@@ -158,7 +158,7 @@ PRESETS: dict[str, Preset] = {
         kind="captioning-transformer",
     ),
     "caption-demo": Preset(
-        "the built-in scenes: three minutes on two cores",
+        "the built-in scenes: about four minutes on two cores",
         {
             "model": {
                 "kind": "captioner",
@@ -179,10 +179,10 @@ PRESETS: dict[str, Preset] = {
                 "cooldown": 0.5,
                 "averaging": 0.99,
                 "label_smoothing": 0.0,
-                "validate_every": 1000,
+                "validate_every": 750,
                 "validate_sentences": 100,
                 "patience": None,
-                "max_steps": 3000,
+                "max_steps": 1500,
             },
             "decoding": {"max_length_ratio": 0, "max_length_extra": 40},
         },

@@ -3,6 +3,7 @@
 import pytest
 
 from translucid.evaluation.alignment_error import to_pharaoh
+from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 from translucid.translator import Translator
 
@@ -15,7 +16,14 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("preset", [name for name, preset in PRESETS.items() if "kind" in preset.settings["model"]])
+KINDS = [
+    name
+    for name, preset in PRESETS.items()
+    if "kind" in preset.settings["model"] and resolve(preset=name).model.reads == "text"
+]
+
+
+@pytest.mark.parametrize("preset", KINDS)
 def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, preset):
     run = tmp_path / "run"
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]

@@ -12,7 +12,6 @@ from translucid.jobs import output as output_module
 from translucid.jobs import running
 from translucid.jobs.job import Done
 from translucid.jobs.output import FileOutput, StreamOutput
-from translucid.jobs.windows import Reader
 
 TEXT = b"".join(b"line %d\n" % i for i in range(20)) + b"ca\xf1a\nlong\nthe last"
 SIZE = 4

@@ -101,7 +101,7 @@ def train(
         configuration, out, resume=resume, overwrite=overwrite, device=device, console=console, command=context.obj
     ) as (trainer, display):
         trainer.fit(display)
-    if tune:
+    if tune and configuration.model.reads == "text":
         tune_trained(trainer, console)
 
 

@@ -136,17 +136,24 @@ class TransformerState:
 class BlockStacks(SequenceModel[TransformerState]):
     """N encoder blocks and N decoder blocks; who derives from it says what is embedded, and how."""
 
-    def __init__(self, options: Shape, special: SpecialTokens[int] = SPECIAL) -> None:
-        """Build the blocks with fresh weights."""
+    def __init__(
+        self,
+        options: Shape,
+        source_embedding: nn.Module,
+        target_embedding: Embedding,
+        special: SpecialTokens[int] = SPECIAL,
+    ) -> None:
+        """Build the blocks and the output projection with fresh weights."""
         super().__init__(special)
         o = self.options = options
-        self.target_embedding: Embedding
+        self.source_embedding, self.target_embedding = source_embedding, target_embedding
         self.encoder = nn.ModuleList(EncoderBlock(o) for _ in range(o.encoder_layers))
         self.decoder = nn.ModuleList(DecoderBlock(o) for _ in range(o.decoder_layers))
         # A stack of pre-norm blocks ends without a norm, so it gets one.
         self.encoder_norm, self.decoder_norm = (
             nn.LayerNorm(o.width) if o.norm == "pre" else nn.Identity() for _ in range(2)
         )
+        self.output = output_projection(target_embedding.tokens, tied=o.tie_output)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""
@@ -198,15 +205,13 @@ class Transformer(BlockStacks):
         Raises:
             ValueError: embeddings are to be shared between two different vocabularies.
         """
-        super().__init__(options, special)
         o = options
-        self.max_length = o.longest
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
-        self.source_embedding = Embedding(source_tokens, _positions(o), o.dropout)
-        self.target_embedding = Embedding(target_tokens, _positions(o), o.dropout)
-        self.output = output_projection(target_tokens, tied=o.tie_output)
+        source, target = (Embedding(tokens, _positions(o), o.dropout) for tokens in (source_tokens, target_tokens))
+        super().__init__(o, source, target, special)
+        self.max_length = o.longest
 
 
 def _positions(options: TransformerOptions) -> nn.Module:

@@ -18,8 +18,6 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
     Whatever is in the way of that, the training is done.
     """
     run = trainer.run.path
-    if trainer.weights.model.options.reads != "text":
-        return
     trained_here = trainer.over and trainer.workers.leads and trainer.device.type == "cpu"
     if not trained_here or trainer.progress.best_bleu < LEARNED or (run / FILE).exists():
         return

@@ -110,12 +110,9 @@ class CaptioningTransformer(BlockStacks):
         self, vocabulary: int, options: CaptioningTransformerOptions, special: SpecialTokens[int] = SPECIAL
     ) -> None:
         """Build a model with fresh weights; those of a network that has learned before stay as they are."""
-        super().__init__(options, special)
         o = options
-        tokens = token_embedding(vocabulary, o.width)
-        self.source_embedding = Eye(o, o.width, o.dropout)
-        self.target_embedding = Embedding(tokens, SinusoidalPositions(o.width), o.dropout)
-        self.output = output_projection(tokens, tied=o.tie_output)
+        target = Embedding(token_embedding(vocabulary, o.width), SinusoidalPositions(o.width), o.dropout)
+        super().__init__(o, Eye(o, o.width, o.dropout), target, special)
 
     def source_mask(self, source: Tensor) -> Tensor:
         """Return where images may be looked at [B, S]: everywhere."""

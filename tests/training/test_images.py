@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.conftest import EYES
 from tests.training.test_resume import assert_same_run
-from translucid.builtin.scenes.writing import write_corpus
 from translucid.data import image_store
 from translucid.data.image_files import ImageFiles
 from translucid.data.image_store import ImageStore
@@ -22,14 +22,13 @@ from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared, run_experiment
 
-TINY = ["model.eye.channels=4", "model.eye.size=32", "model.eye.stride=16", "model.width=16", "model.dropout=0.2"]
+TINY = [*EYES, "model.dropout=0.2"]
 KINDS = {
     "caption-soft": [],
     "caption-hard": [],
     "caption-transformer": ["model.heads=2", "model.feed_forward=16"],
 }
 TRAINING = [
-    "data.tokenizer.vocabulary=200",
     "training.batch_tokens=600",
     "training.validate_every=4",
     "training.validate_sentences=3",
@@ -37,13 +36,6 @@ TRAINING = [
     "training.max_steps=9",
     "decoding.max_length_extra=12",
 ]
-
-
-@pytest.fixture(scope="session")
-def scenes(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("scenes")
-    write_corpus(folder, 24, size=32)
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -251,3 +243,15 @@ def test_two_processes_learn_what_one_learns(scenes, tmp_path):
     for name, tensor in theirs.items():
         if name.startswith("model."):
             torch.testing.assert_close(ours[name], tensor, rtol=1e-3, atol=1e-4)
+
+
+def test_a_process_without_images_goes_along_when_the_weights_are_in_parts(scenes, tmp_path):
+    """Of batches of one image, the second of two processes has nothing."""
+    settings = [*TINY, *TRAINING, "training.max_steps=2", "training.batch_tokens=1", "training.sharded=true"]
+    files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
+    command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out", tmp_path / "run"]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
+    told = [sys.executable, *torchrun, *map(str, command)]
+    done = subprocess.run(told, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    assert "step 2 after" in done.stderr

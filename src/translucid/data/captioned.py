@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -41,7 +41,7 @@ class CaptionedImages:
     def encode(
         cls,
         pairs: Iterable[Pair],
-        names: Sequence[str],
+        places: Mapping[str, int],
         stored: StoredImages,
         tokenizer: Tokenizer,
         *,
@@ -52,13 +52,12 @@ class CaptionedImages:
 
         Args:
             pairs: names of images and captions.
-            names: of the stored images.
+            places: of the images by name, among those stored.
             stored: them.
             tokenizer: of the captions.
             max_tokens: a caption with more tokens, end token included, is skipped.
             skipped: counts those, as "too long", and those whose image can't be read.
         """
-        places = {name: place for place, name in enumerate(names)}
         pairs = list(pairs)
         captions: dict[int, list[list[int]]] = {}
         for pair, ids in zip(pairs, tokenizer.encode_target([pair.target for pair in pairs]), strict=True):

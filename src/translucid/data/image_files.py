@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -100,6 +100,16 @@ class ImageFiles:
             what = f"{name} has {place.size:,} bytes, more than {MAX_BYTES:,}"
             raise UserError(what, file=place.root, fix="Save it smaller.")
         return self._part_of_tar(place.root, place.start, place.size)
+
+    def refuse_missing(self, names: Iterable[str]) -> None:
+        """Check, before any work, that there is a picture of each of these names.
+
+        Raises:
+            UserError: of one there is none.
+        """
+        for name in names:
+            if name not in self._places:
+                raise self._missing(name)
 
     def digest(self) -> str:
         """Return a fingerprint of all content: of each tar file, and of each picture in a folder with its name.

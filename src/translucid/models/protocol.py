@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeAlias
 
+import torch
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
@@ -108,6 +109,10 @@ class SequenceModel(nn.Module, ABC, Generic[StateT]):
         A model that reads something else says here which positions that has.
         """
         return source != self.pad
+
+    def nothing(self) -> Tensor:
+        """Return a source in which there is nothing [1, ..], for a process that has none and must go along."""
+        return torch.tensor([[self.eos]])
 
     @abstractmethod
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:

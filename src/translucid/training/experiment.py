@@ -18,7 +18,7 @@ from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpora import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Display, clock
-from translucid.training.material import Material, sha256
+from translucid.training.material import Beginning, Material, sha256
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
 from translucid.training.text import TextMaterial
@@ -113,8 +113,10 @@ def prepared(
                 assert corpora is not None
                 run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None, overwrite=overwrite)
             workers.wait()
-            corpora = corpora or read_corpora(configuration.data, configuration.training.seed, run.held_out())
-            trainer = _trainer(configuration, run, corpora, resuming, place, console, workers, command)
+            if not begins:
+                corpora = corpora or read_corpora(configuration.data, configuration.training.seed, run.held_out())
+                material = _material(configuration, corpora)
+            trainer = _trainer(configuration, run, material, resuming, place, console, workers, command)
             yield trainer, Display(console)
             if not trainer.over:
                 console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
@@ -128,7 +130,7 @@ def prepared(
 def _trainer(
     configuration: Configuration,
     run: RunFolder,
-    corpora: Corpora,
+    material: Material,
     resuming: bool,
     device: torch.device,
     console: Console,
@@ -158,11 +160,7 @@ def _trainer(
             raise UserError("is not a checkpoint of this run", file=run.state_file, fix=fix)
         run.refuse_changes(before, origin)
     model.to(device)
-    material = _material(configuration, corpora)
-    if workers.leads:
-        material.encode(run, tokenizer, model, console, before)
-    workers.wait()  # until the first has encoded the corpus
-    lessons = material.lessons(run, tokenizer, model, workers)
+    lessons, corpora = material.lessons(Beginning(run, tokenizer, model, workers, console, before)), material.corpora
     console.print(f"training on {lessons.skipped.summary()}")
     if corpora.bad and (count := len(corpora.bad.first)):
         skipped = "1 line is no pair and" if count == 1 else f"{count:,} lines are no pairs and"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -25,12 +25,10 @@ from translucid.models.captioner_options import CaptioningShape
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
-from translucid.runs.run_folder import RunFolder
 from translucid.training.epochs import Epochs
-from translucid.training.material import Lessons, sha256
+from translucid.training.material import Beginning, Lessons, sha256
 from translucid.training.text import counted
 from translucid.training.validation import ImageValidator
-from translucid.training.workers import Workers
 
 CAPTIONS, IMAGES = "the training captions", "the set of images"
 """What their fingerprints are called in a checkpoint."""
@@ -52,69 +50,45 @@ class ImageMaterial:
         self.shape = shape
         self.files = ImageFiles.open([Path(name) for name in data.images or _beside(data.train)])
         self.skipped = Skipped()
-        self.train = [list(corpora.kept(data.filter, self.skipped))]
-        self.names = list(dict.fromkeys(pair.source for pair in chain(*self.train, corpora.valid)))
+        self.train = list(corpora.kept(data.filter, self.skipped))
+        self.names = list(dict.fromkeys(pair.source for pair in chain(self.train, corpora.valid)))
 
     def learn(self, console: Console) -> Tokenizer:
         """See `Material`."""
-        data, train = self.configuration.data, self.train[0]
+        data, train = self.configuration.data, self.train
         if self.corpora.held_out:
             console.print(f"no validation files: {len(self.corpora.valid):,} training captions are held out")
         if not train:
             where = data.train[0] if data.train else None
             raise UserError(f"no captions are left ({self.skipped.summary()})", file=where)
-        for name in self.names:
-            if name not in self.files:
-                self.files.read(name)  # which says where it was looked for
+        self.files.refuse_missing(self.names)
         with counting(console, "learning the vocabulary", None) as advance:
             # There are no words on the source's side.
             captions = (Pair("", pair.target) for pair in counted(train, advance))
             return Tokenizer.learn(captions, data.tokenizer, seed=self.configuration.training.seed)
 
-    def encode(
-        self,
-        run: RunFolder,
-        tokenizer: Tokenizer,
-        model: SequenceModel,
-        console: Console,
-        before: Mapping[str, str] | None,
-    ) -> None:
-        """See `Material`; images that are damaged on disk, or others than those there, are read again."""
-        store, identity = self._store(run, model), self._identity(model)
-        if before is not None:
-            run.refuse_changes(before, {IMAGES: identity})
-        try:
-            if store.open(identity):
-                return
-        except UserError as error:
-            console.print(f"{error}", soft_wrap=True)
-        skip_bad = self.configuration.data.skip_bad
-        with counting(console, "reading the images", len(self.names)) as advance:
-            store.build(
-                self.names,
-                self.files,
-                identity=identity,
-                on_images=advance,
-                on_bad=(lambda error: console.print(f"{error}", soft_wrap=True)) if skip_bad else None,
-            )
-
-    def lessons(self, run: RunFolder, tokenizer: Tokenizer, model: SequenceModel, workers: Workers) -> Lessons:
+    def lessons(self, at: Beginning) -> Lessons:
         """See `Material`."""
-        options, identity = self.configuration.training, self._identity(model)
-        stored = self._store(run, model).open(identity)
-        assert stored is not None
-        train = self._captioned(self.train[0], stored, tokenizer, self.skipped)
+        data, options, tokenizer = self.configuration.data, self.configuration.training, at.tokenizer
+        eye, identity = self.shape.eye, self._identity(at.model)
+        store = ImageStore(at.run.images_folder, eye.size, _looking(_eye(at.model)) if eye.frozen else None)
+        stored = at.stored(lambda: self._read(at, store, identity), lambda: store.open(identity))
+        places = {name: place for place, name in enumerate(self.names)}
+
+        def captioned(pairs: list[Pair], skipped: Skipped) -> CaptionedImages:
+            longest = self.configuration.longest
+            return CaptionedImages.encode(pairs, places, stored, tokenizer, max_tokens=longest, skipped=skipped)
+
+        train = captioned(self.train, self.skipped)
         if not len(train):
             raise UserError(f"no captions are left ({self.skipped.summary()})", fix="Raise data.max_tokens.")
-        data = self.configuration.data
         varied = VariedImages(train, shift=data.shift, mirror=data.mirror) if data.shift or data.mirror else train
-        epochs = Epochs(varied, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=workers)
-        places = {name: place for place, name in enumerate(self.names)}
+        epochs = Epochs(varied, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=at.workers)
         valid = [pair for pair in self.corpora.valid if places[pair.source] not in stored.bad]
         if not valid:
             raise UserError("no image to validate with can be read")
         validator = ImageValidator(
-            self._captioned(valid, stored, tokenizer, Skipped()),
+            captioned(valid, Skipped()),
             valid,
             places,
             tokenizer,
@@ -122,18 +96,28 @@ class ImageMaterial:
             batch_tokens=options.batch_tokens,
             images=options.validate_sentences,
         )
-        captions = sha256(json.dumps(self.train))
-        return Lessons(epochs, validator, {CAPTIONS: captions, IMAGES: identity}, self.skipped)
+        fingerprints = {CAPTIONS: sha256(json.dumps(self.train)), IMAGES: identity}
+        return Lessons(epochs, validator, fingerprints, self.skipped)
 
-    def _captioned(
-        self, pairs: list[Pair], stored: StoredImages, tokenizer: Tokenizer, skipped: Skipped
-    ) -> CaptionedImages:
-        longest = self.configuration.longest
-        return CaptionedImages.encode(pairs, self.names, stored, tokenizer, max_tokens=longest, skipped=skipped)
-
-    def _store(self, run: RunFolder, model: SequenceModel) -> ImageStore:
-        eye = self.shape.eye
-        return ImageStore(run.images_folder, eye.size, _looking(_eye(model)) if eye.frozen else None)
+    def _read(self, at: Beginning, store: ImageStore, identity: str) -> StoredImages | None:
+        """Open the stored images; those that are damaged on disk, or others than those there, are read again."""
+        if at.before is not None:
+            at.run.refuse_changes(at.before, {IMAGES: identity})
+        try:
+            if stored := store.open(identity):
+                return stored
+        except UserError as error:
+            at.console.print(f"{error}", soft_wrap=True)
+        skip_bad = self.configuration.data.skip_bad
+        with counting(at.console, "reading the images", len(self.names)) as advance:
+            store.build(
+                self.names,
+                self.files,
+                identity=identity,
+                on_images=advance,
+                on_bad=(lambda error: at.console.print(f"{error}", soft_wrap=True)) if skip_bad else None,
+            )
+        return store.open(identity)
 
     def _identity(self, model: SequenceModel) -> str:
         """Return what the stored images are made of: the images, their size, and the network if it is frozen."""

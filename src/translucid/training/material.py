@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.models.protocol import SequenceModel
+from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.epochs import Epochs
 from translucid.training.validation import Validator
 from translucid.training.workers import Workers
+
+Stored = TypeVar("Stored")
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,40 @@ class Lessons:
     skipped: Skipped
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """What there is when a training begins or goes on."""
+
+    run: RunFolder
+    tokenizer: Tokenizer
+    model: SequenceModel
+    """On its device; a frozen network of it is asked what it makes of images."""
+    workers: Workers
+    console: Console
+    """Where progress is shown."""
+    before: Mapping[str, str] | None
+    """Fingerprints of what a checkpoint was made with, if there is one."""
+
+    def stored(self, make: Callable[[], Stored | None], opened: Callable[[], Stored | None]) -> Stored:
+        """Return what is kept in the run folder: the first process sees that it is there, then the others open it.
+
+        Args:
+            make: opens what there is, or makes it.
+            opened: opens it.
+        """
+        stored = make() if self.workers.leads else None
+        self.workers.wait()
+        if stored is None:
+            stored = opened()
+        assert stored is not None
+        return stored
+
+
 class Material(Protocol):
     """A corpus that is being made ready."""
+
+    corpora: Corpora
+    """Of text, or of names of images and captions."""
 
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of a new run.
@@ -38,29 +73,12 @@ class Material(Protocol):
             UserError: the corpus leaves nothing to train on.
         """
 
-    def encode(
-        self,
-        run: RunFolder,
-        tokenizer: Tokenizer,
-        model: SequenceModel,
-        console: Console,
-        before: Mapping[str, str] | None,
-    ) -> None:
-        """Write what the training reads into the run folder, as far as it is not there; the first process does it.
-
-        Args:
-            run: the folder.
-            tokenizer: of the run.
-            model: a frozen network of it is asked what it makes of images.
-            console: where progress is shown.
-            before: fingerprints of what a checkpoint was made with, if there is one.
+    def lessons(self, at: Beginning) -> Lessons:
+        """Write what the training reads into the run folder, as far as it is not there, and open it.
 
         Raises:
             UserError: the corpus can't be read, or is another than that of the checkpoint.
         """
-
-    def lessons(self, run: RunFolder, tokenizer: Tokenizer, model: SequenceModel, workers: Workers) -> Lessons:
-        """Open what `encode` has written."""
 
 
 def sha256(text: str) -> str:

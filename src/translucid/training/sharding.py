@@ -61,9 +61,7 @@ class ShardedWeights(Weights):
     def rows(self, rows: Batch | None) -> Batch:
         """See `Weights`; who has no rows goes along with one that asks nothing, as all must gather together."""
         if rows is None:
-            end, pad = self.model.eos, self.model.pad
-            nothing = torch.tensor([[end]]), torch.tensor([[self.model.bos]]), torch.tensor([[pad]])
-            rows = Batch(*nothing)
+            rows = Batch(self.model.nothing(), torch.tensor([[self.model.bos]]), torch.tensor([[self.model.pad]]))
         return rows.to(self.device)
 
     def _loss(self, rows: Batch, smoothing: float) -> Loss:

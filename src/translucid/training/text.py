@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import chain, islice
 
@@ -11,19 +11,16 @@ from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus, chunks
 from translucid.data.filtering import Skipped, keep
 from translucid.data.order import by_temperature
-from translucid.data.store import CorpusStore
+from translucid.data.store import CorpusStore, StoredCorpus
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
-from translucid.runs.run_folder import RunFolder
 from translucid.training.epochs import Epochs
-from translucid.training.material import Lessons, sha256
+from translucid.training.material import Beginning, Lessons, sha256
 from translucid.training.validation import TextValidator
-from translucid.training.workers import Workers
 
 TEXT = "the training text"
 """What its fingerprint is called in a checkpoint."""
@@ -61,54 +58,12 @@ class TextMaterial:
             raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
         return tokenizer
 
-    def encode(
-        self,
-        run: RunFolder,
-        tokenizer: Tokenizer,
-        model: SequenceModel,
-        console: Console,
-        before: Mapping[str, str] | None,
-    ) -> None:
-        """See `Material`; a corpus that is damaged, or of other files, is encoded again.
-
-        If there is a checkpoint, a corpus that does not match it is encoded beside the one that is there, and takes its
-        place only if it is the same text.
-        """
-        corpora, identity = self.corpora, self._identity(tokenizer)
-        store = CorpusStore(run.corpus_folder)
-        beside = CorpusStore(run.next_corpus_folder)
-        try:
-            if store.open(identity):
-                return
-        except UserError as error:
-            console.print(f"{error}", soft_wrap=True)
-        place = store if before is None else beside
-        try:
-            with corpora.bad.written_to(run.bad_lines_file) if corpora.bad else nullcontext():
-                with counting(console, "encoding the corpus", None) as advance:
-                    place.build(
-                        corpora.train,
-                        tokenizer,
-                        self.configuration.data.filter,
-                        identity=identity,
-                        max_tokens=self.configuration.longest,
-                        on_pairs=advance,
-                        bad=corpora.bad,
-                    )
-                if before is not None:
-                    built = beside.open(identity)
-                    assert built is not None
-                    run.refuse_changes(before, {TEXT: built.fingerprint})
-                    beside.replace(store)
-        except UserError:
-            beside.remove()
-            raise
-
-    def lessons(self, run: RunFolder, tokenizer: Tokenizer, model: SequenceModel, workers: Workers) -> Lessons:
+    def lessons(self, at: Beginning) -> Lessons:
         """See `Material`."""
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
-        stored = CorpusStore(run.corpus_folder).open(self._identity(tokenizer))
-        assert stored is not None
+        tokenizer, identity = at.tokenizer, self._identity(at.tokenizer)
+        store = CorpusStore(at.run.corpus_folder)
+        stored = at.stored(lambda: self._encoded(at, store, identity), lambda: store.open(identity))
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
         sizes = stored.sizes
         if data.subword_dropout:
@@ -122,7 +77,7 @@ class TextMaterial:
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
             seed=options.seed,
-            workers=workers,
+            workers=at.workers,
         )
         validator = TextValidator(
             self.corpora.valid,
@@ -132,6 +87,41 @@ class TextMaterial:
             sentences=options.validate_sentences,
         )
         return Lessons(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped)
+
+    def _encoded(self, at: Beginning, store: CorpusStore, identity: str) -> StoredCorpus | None:
+        """Open the encoded corpus; one that is not there, damaged, or of other files is encoded anew.
+
+        If there is a checkpoint, a corpus that does not match it is encoded beside the one that is there, and takes its
+        place only if it is the same text.
+        """
+        corpora, beside = self.corpora, CorpusStore(at.run.next_corpus_folder)
+        try:
+            if stored := store.open(identity):
+                return stored
+        except UserError as error:
+            at.console.print(f"{error}", soft_wrap=True)
+        place = store if at.before is None else beside
+        try:
+            with corpora.bad.written_to(at.run.bad_lines_file) if corpora.bad else nullcontext():
+                with counting(at.console, "encoding the corpus", None) as advance:
+                    place.build(
+                        corpora.train,
+                        at.tokenizer,
+                        self.configuration.data.filter,
+                        identity=identity,
+                        max_tokens=self.configuration.longest,
+                        on_pairs=advance,
+                        bad=corpora.bad,
+                    )
+                if at.before is not None:
+                    built = beside.open(identity)
+                    assert built is not None
+                    at.run.refuse_changes(at.before, {TEXT: built.fingerprint})
+                    beside.replace(store)
+        except UserError:
+            beside.remove()
+            raise
+        return store.open(identity)
 
     def _identity(self, tokenizer: Tokenizer) -> str:
         wanted = self.configuration.data.filter.model_dump()

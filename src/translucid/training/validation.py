@@ -17,7 +17,7 @@ from translucid.data.encoded import EncodedCorpus
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.bulk import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.evaluation.metrics import bleu
+from translucid.evaluation.metrics import bleu, reference_sets
 from translucid.ground.special import SPECIAL
 from translucid.models.protocol import SequenceModel
 from translucid.training.objective import batch_loss
@@ -76,7 +76,7 @@ class Validator(ABC):
             entropy, correct, tokens = entropy + loss.cross_entropy, correct + loss.correct, tokens + loss.tokens
         entropy, correct, tokens = workers.sum(entropy, correct, tokens)
         hypotheses = workers.interleave([self.tokenizer.decode(found) for found in self.greedy(model, device, workers)])
-        score = bleu(hypotheses, columns(self.references))
+        score = bleu(hypotheses, reference_sets(self.references))
         samples = [
             Sample(source, references[0], text)
             for source, references, text in zip(self.sources, self.references, hypotheses, strict=True)
@@ -147,9 +147,3 @@ class ImageValidator(Validator):
         images = (self.corpus.images[self.places[self.sources[i]]] for i in share)
         found = decode_images(model, images, self.decoding, device=device)
         return [best[0].tokens for best in found]
-
-
-def columns(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """Return references by source as sacreBLEU wants them: the first of each, the second of each; None for no more."""
-    most = max(map(len, references), default=1)
-    return [[of_one[i] if i < len(of_one) else None for of_one in references] for i in range(most)]

@@ -54,6 +54,10 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         """Return where images may be looked at [B, S]: everywhere."""
         return _everywhere(source, self.options)
 
+    def nothing(self) -> Tensor:
+        """Return a black image."""
+        return _black(self.options)
+
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
         """Take cells [B, S, D] as they are, and find the decoder's first state in the mean of those to be looked at."""
         seen = mask.unsqueeze(-1).to(embedded.dtype)
@@ -118,7 +122,15 @@ class CaptioningTransformer(BlockStacks):
         """Return where images may be looked at [B, S]: everywhere."""
         return _everywhere(source, self.options)
 
+    def nothing(self) -> Tensor:
+        """Return a black image."""
+        return _black(self.options)
+
 
 def _everywhere(source: Tensor, options: CaptioningShape) -> Tensor:
     rows, columns = options.grid
     return torch.ones(len(source), rows * columns, dtype=torch.bool, device=source.device)
+
+
+def _black(options: CaptioningShape) -> Tensor:
+    return torch.zeros(1, options.eye.size, options.eye.size, 3, dtype=torch.uint8)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.nbest import NBest
 
 if TYPE_CHECKING:
     from translucid.inspection.looked import Looked
@@ -46,7 +47,7 @@ class Watches(Protocol):
 
 
 @dataclass(frozen=True)
-class Caption:
+class Caption(NBest):
     """What came of one image."""
 
     picture: Picture = field(repr=False)
@@ -58,21 +59,6 @@ class Caption:
     def name(self) -> str:
         """Of the image."""
         return self.picture.name
-
-    @property
-    def text(self) -> str:
-        """The best caption."""
-        return self.nbest[0].text
-
-    @property
-    def score(self) -> float:
-        """Its log-probability after the length penalty."""
-        return self.nbest[0].score
-
-    @property
-    def alternatives(self) -> list[str]:
-        """The n-best list, best first."""
-        return [one.text for one in self.nbest]
 
     @cached_property
     def looked(self) -> Looked:

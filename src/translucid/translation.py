@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from translucid.data.cutting import Piece
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.nbest import NBest
 from translucid.ground.special import SPECIAL
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Maker(Protocol):
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(NBest):
     """What came of one source text."""
 
     source: str
@@ -62,21 +63,6 @@ class Translation:
     pieces: list[Piece] = field(default_factory=list, repr=False, compare=False)
     """What the text was cut into."""
     _translator: Maker | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def text(self) -> str:
-        """The best translation."""
-        return self.nbest[0].text
-
-    @property
-    def score(self) -> float:
-        """Its log-probability after the length penalty; the sum, if the text was translated in pieces."""
-        return self.nbest[0].score
-
-    @property
-    def alternatives(self) -> list[str]:
-        """The n-best list, best first; as many as were asked for, if there are so many."""
-        return [one.text for one in self.nbest]
 
     @property
     def parts(self) -> list[tuple[Piece, Hypothesis]]:

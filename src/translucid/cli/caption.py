@@ -52,7 +52,6 @@ def caption(
 
         find . -name '*.png' | translucid caption runs/eyes --input -
     """
-    from translucid.decoding.decoding_options import DecodingOptions
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.jobs.captioning import CaptionJob, names_of
@@ -60,7 +59,6 @@ def caption(
     from translucid.jobs.output import output_to
     from translucid.jobs.processes import processes
     from translucid.jobs.running import run as run_job
-    from translucid.runs.configuration import checked
     from translucid.runs.run_folder import RunFolder
 
     if images and input_file:
@@ -78,8 +76,7 @@ def caption(
     }
     configuration = RunFolder(run).configuration()
     configuration.refuse_other_reader("images", run)
-    settings = configuration.decoding.model_dump()
-    options = checked(DecodingOptions, {**settings, **{key: v for key, v in given.items() if v is not None}})
+    options = configuration.searching(given)
     names = names_of(images or [])
     lone = len(names) == 1 and images == [Path(names[0])]
     job = CaptionJob(run, options, device, output_format.value, nbest or 1, named=not lone)

@@ -77,13 +77,13 @@ def evaluate(
 
         translucid evaluate runs/eyes --test test.tsv --images photographs.tar --beam 5
     """
+    from translucid.cli.images import refuse_for
     from translucid.data.corpus import read_lines, read_pairs
     from translucid.evaluation.alignment_error import read_gold
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
-    from translucid.runs.configuration import checked
     from translucid.runs.run_folder import RunFolder
     from translucid.scoring import read_alignments_there, score
     from translucid.translator import Translator
@@ -91,16 +91,16 @@ def evaluate(
     if not test:
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
     refuse_to_replace(hypotheses, overwrite)
-    configuration = RunFolder(run).configuration()
+    folder = RunFolder(run)
+    configuration = folder.configuration()
     if configuration.model.reads == "images":
-        if reference or by_length or alignments or keep_best or split_sentences:
-            raise UserError("evaluates captions, which have none of these options", file=run, fix="See --help.")
+        texts_only = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
+        refuse_for("texts", {**texts_only, "--keep-best": keep_best, "--split-sentences": split_sentences})
         evaluate_captions(
             run, configuration, test, images, gold, as_json, beam, hypotheses, samples, perplexity, device
         )
         return
-    if images or gold:
-        raise UserError("translates text: there are no images to look at", file=run, fix="Leave out --images, --gold.")
+    refuse_for("images", {"--images": images, "--gold": gold})
     pairs = list(read_pairs(*pair_up(test)))
     if not pairs:
         raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
@@ -108,11 +108,10 @@ def evaluate(
     links = read_gold(alignments, pairs) if alignments else []
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
-    translator = Translator.load(run, device, engine)
+    translator = Translator.open(folder, configuration, device, engine)
     if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
-    settings = translator.configuration.decoding
-    options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
+    options = configuration.searching({"beam": beam})
     found, texts = score(
         translator,
         pairs,
@@ -168,7 +167,6 @@ def evaluate_captions(
     from translucid.evaluation.scene_gold import read_gold
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError
-    from translucid.runs.configuration import checked
     from translucid.runs.run_folder import RunFolder
 
     pairs = list(read_pairs(*test))
@@ -177,8 +175,7 @@ def evaluate_captions(
     files = ImageFiles.open(images or list(dict.fromkeys(Path(file).parent for file in test)))
     boxes = read_gold(gold) if gold else None
     captioner = Captioner.open(RunFolder(run), configuration, device)
-    settings = configuration.decoding
-    options = checked(type(settings), {**settings.model_dump(), **({} if beam is None else {"beam": beam})})
+    options = configuration.searching({"beam": beam})
     log = Console(stderr=True)
     found, texts = score_captions(captioner, pairs, files, options, perplexity=perplexity, gold=boxes, console=log)
     if hypotheses:

@@ -68,7 +68,7 @@ def explain(
 
         translucid explain runs/eyes photograph.jpg --method lime --save why.html
     """
-    from translucid.cli.images import captioner_of, refuse_for_images, refuse_for_texts
+    from translucid.cli.images import captioner_of, refuse_for
     from translucid.ground.errors import UserError
     from translucid.inspection import refuse_picture
     from translucid.inspection.explain import explain as explaining
@@ -85,10 +85,10 @@ def explain(
     if share is not None and not 0 < share <= 1:
         raise UserError(f"--share {share} is no share of an image", fix="Give more than 0, at most 1.")
     if captioner := captioner_of(run, device):
-        refuse_for_images({"--k": k})
+        refuse_for("texts", {"--k": k})
         _explain_image(captioner, run, text, target, method, samples, SHARE if share is None else share, as_json, save)
         return
-    refuse_for_texts({"--share": share, "--save": save})
+    refuse_for("images", {"--share": share, "--save": save})
     k = k or 1
     if not text.strip() or (target is not None and not target.strip()):
         raise UserError("there are no words to explain", fix="Give a text with words in it.")

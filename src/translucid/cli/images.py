@@ -37,10 +37,11 @@ def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
     return Captioner.open(folder, configuration, device)
 
 
-def refuse_for_images(given: Mapping[str, object]) -> None:
-    """Check that no option was given that is for texts only.
+def refuse_for(wanted: Literal["texts", "images"], given: Mapping[str, object]) -> None:
+    """Check, of a model that reads the other, that no option was given that is for `wanted` only.
 
     Args:
+        wanted: what the options are for.
         given: values by the option's name; what is None, False or empty was not given.
 
     Raises:
@@ -48,18 +49,8 @@ def refuse_for_images(given: Mapping[str, object]) -> None:
     """
     for name, value in given.items():
         if value:
-            raise UserError(f"{name} is for texts, this model reads images", fix="Leave it out.")
-
-
-def refuse_for_texts(given: Mapping[str, object]) -> None:
-    """Check that no option was given that is for images only; see `refuse_for_images`.
-
-    Raises:
-        UserError: one was.
-    """
-    for name, value in given.items():
-        if value:
-            raise UserError(f"{name} is for images, this model reads text", fix="Leave it out.")
+            reads = "images" if wanted == "texts" else "text"
+            raise UserError(f"{name} is for {wanted}, this model reads {reads}", fix="Leave it out.")
 
 
 def look_at_image(

@@ -63,10 +63,10 @@ def look(
     refuse_to_replace(save, overwrite, ENDINGS)
     if save:
         refuse_picture(save)
-    from translucid.cli.images import captioner_of, look_at_image, refuse_for_images
+    from translucid.cli.images import captioner_of, look_at_image, refuse_for
 
     if captioner := captioner_of(run, device):
-        refuse_for_images({"--flow": flow, "--tsv": tsv})
+        refuse_for("texts", {"--flow": flow, "--tsv": tsv})
         look_at_image(captioner, run, text, target, layer, head, save)
         return
     from translucid.inspection.maps import chosen_maps

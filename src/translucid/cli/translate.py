@@ -91,13 +91,11 @@ def translate(
         translucid translate runs/es --input huge.txt --output out.txt --ray auto
     """
     from translucid.data.file_kinds import refuse_documents
-    from translucid.decoding.decoding_options import DecodingOptions
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.jobs.job import Job
     from translucid.jobs.output import output_to
     from translucid.jobs.running import run as run_job
-    from translucid.runs.configuration import checked
     from translucid.runs.run_folder import RunFolder
 
     if texts and input_file:
@@ -121,8 +119,7 @@ def translate(
         "seed": seed,
     }
     configuration = RunFolder(run).configuration()
-    settings = configuration.decoding.model_dump()
-    options = checked(DecodingOptions, {**settings, **{key: v for key, v in given.items() if v is not None}})
+    options = configuration.searching(given)
     job = Job(
         run,
         options,

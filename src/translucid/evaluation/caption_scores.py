@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from translucid.evaluation.cider import cider_d
-from translucid.evaluation.metrics import CorpusScore, corpus_bleu
+from translucid.evaluation.metrics import CorpusScore, corpus_bleu, reference_sets
 from translucid.ground.errors import UserError
 
 _CLITICS = ("n't", "'s", "'re", "'ve", "'ll", "'d", "'m")
@@ -71,14 +70,14 @@ def caption_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]
     wanted = [[papers_tokens(text) for text in of_image] for of_image in references]
     cider = cider_d(found, wanted)  # refuses what does not fit together
     bleu = _papers_bleu([" ".join(words) for words in found], [[" ".join(words) for words in one] for one in wanted])
-    return CaptionScores(bleu, sum(cider) / len(cider), corpus_bleu(hypotheses, _sets(references)))
+    return CaptionScores(bleu, sum(cider) / len(cider), corpus_bleu(hypotheses, reference_sets(references)))
 
 
 def _papers_bleu(found: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple[float, float, float, float]:
     """Return BLEU-1 to BLEU-4, without smoothing, with the closest length of a reference (Papineni et al. 2002)."""
     from sacrebleu.metrics.bleu import BLEU
 
-    counted = BLEU(tokenize="none", force=True).corpus_score(found, _sets(wanted))
+    counted = BLEU(tokenize="none", force=True).corpus_score(found, reference_sets(wanted))  # type: ignore[arg-type]
 
     def up_to(n: int) -> float:
         counts, totals = list(counted.counts[:n]), list(counted.totals[:n])
@@ -88,11 +87,3 @@ def _papers_bleu(found: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple
         return score
 
     return up_to(1), up_to(2), up_to(3), up_to(4)
-
-
-def _sets(references: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Turn references of each image into sets with one for each image, None where an image has fewer than others.
-
-    An empty string would count as a reference of no words; sacreBLEU takes None, though its types do not say so.
-    """
-    return [list(row) for row in zip_longest(*references)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from translucid.ground.errors import UserError, nearest
 
@@ -56,6 +57,14 @@ def corpus_scores(
         found = metric.corpus_score(hypotheses, references)
         scores.append(CorpusScore(found.name.rstrip("2"), found.score, str(metric.get_signature())))
     return scores
+
+
+def reference_sets(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """Turn the references of each source into sets with one for each, None where one has fewer than others.
+
+    An empty string would count as a reference of no words; sacreBLEU takes None, though its types do not say so.
+    """
+    return [list(row) for row in zip_longest(*references)]
 
 
 def corpus_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> CorpusScore:

@@ -40,19 +40,8 @@ def page(pieces: Sequence[Inspected], source: str, translation: str) -> str:
     style = (web / "attention.css").read_text(encoding="utf-8")
     # "<" never stands in the data as it is, so that no text can end the script.
     records = json.dumps([viewer_record(one) for one in pieces], ensure_ascii=False).replace("<", "\\u003c")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(source[:80])}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ margin: 2rem auto; padding: 0 1rem; max-width: 60rem; }}
-{style}</style>
-</head>
-<body>
-<main id="pieces"></main>
+    frame = ":root { color-scheme: light dark; }\nbody { margin: 2rem auto; padding: 0 1rem; max-width: 60rem; }\n"
+    body = f"""<main id="pieces"></main>
 <noscript><p>{escape(source)}</p><p>{escape(translation)}</p></noscript>
 <script type="module">
 {script}
@@ -62,7 +51,23 @@ for (const record of {records}) {{
   showAttention(place, record);
 }}
 </script>
-</body>
+"""
+    return document(source, frame + style, body)
+
+
+def document(title: str, style: str, body: str) -> str:
+    """Return a page of one file."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title[:80])}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{body}</body>
 </html>
 """
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from translucid.inspection.html import document
 from translucid.inspection.lit_image import LitImage, overlay
 
 if TYPE_CHECKING:
@@ -73,26 +74,15 @@ def page(name: str, sections: Mapping[str, LitImage]) -> str:
         if number
     ]
     caption = " ".join(first.words)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(caption[:80])}</title>
-<style>
-:root {{ --ratio: {width} / {height}; --picture: url({data_uri(first.pixels)}); }}
-{style}</style>
-</head>
-<body>
-<main>
+    shape = f":root {{ --ratio: {width} / {height}; --picture: url({data_uri(first.pixels)}); }}\n"
+    body = f"""<main>
 <h1>{escape(caption)}</h1>
 {_section(name, first, 0)}
 <details><summary>one panel a word</summary>{row_of_panels(first)}</details>
 {"".join(folded)}
 </main>
-</body>
-</html>
 """
+    return document(caption, shape + style, body)
 
 
 def _section(name: str, lit: LitImage, number: int) -> str:

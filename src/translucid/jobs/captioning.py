@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from translucid import __version__
 from translucid.caption import Caption, Picture
 from translucid.captioner import WINDOW, Captioner
-from translucid.data.image_files import ENDINGS, ImageFiles
+from translucid.data.image_files import ImageFiles
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
@@ -143,10 +143,7 @@ def names_of(given: Sequence[Path]) -> list[str]:
     names: list[str] = []
     for path in given:
         if path.is_dir() or (path.suffix == ".tar" and path.is_file()):
-            inside = ImageFiles.open([path]).names()
-            if not inside:
-                raise UserError("holds no images", file=path, fix=f"They end in {', '.join(ENDINGS)}.")
-            names += [f"{path}/{name}" for name in inside]
+            names += [f"{path}/{name}" for name in ImageFiles.open([path]).names()]
         else:
             names.append(str(path))
     if odd := next((name for name in names if "\n" in name or "\t" in name), None):

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from translucid.ground.option_group import OptionGroup
-from translucid.models.model_shape import ModelShape, stacked
+from translucid.models.model_shape import BlocksShape, ModelShape
 
 
 class EyeOptions(OptionGroup):
@@ -97,35 +97,14 @@ class CaptionerOptions(CaptioningShape):
         return {} if self.attention == "none" else {"decoder.0.cross": 1}
 
 
-class CaptioningTransformerOptions(CaptioningShape):
+class CaptioningTransformerOptions(CaptioningShape, BlocksShape):
     """The shape of a Transformer that writes about images."""
 
     kind: Literal["captioning-transformer"] = "captioning-transformer"
     """The family of model."""
-    width: int = Field(256, ge=1, le=16384)
-    """D, the width of cells, embeddings and layers."""
-    heads: int = Field(4, ge=1, le=16384)
-    """H, attention heads; they divide the width among them."""
-    feed_forward: int = Field(1024, ge=1, le=65536)
-    """F, the inner width of the feed-forward sublayers."""
     encoder_layers: int = Field(0, ge=0, le=256)
     """Encoder blocks, in which cells look at each other."""
     decoder_layers: int = Field(2, ge=1, le=256)
     """Decoder blocks."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on each sublayer's output, on the cells and on the sum of embedding and position."""
-    norm: Literal["pre", "post"] = "pre"
-    """Layer normalisation before each sublayer, or after it as in the paper."""
-    tie_output: bool = True
-    """Share the embeddings with the output projection."""
-
-    @model_validator(mode="after")
-    def _heads_divide_width(self) -> CaptioningTransformerOptions:
-        if self.width % self.heads:
-            raise ValueError(f"heads={self.heads} do not divide width={self.width}")
-        return self
-
-    @property
-    def maps(self) -> dict[str, int]:
-        """See `ModelShape`."""
-        return stacked(self.encoder_layers, self.decoder_layers, self.heads)

@@ -7,52 +7,25 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
-from translucid.models.model_shape import ModelShape, stacked
+from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 
-class TransformerOptions(ModelShape):
+class TransformerOptions(BlocksShape):
     """The shape of a Transformer."""
 
     kind: Literal["transformer"] = "transformer"
     """The family of model."""
-    width: int = Field(256, ge=1, le=16384)
-    """D, the width of embeddings and layers."""
-    heads: int = Field(4, ge=1, le=16384)
-    """H, attention heads; they divide the width among them."""
-    feed_forward: int = Field(1024, ge=1, le=65536)
-    """F, the inner width of the feed-forward sublayers."""
-    encoder_layers: int = Field(3, ge=1, le=256)
-    """Encoder blocks."""
-    decoder_layers: int = Field(3, ge=1, le=256)
-    """Decoder blocks."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on each sublayer's output and on the sum of embedding and position."""
-    norm: Literal["pre", "post"] = "pre"
-    """Layer normalisation before each sublayer, or after it as in the paper."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
     """How the model knows where a token stands."""
     max_length: int = Field(1024, ge=2, le=1 << 20)
     """The number of learned positions; sinusoidal positions have no limit."""
     share_embeddings: bool = True
     """Share source and target embeddings; for one joint vocabulary only."""
-    tie_output: bool = True
-    """Share the target embeddings with the output projection."""
-
-    @model_validator(mode="after")
-    def _heads_divide_width(self) -> TransformerOptions:
-        if self.width % self.heads:
-            raise ValueError(f"heads={self.heads} do not divide width={self.width}")
-        return self
 
     @property
     def longest(self) -> int | None:
         """The most tokens on either side, start or end token included; None if there is no limit."""
         return self.max_length if self.positions == "learned" else None
-
-    @property
-    def maps(self) -> dict[str, int]:
-        """See `ModelShape`."""
-        return stacked(self.encoder_layers, self.decoder_layers, self.heads)
 
 
 class RecurrentOptions(ModelShape):

@@ -15,17 +15,16 @@ from translucid.layers.positions import LearnedPositions, NoPositions, Sinusoida
 from translucid.layers.residual import Residual
 from translucid.models.captioner_options import CaptioningTransformerOptions
 from translucid.models.model_options import TransformerOptions
+from translucid.models.model_shape import BlocksShape
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 KeyValue = tuple[Tensor, Tensor]
-Shape = TransformerOptions | CaptioningTransformerOptions
-"""What says how wide the blocks are, and how many."""
 
 
 class EncoderBlock(nn.Module):
     """Self-attention, then feed-forward."""
 
-    def __init__(self, options: Shape) -> None:
+    def __init__(self, options: BlocksShape) -> None:
         super().__init__()
         o = options
         self.self_attention = MultiHeadAttention(o.width, o.heads)
@@ -46,7 +45,7 @@ class EncoderBlock(nn.Module):
 class DecoderBlock(nn.Module):
     """Causal self-attention, cross-attention over the encoder's output, feed-forward."""
 
-    def __init__(self, options: Shape) -> None:
+    def __init__(self, options: BlocksShape) -> None:
         super().__init__()
         o = options
         self.self_attention = MultiHeadAttention(o.width, o.heads)
@@ -93,10 +92,10 @@ class DecoderBlock(nn.Module):
         def cross_attention(x: Tensor) -> Tensor:
             key, value = self.cross_attention.project(memory) if isinstance(memory, Tensor) else memory
             shared = x.reshape(len(key), -1, x.size(2))  # the targets of a source one after the other
-            seen, looked = self.cross_attention.look(shared, key, value, mask, weights=weights)
+            output, looked = self.cross_attention.look(shared, key, value, mask, weights=weights)
             if looked is not None:  # [B, H, k T, S] -> [k B, H, T, S]
                 looked = looked.unflatten(2, (-1, x.size(1))).transpose(1, 2).flatten(0, 1)
-            return _noted((seen.view_as(x), looked), maps, f"{name}.cross")
+            return _noted((output.view_as(x), looked), maps, f"{name}.cross")
 
         x = self.residuals[0](x, self_attention)
         x = self.residuals[1](x, cross_attention)
@@ -138,7 +137,7 @@ class BlockStacks(SequenceModel[TransformerState]):
 
     def __init__(
         self,
-        options: Shape,
+        options: TransformerOptions | CaptioningTransformerOptions,
         source_embedding: nn.Module,
         target_embedding: Embedding,
         special: SpecialTokens[int] = SPECIAL,

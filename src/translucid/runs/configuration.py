@@ -140,6 +140,15 @@ class Configuration(OptionGroup):
             raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
         return self
 
+    def searching(self, given: Mapping[str, Any]) -> DecodingOptions:
+        """Return how to search when some options are given by name; one that is None is as the run has it.
+
+        Raises:
+            UserError: a value is wrong.
+        """
+        changes = {name: value for name, value in given.items() if value is not None}
+        return checked(DecodingOptions, {**self.decoding.model_dump(), **changes})
+
     def refuse_other_reader(self, wanted: str, run: Path) -> None:
         """Check that a run's model reads text, or images.
 

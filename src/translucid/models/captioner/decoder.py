@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -23,9 +23,6 @@ CROSS = "decoder.0.cross"
 DRAWN = "decoder.0.drawn"
 """Of hard attention in training, the cells that were looked at, 1 there and 0 elsewhere [N, 1, T, S]; in a caption that
 learns softly they are the weights."""
-
-
-Score: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 
 class _Look(NamedTuple):
@@ -90,7 +87,9 @@ class LookingDecoder(nn.Module):
                 maps[DRAWN] = place[:, None]
         return x + self.said(hidden) + self.seen(z), replace(state, cells=cells)
 
-    def _look(self, h: Tensor, state: RecurrentState, score: Score, soft: Tensor | None) -> _Look:
+    def _look(
+        self, h: Tensor, state: RecurrentState, score: Callable[[Tensor, Tensor], Tensor], soft: Tensor | None
+    ) -> _Look:
         """Look with states h [N, T, D]; `soft` [N, 1, 1] says which captions learn softly."""
         asking = h.reshape(len(state.memory), -1, h.size(-1))  # [B, k T, D]
         context, alpha = attend(asking, state.keys, state.memory, state.mask, score)

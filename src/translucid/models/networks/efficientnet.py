@@ -28,8 +28,8 @@ STEM, HEAD = 32, 1280
 class EfficientNetLite0(nn.Module):
     """The network up to a grid whose cells are `stride` pixels wide: the last stage that has it."""
 
-    def __init__(self, stride: int = 32, head: bool = True) -> None:
-        """`head`: behind the last stage, also the convolution from 320 channels to 1280."""
+    def __init__(self, stride: int) -> None:
+        """At a stride of 32 there is, behind the last stage, also the convolution from 320 channels to 1,280."""
         super().__init__()
         self.stem = _Convolution(3, STEM, kernel=3, stride=2)
         self.blocks = nn.ModuleList()
@@ -42,7 +42,7 @@ class EfficientNetLite0(nn.Module):
                 self.blocks.append(_Block(self.width, channels, kernel, first if i == 0 else 1, expansion))
                 self.width = channels
         self.head = None
-        if head and stride == 32:
+        if stride == 32:
             self.head, self.width = _Convolution(self.width, HEAD), HEAD
 
     def load_learned(self) -> None:

@@ -23,7 +23,7 @@ class TimmNetwork(nn.Module):
             UserError: timm is missing, or has no such network, or the network no such grid.
         """
         super().__init__()
-        self.name, self.stride = name, stride
+        self.name = name
         network = _created(name, pretrained=False)
         found = [i for i, reduction in enumerate(network.feature_info.reduction()) if reduction == stride]
         if not found:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from translucid.builtin.phrasebook import generate
+from translucid.builtin.scenes.writing import write_corpus
 from translucid.cli.main import run
 from translucid.data.corpus import Pair
 from translucid.ground.console import Console
@@ -44,6 +45,12 @@ SHAPE = [
     "training.batch_tokens=512",
     "training.validate_sentences=5",
     "training.log_every=5",
+]
+
+
+EYES = [
+    *("model.eye.channels=4", "model.eye.size=32", "model.eye.stride=16", "model.width=16"),
+    *("data.tokenizer.vocabulary=200",),
 ]
 
 
@@ -93,6 +100,14 @@ def small_run(corpus, tmp_path_factory):
     limits = ["training.max_steps=20", "training.validate_every=10"]
     code = run([str(a) for a in ["train", *files, "--out", folder, "--no-tune", "--set", *SHAPE, *limits]])
     assert code == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def scenes(tmp_path_factory):
+    """Pictures with captions: images.tar, train.tsv, valid.tsv and so on."""
+    folder = tmp_path_factory.mktemp("scenes")
+    write_corpus(folder, 24, size=32)
     return folder
 
 

@@ -5,23 +5,15 @@ import tarfile
 
 import pytest
 
-from translucid.builtin.scenes.writing import write_corpus
+from tests.conftest import EYES
 from translucid.cli.main import run
 from translucid.jobs import running
 from translucid.jobs.captioning import CaptionJob
 
 TINY = [
-    *("model.eye.channels=4", "model.eye.size=32", "model.eye.stride=16", "model.width=16"),
-    *("data.tokenizer.vocabulary=200", "training.max_steps=4", "training.validate_every=4"),
+    *(*EYES, "training.max_steps=4", "training.validate_every=4"),
     *("training.validate_sentences=2", "decoding.max_length_extra=6"),
 ]
-
-
-@pytest.fixture(scope="module")
-def scenes(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("scenes")
-    write_corpus(folder, 20, size=32)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import shutil
 import warnings
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -24,18 +25,25 @@ def browser():
         one.close()
 
 
-@pytest.fixture
-def page(browser, address):  # noqa: F811
+@contextmanager
+def watched(browser, place, *, own=("data:",)):
+    """Open a page that may report no error and fetch nothing but from its server, and what begins like `own`."""
     opened = browser.new_page()
     problems, requests = [], []
     opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: problems.append(str(error)))
     opened.on("request", lambda request: requests.append(request.url))
-    opened.goto(address)
+    opened.goto(place)
     yield opened
     assert [one for one in problems if "status of 400" not in one] == []
-    assert all(url.startswith((address, "data:")) for url in requests), "something came from elsewhere"
+    assert all(url.startswith((place, *own)) for url in requests), "something came from elsewhere"
     opened.close()
+
+
+@pytest.fixture
+def page(browser, address):  # noqa: F811
+    with watched(browser, address) as opened:
+        yield opened
 
 
 def type_in(page, text):

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from .conftest import png
 from .test_clients import serving
-from .test_page import browser  # noqa: F401
+from .test_page import browser, watched  # noqa: F401
 
 CELLS = """([x, y]) => {
   const veil = document.querySelector("#veil");
@@ -34,17 +34,9 @@ def address(eyes):
 
 @pytest.fixture
 def page(browser, address):  # noqa: F811
-    opened = browser.new_page()
-    problems, requests = [], []
-    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("request", lambda request: requests.append(request.url))
-    opened.goto(address)
-    expect(opened.locator("#images")).to_be_visible()
-    yield opened
-    assert [one for one in problems if "status of 400" not in one] == []
-    assert all(url.startswith((address, "data:", "blob:")) for url in requests), "something came from elsewhere"
-    opened.close()
+    with watched(browser, address, own=("data:", "blob:")) as opened:
+        expect(opened.locator("#images")).to_be_visible()
+        yield opened
 
 
 def choose(page, image, name="scene.png", kind="image/png"):

@@ -1,0 +1,64 @@
+"""What a captioner is taught beyond its words, against sums worked out by hand and against finite differences."""
+
+from math import exp, log
+
+import pytest
+import torch
+
+from translucid.ground.special import SPECIAL
+from translucid.models.captioner.looking import doubly_stochastic, entropy, reinforced, undetected
+
+ALPHA = torch.tensor([[[0.5, 0.5], [0.8, 0.2], [0.1, 0.9]]])
+"""One caption of two words and padding, two cells."""
+REAL = torch.tensor([[True, True, False]])
+
+
+def test_cells_are_to_be_looked_at_once_each():
+    assert doubly_stochastic(ALPHA, REAL) == pytest.approx((1 - 1.3) ** 2 + (1 - 0.7) ** 2)
+    assert doubly_stochastic(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), REAL[:, :2]) == 0
+    assert doubly_stochastic(torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]), REAL[:, :2]) == 2
+
+
+def test_undecided_draws_have_more_entropy():
+    expected = log(2) - 0.8 * log(0.8) - 0.2 * log(0.2)
+    assert entropy(ALPHA, REAL) == pytest.approx(expected)
+    assert entropy(torch.tensor([[[1.0, 0.0]]]), REAL[:, :1]) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_cost_of_a_draw_is_its_log_probability_times_the_luck():
+    drawn = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]])
+    cost = reinforced(ALPHA, drawn, REAL, torch.tensor([2.0]))
+    assert cost == pytest.approx(-2 * (log(0.5) + log(0.2)))
+    assert reinforced(ALPHA, ALPHA, REAL, torch.tensor([2.0])) == 0  # a caption that learned softly
+
+
+def test_draws_follow_the_gradient_of_the_expected_reward():
+    """The mean of the estimator over all draws is the derivative of E[reward], whatever the baseline."""
+    reward = torch.tensor([-1.0, -3.0, -0.5])
+
+    def expected(scores):
+        return (scores.softmax(-1) * reward).sum()
+
+    scores = torch.tensor([0.3, -0.2, 0.1], dtype=torch.float64)
+    exact = [
+        (expected(scores + step) - expected(scores - step)) / 2e-4
+        for step in 1e-4 * torch.eye(3, dtype=torch.float64)
+    ]
+    for baseline in (0.0, -1.7):
+        found = scores.clone().requires_grad_()
+        alpha = found.softmax(-1)
+        for cell, chance in enumerate(alpha.detach()):
+            drawn = torch.eye(3, dtype=torch.float64)[cell].view(1, 1, 3)
+            luck = reward[cell : cell + 1] - baseline
+            (chance * reinforced(alpha.view(1, 1, 3), drawn, REAL[:, :1], luck)).backward(retain_graph=True)
+        torch.testing.assert_close(-found.grad, torch.stack(exact), atol=1e-6, rtol=1e-5)
+
+
+def test_words_that_tell_an_image_from_others_are_looked_for_in_its_cells():
+    first, common, second = 10, 11, 12  # two images; `common` is said of both and tells nothing
+    words = torch.tensor([[first, common, SPECIAL.end], [common, second, SPECIAL.pad]])
+    scores = torch.zeros(2, 2, 13)
+    scores[0, 1, first], scores[1, 0, second] = 3.0, 1.0
+    # In the 26 places of an image all other words have 1: p = (1 + e^s) / (25 + e^s).
+    expected = -sum(log((1 + exp(s)) / (25 + exp(s))) for s in (3.0, 1.0)) / 2
+    assert undetected(scores, words, SPECIAL) == pytest.approx(expected, rel=1e-5)

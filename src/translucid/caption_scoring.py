@@ -33,7 +33,7 @@ from translucid.kernels.machine import cores
 from translucid.models.protocol import SequenceModel
 
 TOGETHER = 32
-"""Images at a time whose references the model is made to write."""
+"""Images at a time that are read, and whose references the model is made to write."""
 
 
 @dataclass(frozen=True)
@@ -121,21 +121,23 @@ def score_captions(
     names, started = list(references), time.perf_counter()
     texts: dict[str, str] = {}
     points: list[tuple[str, Hit | None]] = []
+    forcing = Forcing(captioner) if perplexity else None
     wanted = gold if gold is not None and captioner.can_look() else {}
-    looking = 0.0
+    aside = 0.0
     with counting(console, "captioning", len(names)) as advance:
-        for found in captioner.stream(_pictures(captioner, names, files), options, on_done=advance):
-            texts[found.name] = found.text
-            if found.name in wanted:
-                begun = time.perf_counter()
-                looked = found.looked
-                points += points_of(looked.words, looked.weights().flatten(1), captioner.grid, wanted[found.name])
-                looking += time.perf_counter() - begun
-    seconds = time.perf_counter() - started - looking
-    forced = None
-    if perplexity:
-        with counting(console, "reading the references", len(names)) as advance:
-            forced = _forced(captioner, references, files, advance)
+        found = captioner.stream(_pictures(captioner, names, files), options, on_done=advance)
+        while some := list(islice(found, TOGETHER)):
+            begun = time.perf_counter()
+            for one in some:
+                texts[one.name] = one.text
+                if one.name in wanted:
+                    looked = one.looked
+                    points += points_of(looked.words, looked.weights().flatten(1), captioner.grid, wanted[one.name])
+            if forcing:
+                forcing.add([one.picture for one in some], [references[one.name] for one in some])
+            aside += time.perf_counter() - begun
+    seconds = time.perf_counter() - started - aside
+    forced = forcing.result() if forcing else None
     scores = caption_scores([texts[name] for name in names], [references[name] for name in names])
     pointing = by_kind(points) if points else {}
     evaluation = CaptionEvaluation(scores, len(names), len(pairs), seconds, forced, pointing)
@@ -161,26 +163,32 @@ def _pictures(captioner: Captioner, names: Sequence[str], files: ImageFiles) -> 
             yield from pool.map(lambda name: captioner.picture(files.read(name), name), window)
 
 
-@torch.inference_mode()
-def _forced(captioner: Captioner, references: Mapping[str, Sequence[str]], files: ImageFiles, advance: Any) -> Forced:
-    model, entropy, correct, tokens = captioner.model, 0.0, 0, 0
-    names = list(references)
-    for start in range(0, len(names), TOGETHER):
-        part = names[start : start + TOGETHER]
-        pictures = list(_pictures(captioner, part, files))
-        source = torch.from_numpy(np.stack([picture.pixels for picture in pictures])).to(captioner.device)
-        memory = model.encode(source)
-        most = max(len(references[name]) for name in part)
-        captions = [captioner.tokenizer.encode_target(list(references[name])) for name in part]
+class Forcing:
+    """How a captioner finds references: what it says of their tokens when it is made to write them."""
+
+    def __init__(self, captioner: Captioner) -> None:
+        """Begin with none."""
+        self.captioner = captioner
+        self.entropy, self.correct, self.tokens = 0.0, 0, 0
+
+    @torch.inference_mode()
+    def add(self, pictures: Sequence[Picture], references: Sequence[Sequence[str]]) -> None:
+        """Make it write the references of each of some pictures."""
+        model, tokenizer, device = self.captioner.model, self.captioner.tokenizer, self.captioner.device
+        memory = model.encode(torch.from_numpy(np.stack([picture.source for picture in pictures])).to(device))
+        most = max(map(len, references))
+        captions = [tokenizer.encode_target(list(of_image)) for of_image in references]
         ids = [row for of_image in captions for row in _filled(of_image, most, model)]
-        target = padded(ids, model.pad).to(captioner.device)
+        target = padded(ids, model.pad).to(device)
         real = target != model.pad
         logits = model.output(forced_features(model, memory, target)[real]).float()
-        entropy += float(F.cross_entropy(logits, target[real], reduction="none").cpu().double().sum())
-        correct += int((logits.argmax(-1) == target[real]).sum())
-        tokens += len(logits)
-        advance(len(part))
-    return Forced(math.exp(min(entropy / tokens, 700)), correct / tokens, tokens)
+        self.entropy += float(F.cross_entropy(logits, target[real], reduction="none").cpu().double().sum())
+        self.correct += int((logits.argmax(-1) == target[real]).sum())
+        self.tokens += len(logits)
+
+    def result(self) -> Forced:
+        """Return perplexity, accuracy and number of all tokens so far."""
+        return Forced(math.exp(min(self.entropy / self.tokens, 700)), self.correct / self.tokens, self.tokens)
 
 
 def _filled(captions: list[list[int]], most: int, model: SequenceModel) -> list[list[int]]:

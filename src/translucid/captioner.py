@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from translucid.caption import AlternativeCaption, Caption, Picture
 from translucid.data.image_files import MAX_BYTES
@@ -20,6 +21,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
+from translucid.models.captioner.eye import Eye
 from translucid.models.captioner_options import CaptioningShape
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 WINDOW = 256
 """Images captioned together; what bounds the memory of a long job."""
+TOGETHER = 32
+"""Images that the network looks at at a time."""
 
 
 class Captioner:
@@ -129,9 +133,10 @@ class Captioner:
         options = options or self.configuration.decoding
         coming = iter(pictures)
         while window := list(islice(coming, WINDOW)):
+            seen: list[Picture] = []
             found = decode_images(
                 self.model,
-                (picture.pixels for picture in window),
+                self._sources(window, seen),
                 options,
                 word_starts=self._word_starts,
                 device=self.device,
@@ -139,15 +144,31 @@ class Captioner:
                 numbers=range(first, first + len(window)),
             )
             first += len(window)
-            for picture, hypotheses in zip(window, found, strict=True):
+            for picture, hypotheses in zip(seen, found, strict=True):
                 written = [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in hypotheses]
                 yield Caption(picture, written, self)
+
+    @torch.inference_mode()
+    def seen(self, pictures: Sequence[Picture]) -> list[Picture]:
+        """Let the network look at pictures; what is done with them after that takes what it saw."""
+        new = [picture.pixels for picture in pictures if picture.grid is None]
+        eye = self.model.source_embedding
+        assert isinstance(eye, Eye)
+        grids = iter(eye.look(torch.from_numpy(np.stack(new)).to(self.device)).float().cpu().numpy() if new else ())
+        return [one if one.grid is not None else one._replace(grid=next(grids)) for one in pictures]
+
+    def _sources(self, pictures: Sequence[Picture], seen: list[Picture]) -> Iterator[NDArray[Any]]:
+        """Yield what the model reads of pictures, and keep them in `seen`."""
+        for start in range(0, len(pictures), TOGETHER):
+            for picture in self.seen(pictures[start : start + TOGETHER]):
+                seen.append(picture)
+                yield picture.source
 
     def look(self, picture: Picture, tokens: Sequence[int]) -> Looked:
         """Watch the model write given tokens about an image."""
         from translucid.inspection.looked import look_at
 
-        return look_at(self.model, self.tokenizer, [picture.pixels], [tokens], self.grid, self.device)[0]
+        return look_at(self.model, self.tokenizer, picture, tokens, self.grid, self.device)
 
     def inspect(self, picture: Picture, text: str) -> Looked:
         """Watch the model write a given caption about an image."""
@@ -177,7 +198,7 @@ class Captioner:
         return trace
 
     def _source(self, picture: Picture) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(picture.pixels))[None].to(self.device)
+        return torch.from_numpy(np.ascontiguousarray(picture.source))[None].to(self.device)
 
     def can_look(self) -> bool:
         """Whether the model has attention."""

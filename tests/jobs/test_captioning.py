@@ -1,14 +1,22 @@
 """Jobs over images keep the promises of jobs over text: a line for each, in order, also after a kill."""
 
+import io
 import json
 import tarfile
 
 import pytest
 
 from tests.conftest import EYES
+from translucid.caption_scoring import score_captions
+from translucid.captioner import Captioner
 from translucid.cli.main import run
+from translucid.data.corpus import read_pairs
+from translucid.data.image_files import ImageFiles
+from translucid.evaluation.scene_gold import read_gold
+from translucid.ground.console import Console
 from translucid.jobs import running
 from translucid.jobs.captioning import CaptionJob
+from translucid.models.captioner.eye import Eye
 
 TINY = [
     *(*EYES, "training.max_steps=4", "training.validate_every=4"),
@@ -99,3 +107,14 @@ def test_a_captioner_translates_no_text_and_a_translator_sees_no_image(eyes, sma
     assert "writes about images. Use translucid caption." in " ".join(capsys.readouterr().err.split())
     assert run(["caption", str(small_run), str(scenes / "images.tar")]) == 2
     assert "translates text. Use translucid translate." in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_evaluation_reads_each_image_once_and_looks_at_it_once(eyes, scenes, monkeypatch):
+    look, looked, read, opened = Eye.look, [], ImageFiles.read, []
+    monkeypatch.setattr(Eye, "look", lambda eye, pixels: looked.append(len(pixels)) or look(eye, pixels))
+    monkeypatch.setattr(ImageFiles, "read", lambda files, name: opened.append(name) or read(files, name))
+    pairs = list(read_pairs(scenes / "train.tsv"))
+    gold, files = read_gold(scenes / "gold.jsonl"), ImageFiles.open([scenes / "images.tar"])
+    found = score_captions(Captioner.load(eyes), pairs, files, gold=gold, console=Console(file=io.StringIO()))
+    assert found.evaluation.forced.tokens > 0
+    assert sum(looked) == found.evaluation.images == len(opened) == len(set(opened)) == 24

@@ -41,8 +41,7 @@ def test_draws_follow_the_gradient_of_the_expected_reward():
 
     scores = torch.tensor([0.3, -0.2, 0.1], dtype=torch.float64)
     exact = [
-        (expected(scores + step) - expected(scores - step)) / 2e-4
-        for step in 1e-4 * torch.eye(3, dtype=torch.float64)
+        (expected(scores + step) - expected(scores - step)) / 2e-4 for step in 1e-4 * torch.eye(3, dtype=torch.float64)
     ]
     for baseline in (0.0, -1.7):
         found = scores.clone().requires_grad_()

@@ -13,6 +13,7 @@ from PIL import Image
 from translucid.captioner import Captioner
 from translucid.cli import main
 from translucid.ground.errors import UserError
+from translucid.models.captioner.eye import Eye
 from translucid.serving import catalogue
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import Quota, ServerOptions
@@ -50,6 +51,16 @@ def test_the_caption_is_the_librarys_with_where_it_looked(client, eyes, scene):
         for line, expected in zip(row["weights"], weights, strict=True):
             assert line == pytest.approx(expected, abs=1e-3)
         assert sum(map(sum, row["weights"])) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"nbest": "3"}, {"ways": "2"}, {"prefix": "a", "ways": "2"}, {"caption": "a red star"}]
+)
+def test_the_network_looks_once_however_much_is_asked(client, scene, monkeypatch, asked):
+    look, seen = Eye.look, []
+    monkeypatch.setattr(Eye, "look", lambda eye, pixels: seen.append(len(pixels)) or look(eye, pixels))
+    assert ask(client, scene, **asked).status_code == 200
+    assert seen == [1]
 
 
 def test_the_body_may_be_the_image(client, scene):

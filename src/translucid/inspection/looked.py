@@ -19,6 +19,7 @@ from translucid.inspection.maps import forced_pass
 from translucid.inspection.words import word_spans
 
 if TYPE_CHECKING:
+    from translucid.caption import Picture
     from translucid.models.protocol import SequenceModel
 
 
@@ -65,28 +66,25 @@ class Looked:
 def look_at(
     model: SequenceModel,
     tokenizer: Tokenizer,
-    images: Sequence[NDArray[np.uint8]],
-    targets: Sequence[Sequence[int]],
+    picture: Picture,
+    ids: Sequence[int],
     grid: tuple[int, int],
     device: torch.device | str = "cpu",
-) -> list[Looked]:
-    """Let a captioner write given captions, and watch.
+) -> Looked:
+    """Let a captioner write a given caption, and watch.
 
     Args:
         model: in evaluation mode.
         tokenizer: its own.
-        images: pixels [height, width, 3] of each.
-        targets: ids of each caption, without the end token.
+        picture: what the caption is about.
+        ids: of the caption, without the end token.
         grid: rows and columns of cells.
         device: where the model is.
     """
     cells = [f"▁{row},{column}" for row in range(grid[0]) for column in range(grid[1])]
-    found = []
-    for pixels, ids in zip(images, targets, strict=True):
-        target = torch.tensor([[*ids, model.eos]], device=device)
-        source = torch.from_numpy(pixels.copy())[None].to(device)
-        maps, log_probs = forced_pass(model, source, target)
-        seen = {name: weights[0].cpu() for name, weights in maps.items()}
-        pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
-        found.append(Looked(pixels, grid, Inspected(cells, pieces, seen, log_probs[0].tolist())))
-    return found
+    target = torch.tensor([[*ids, model.eos]], device=device)
+    source = torch.from_numpy(picture.source.copy())[None].to(device)
+    maps, log_probs = forced_pass(model, source, target)
+    seen = {name: weights[0].cpu() for name, weights in maps.items()}
+    pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
+    return Looked(picture.pixels, grid, Inspected(cells, pieces, seen, log_probs[0].tolist()))

@@ -66,7 +66,9 @@ class Captioning:
         def answer() -> dict[str, Any]:
             picture = served.captioner.picture(image, "image")
             between_steps()
-            return _answer(served.captioner, picture, wanted)
+            (seen,) = served.captioner.seen([picture])
+            between_steps()
+            return _answer(served.captioner, seen, wanted)
 
         found = await errand.result(request, self.desk.workshop.submit(errand, answer))
         return JSONResponse({"model": served.name, **found})

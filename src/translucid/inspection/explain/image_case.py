@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from translucid.caption import Picture
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import ForcedCase, Way
@@ -44,7 +45,7 @@ class ImageCase(ForcedCase):
         (ids,) = tokenizer.encode_target([target])
         if not ids:
             raise UserError("there are no words to explain", fix="Give a caption with words in it.")
-        self.looked = look_at(model, tokenizer, [pixels], [ids], grid, next(model.parameters()).device)[0]
+        self.looked = look_at(model, tokenizer, Picture("image", pixels), ids, grid, next(model.parameters()).device)
         super().__init__(model, [*ids, model.eos], self.looked.inspected.target)
         self.pixels, self.grid = pixels, grid
 

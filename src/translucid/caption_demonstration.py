@@ -12,10 +12,12 @@ from translucid.runs.run_folder import SCENES as FOLDER
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
 
-SCENES = 4000
+SCENES = 6000
 """To learn from; the other splits have a tenth each."""
 SHAPES = 12
-"""Of the 49, so that a network that has seen nothing before learns them in the time."""
+"""Of all, so that they are learned in the time."""
+PIXELS = 160
+"""Of a picture's side."""
 
 
 def scene_files(run: Path) -> Path:
@@ -33,7 +35,7 @@ def train_caption_demo(
         folder.refuse_to_lose(overwrite)
     if not all((scenes / name).exists() for name in FILES):
         with counting(console, "painting scenes", sum(sizes(SCENES).values())) as advance:
-            write_corpus(scenes, SCENES, shapes=SHAPES, on_done=advance)
+            write_corpus(scenes, SCENES, size=PIXELS, shapes=SHAPES, on_done=advance)
     overrides = {
         "data.train": [str(scenes / "train.tsv")],
         "data.valid": [str(scenes / "valid.tsv")],

@@ -4,16 +4,17 @@ import io
 import json
 import tarfile
 from collections import Counter
-from itertools import islice
+from itertools import combinations, islice
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from translucid.builtin.scenes import GROUND, HELD_OUT_PAIRS, generate
+from translucid.builtin.scenes import GROUND, HELD_OUT_PAIRS, Scene, Thing, generate
 from translucid.builtin.scenes.generation import SPLITS, split_of
 from translucid.builtin.scenes.painting import SIZE, boxes, masks, paint
-from translucid.builtin.scenes.words import COLOURS, GROUNDS, MATERIALS, PLURALS, SIZES, far_apart
+from translucid.builtin.scenes.words import COLOURS, COMMON, GROUNDS, MATERIALS, PLURALS, SHAPES, SIZES, far_apart
+from translucid.builtin.scenes.writing import some
 from translucid.cli.main import run
 from translucid.ground.errors import UserError
 
@@ -165,10 +166,35 @@ def test_colours_can_be_told_from_the_ground():
         assert all(far_apart(COLOURS[thing.colour], GROUNDS[scene.ground][1]) for thing in scene.things)
 
 
-def test_every_word_of_the_lexicon_is_used():
+def test_every_word_of_the_lexicon_is_used_and_there_are_a_few_hundred():
     said = {word for scene in generate(3000) for caption in scene.captions for word in caption.words}
     assert {*SINGULARS, *COLOURS, *SIZES, *MATERIALS[1:]} <= said
     assert {word for ground in GROUNDS for word in ground.split()} <= said
+    assert len(said) == 239
+
+
+def test_no_shape_looks_like_another_even_when_small():
+    def seen(shape):
+        thing = Thing(shape, "red", "small", "plain", 0.5, 0.5, SIZES["small"])
+        return masks(Scene("snow", (thing,), ((0,),), None, ()))[0]
+
+    looks = {shape: seen(shape) for shape in PLURALS}
+    for one, other in combinations(looks, 2):
+        assert (looks[one] & looks[other]).sum() < 0.9 * (looks[one] | looks[other]).sum(), (one, other)
+
+
+def test_the_first_shapes_of_few_are_common_ones_and_stay_the_same():
+    twelve = "anchor bell bow circle cup flag heart knife moon oval square tree"
+    assert some(12) == twelve.split()  # what the demo of captions learns
+    assert some(len(COMMON)) == list(COMMON) and some(len(SHAPES)) == list(SHAPES)
+    for count in range(1, len(SHAPES) + 1):
+        assert len(set(some(count))) == count
+
+
+def test_the_command_takes_as_many_shapes_as_there_are(tmp_path, capfd):
+    command = ["data", "scenes", str(tmp_path / "scenes"), "--count", "1", "--size", "32", "--shapes"]
+    assert run([*command, str(len(SHAPES) + 1)]) == 2 and f"equal to {len(SHAPES)} " in capfd.readouterr().err
+    assert run([*command, str(len(SHAPES))]) == 0
 
 
 def test_an_unknown_split_is_refused():

@@ -129,7 +129,7 @@ def test_words_are_scored_by_kind():
         ("a large red star", [(), None, None, None]),
         ("a red blue mouse", [(), None, None, None]),
         ("small is blue", [None, (), None]),
-        ("a cat above a star", [(), (), (0, 1), (), (0, 1)]),
+        ("a dog above a star", [(), (), (0, 1), (), (0, 1)]),
         ("above", [None]),
         ("a dotted mouse under a star", [(), None, None, None, (), (0, 1)]),
         ("", []),

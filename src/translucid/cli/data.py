@@ -168,7 +168,7 @@ def scenes(
     size: Annotated[int, typer.Option(help="Pixels of a picture's side.", min=32, max=1024)] = 96,
     shapes: Annotated[
         int | None,
-        typer.Option(help="How many shapes there are, all 49 if not given; fewer are learned sooner.", min=2, max=47),
+        typer.Option(help="How many shapes there are, all 85 if not given; fewer are learned sooner.", min=2, max=83),
     ] = None,
     seed: Annotated[int, typer.Option(help="Which scenes.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,

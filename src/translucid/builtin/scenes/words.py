@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SHAPES = {
+COMMON = {
     "anchor": "anchors",
     "apple": "apples",
     "arrow": "arrows",
@@ -51,7 +51,47 @@ SHAPES = {
     "umbrella": "umbrellas",
     "wheel": "wheels",
 }
-"""Of each shape, its plural."""
+"""Of each shape that there is also where few are wanted, its plural."""
+MORE = {
+    "axe": "axes",
+    "balloon": "balloons",
+    "bone": "bones",
+    "bucket": "buckets",
+    "bus": "buses",
+    "camera": "cameras",
+    "candle": "candles",
+    "car": "cars",
+    "cat": "cats",
+    "chair": "chairs",
+    "dress": "dresses",
+    "duck": "ducks",
+    "envelope": "envelopes",
+    "eye": "eyes",
+    "fence": "fences",
+    "foot": "feet",
+    "fork": "forks",
+    "ghost": "ghosts",
+    "loaf": "loaves",
+    "lock": "locks",
+    "magnet": "magnets",
+    "plane": "planes",
+    "rabbit": "rabbits",
+    "robot": "robots",
+    "rocket": "rockets",
+    "shirt": "shirts",
+    "snail": "snails",
+    "spider": "spiders",
+    "spiral": "spirals",
+    "sword": "swords",
+    "teapot": "teapots",
+    "tent": "tents",
+    "tooth": "teeth",
+    "watch": "watches",
+    "windmill": "windmills",
+    "wrench": "wrenches",
+}
+"""Of the other shapes."""
+SHAPES = COMMON | MORE
 HOLLOW = {"ring": "rings", "frame": "frames"}
 """Shapes that something can be inside of."""
 PLURALS = SHAPES | HOLLOW

@@ -19,7 +19,7 @@ from translucid.kernels.machine import cores
 from .generation import SPLITS, generate
 from .painting import SIZE, boxes, paint
 from .scene import Scene
-from .words import SHAPES
+from .words import COMMON, SHAPES
 
 FILES = ("images.tar", *(f"{split}.tsv" for split in SPLITS), "gold.jsonl")
 """What is written."""
@@ -115,8 +115,9 @@ def _picture(scene: Scene, size: int) -> bytes:
 
 
 def some(shapes: int) -> list[str]:
-    """Return so many shapes, spread over the alphabet."""
-    return [list(SHAPES)[i * len(SHAPES) // shapes] for i in range(shapes)]
+    """Return so many shapes, spread over the alphabet; of the common ones, where these are enough."""
+    known = list(COMMON if shapes <= len(COMMON) else SHAPES)
+    return [known[i * len(known) // shapes] for i in range(shapes)]
 
 
 def gold_of(name: str, scene: Scene, size: int) -> dict[str, object]:

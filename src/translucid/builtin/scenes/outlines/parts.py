@@ -1,0 +1,47 @@
+"""What the outlines of things are put together from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import cos, hypot, pi, sin
+from typing import Any, TypeAlias
+
+Point: TypeAlias = tuple[float, float]
+Points: TypeAlias = list[Point]
+Part: TypeAlias = tuple[str, Any]
+"""`polygon` with points, or `ellipse` with a box (x0, y0, x1, y1), in a square from -1 to 1; after `-` it is a hole."""
+Outlines: TypeAlias = dict[str, list[Part]]
+"""Of each shape its parts, painted one after the other."""
+
+
+def turned(corners: int, outer: float = 1.0, inner: float | None = None, first: float = -pi / 2) -> Points:
+    """Return the corners of a regular polygon, or of a star with an `inner` radius."""
+    count = corners if inner is None else 2 * corners
+    radii = [outer if inner is None or i % 2 == 0 else inner for i in range(count)]
+    return [(r * cos(first + 2 * pi * i / count), r * sin(first + 2 * pi * i / count)) for i, r in enumerate(radii)]
+
+
+def curve(point: Callable[[float], Point], count: int = 60) -> Points:
+    """Return points of a closed curve, from its equation for 0 .. 2 pi."""
+    return [point(2 * pi * i / count) for i in range(count)]
+
+
+def box(left: float, top: float, right: float, bottom: float) -> Points:
+    """Return the corners of an upright rectangle."""
+    return [(left, top), (right, top), (right, bottom), (left, bottom)]
+
+
+def line(points: Sequence[Point], width: float) -> Points:
+    """Return the edge of a line through points, so thick."""
+    ahead, back = [], []
+    for i, (x, y) in enumerate(points):
+        (a, b), (c, d) = points[max(0, i - 1)], points[min(len(points) - 1, i + 1)]
+        across, down = width / 2 * (b - d) / hypot(c - a, d - b), width / 2 * (c - a) / hypot(c - a, d - b)
+        ahead.append((x + across, y + down))
+        back.append((x - across, y - down))
+    return ahead + back[::-1]
+
+
+def slanted(points: Points) -> Points:
+    """Return the same turned by an eighth, so that what was above is on the upper right."""
+    return [((x - y) / 2**0.5, (x + y) / 2**0.5) for x, y in points]

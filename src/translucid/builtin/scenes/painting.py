@@ -29,8 +29,9 @@ def paint(scene: Scene, size: int = SIZE) -> Image.Image:
     for thing in _from_behind(scene):
         corner, stencil = _stencil(thing, size)
         smaller = (stencil.width // _FINER, stencil.height // _FINER)
-        surface = _surface(thing, corner, stencil.size, size * _FINER).resize(smaller, Image.Resampling.BOX)
-        picture.paste(surface, corner, stencil.resize(smaller, Image.Resampling.BOX))
+        picture.paste(
+            _surface(thing, corner, stencil.size, size * _FINER), corner, stencil.resize(smaller, Image.Resampling.BOX)
+        )
     return picture
 
 
@@ -110,7 +111,7 @@ def _stencil(thing: Thing, size: int) -> tuple[tuple[int, int], Image.Image]:
 
 
 def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], whole: int) -> Image.Image:
-    """Return the colour of a thing in a box of the finer picture, by its material."""
+    """Return the colour of a thing in a box of the picture, by its material; `extent` and `whole` are finer."""
     x = ((np.arange(extent[0]) + corner[0] * _FINER) / whole - thing.x)[None, :]
     y = ((np.arange(extent[1]) + corner[1] * _FINER) / whole - thing.y)[:, None]
     colour = np.array(COLOURS[thing.colour], float)
@@ -126,5 +127,7 @@ def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], who
     elif thing.material == "shiny":
         from_light = np.hypot(x + 0.4 * thing.reach, y + 0.4 * thing.reach) / thing.reach
         colour, other, share = colour * 0.75, np.full(3, 255.0), np.exp(-5 * from_light**2)
-    image = colour + share[..., None] * (other - colour)
+    rows, columns = (side // _FINER for side in share.shape)
+    mixed = share.reshape(rows, _FINER, columns, _FINER).mean((1, 3))
+    image = colour + mixed[..., None] * (other - colour)
     return Image.fromarray(image.clip(0, 255).astype(np.uint8))

@@ -6,32 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from translucid.data.picture import Picture
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.nbest import NBest
 
 if TYPE_CHECKING:
     from translucid.inspection.looked import Looked
     from translucid.models.protocol import Maps
-
-
-class Picture(NamedTuple):
-    """An image as a model reads it."""
-
-    name: str
-    pixels: NDArray[np.uint8]
-    """[size, size, 3]."""
-    grid: NDArray[np.float32] | None = None
-    """[S, F], what the model's network makes of them, if it has looked already."""
-
-    @property
-    def source(self) -> NDArray[Any]:
-        """What the model reads: the grid if there is one, so that the network looks at each image once."""
-        return self.pixels if self.grid is None else self.grid
 
 
 class AlternativeCaption(NamedTuple):

@@ -17,11 +17,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from translucid.caption import Picture
 from translucid.captioner import Captioner
 from translucid.data.batching import padded
 from translucid.data.corpus import Pair
 from translucid.data.image_files import ImageFiles
+from translucid.data.picture import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.caption_scores import CaptionScores, caption_scores
 from translucid.evaluation.pointing import Hit, KindScore, by_kind, points_of

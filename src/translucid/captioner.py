@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.caption import AlternativeCaption, Caption, Picture
+from translucid.caption import AlternativeCaption, Caption
 from translucid.data.image_files import MAX_BYTES
 from translucid.data.images import pixels, read_image
+from translucid.data.picture import Picture
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.bulk import decode_images
 from translucid.decoding.decoding_options import DecodingOptions

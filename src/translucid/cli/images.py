@@ -14,8 +14,8 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from translucid.caption import Picture
     from translucid.captioner import Captioner
+    from translucid.data.picture import Picture
     from translucid.inspection.looked import Looked
     from translucid.inspection.masks import MaskKind
 

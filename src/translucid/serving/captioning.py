@@ -21,8 +21,9 @@ from translucid.serving.incoming import number_field, text_field
 from translucid.serving.looking import CHOICES, LOOKED
 
 if TYPE_CHECKING:
-    from translucid.caption import AlternativeCaption, Picture
+    from translucid.caption import AlternativeCaption
     from translucid.captioner import Captioner
+    from translucid.data.picture import Picture
     from translucid.decoding.decoding_options import DecodingOptions
 
 BEAM = 10

@@ -188,6 +188,15 @@ def test_a_tar_that_leads_back_to_its_beginning_is_refused(tar, at):
         ImageFiles.open([tar])
 
 
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE])
+def test_a_name_that_is_said_to_be_larger_than_the_memory_is_refused(tar, kind):
+    header = tarfile.TarInfo("a.png")
+    header.type, header.size = kind, 1 << 60
+    tar.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + tar.read_bytes())
+    with pytest.raises(UserError, match=f"{tar}: is not a tar file.*a header has more than 16,384 bytes"):
+        ImageFiles.open([tar])
+
+
 def test_a_sparse_tar_is_refused(tmp_path):
     """As GNU tar writes it with --sparse: what is stored is not what is in the file."""
     header = entry("a.png", b"x" * 512)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,9 @@ MAX_BYTES = 32 * 1024 * 1024
 """Of a picture, at most."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
 """Of the names that are looked at; large letters do as well."""
+_MAX_HEADER = 16 * 1024
+"""Bytes of what a tar file says of one of its files: a name has 4,096 at most. To look through more takes tarfile
+long, by the square of their number in some versions."""
 _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 """How what is compressed begins: gzip, bzip2, xz, zstandard, zip."""
 
@@ -147,7 +151,7 @@ class ImageFiles:
             self._add(name, _Place(root))
 
     def _add_from_tar(self, root: Path) -> None:
-        with root.open("rb") as stream:
+        with _Headers(root.open("rb", buffering=0)) as stream:
             beginning = stream.read(6)
             if beginning.startswith(_PACKED):
                 fix = "Unpack it to a plain .tar, as with gunzip."
@@ -203,6 +207,20 @@ class ImageFiles:
         if not same or len(content) != size:
             raise UserError("has changed since it was opened", file=root, fix="Start again.")
         return content
+
+
+class _Headers(io.BufferedReader):
+    """A tar file to read headers from, none of them large: one may say that it has more bytes than there is memory."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return so many bytes.
+
+        Raises:
+            tarfile.ReadError: that is too many.
+        """
+        if size is None or not 0 <= size <= _MAX_HEADER:
+            raise tarfile.ReadError(f"a header has more than {_MAX_HEADER:,} bytes")
+        return super().read(size)
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:

@@ -12,6 +12,7 @@ COUNTS = {
     "texts": 300,
     "settings": 300,
     "vocabularies": 200,
+    "images": 400,
     "run_folders": 150,
     "searches": 60,
     "lines": 15,

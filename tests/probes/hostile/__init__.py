@@ -1,4 +1,4 @@
-"""Hostile input, thousands of times: bad files, texts, settings, run folders, vocabularies, lines and searches.
+"""Hostile input, thousands of times: bad files, texts, settings, images, run folders, vocabularies, lines and searches.
 
 What is promised: bad input gets one clear line; nothing else is raised, nothing crashes, hangs, fills the memory or
 loses a line; nothing outside a run folder is read.

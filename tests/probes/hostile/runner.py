@@ -12,10 +12,11 @@ from tests.probes.hostile.memory import memory_ceiling
 from tests.probes.hostile.tally import Tally
 
 SHARES = {
-    "corpora": 0.55,
-    "texts": 0.14,
-    "settings": 0.12,
-    "vocabularies": 0.12,
+    "corpora": 0.52,
+    "texts": 0.13,
+    "settings": 0.115,
+    "vocabularies": 0.115,
+    "images": 0.05,
     "run_folders": 0.05,
     "searches": 0.014,
     "lines": 0.006,

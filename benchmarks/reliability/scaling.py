@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.probes.common import write_corpus
+from tests.probes.kinds import TEXT
 from translucid.runs.run_folder import RunFolder
 
 VARIANTS = {"1 process of 1 thread": (1, 1), "1 process of 2 threads": (1, 2), "2 processes of 1 thread": (2, 1)}
@@ -20,7 +20,7 @@ VARIANTS = {"1 process of 1 thread": (1, 1), "1 process of 2 threads": (1, 2), "
 
 def measure(work: Path, minutes: float) -> dict[str, float]:
     """Return target tokens a second (the median of a run's rows) of each variant, the preset `small` for all."""
-    corpus = write_corpus(work / "corpus", 20_000)
+    corpus = TEXT.write(work / "corpus", 20_000)
     found = {}
     for name, (processes, threads) in VARIANTS.items():
         run = work / name

@@ -1,4 +1,4 @@
-"""What the trials share: a small corpus, a small training, the command, and the comparison of two runs."""
+"""What the trials share: a small training, the command, and the comparison of two runs."""
 
 import contextlib
 import io
@@ -9,27 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from translucid.builtin.phrasebook import generate
+from tests.probes.kinds import TEXT, Kind
 from translucid.cli.main import run as run_command
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 
-SETTINGS = [
-    "model.width=32",
-    "model.heads=2",
-    "model.feed_forward=64",
-    "model.encoder_layers=1",
-    "model.decoder_layers=1",
-    "data.tokenizer.vocabulary=300",
-    "data.subword_dropout=0.1",
-    "training.batch_tokens=400",
-    "training.validate_every=25",
-    "training.validate_sentences=5",
-    "training.log_every=1",
-    "training.cooldown=0",  # which depends on max_steps
-    "training.patience=null",
-    "training.save_minutes=1e-9",  # a checkpoint after every update
-]
 TIMES = {"seconds", "tokens_per_second", "done"}
 
 
@@ -54,15 +38,6 @@ class Finding:
         lines = [line.strip().replace(str(run), "RUN") for line in said.splitlines() if "error:" in line]
         if lines and lines[-1] not in self.messages:
             self.messages.append(lines[-1])
-
-
-def write_corpus(folder: Path, pairs: int = 600) -> list[str]:
-    """Write a corpus and return the arguments that train on it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, count in (("train", pairs), ("valid", 20)):
-        lines = (f"{p.source}\t{p.target}\n" for p in generate(count, split=split, max_words=8))
-        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
-    return ["--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv")]
 
 
 def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | None = None) -> subprocess.Popen[str]:
@@ -98,17 +73,20 @@ def here(*arguments: str | Path) -> tuple[int, str]:
     return code, said.buffer.getvalue().decode()  # type: ignore[attr-defined]
 
 
-def training(out: Path, corpus: list[str], steps: int) -> list[str]:
+def training(out: Path, corpus: list[str], steps: int, kind: Kind = TEXT) -> list[str]:
     """Return the command that starts a training, or goes on with it."""
-    settings = [part for s in (*SETTINGS, f"training.max_steps={steps}") for part in ("--set", s)]
-    return ["train", *corpus, "--out", str(out), "--resume", "--no-tune", *settings]
+    settings = ["--set", *kind.settings, f"training.max_steps={steps}"]
+    preset = ["--model", kind.model] if kind.model else []
+    return ["train", *preset, *corpus, "--out", str(out), "--resume", "--no-tune", *settings]
 
 
-def train(out: Path, corpus: list[str], steps: int, *, processes: int = 1, restarts: int = 0) -> subprocess.Popen[str]:
+def train(
+    out: Path, corpus: list[str], steps: int, kind: Kind = TEXT, *, processes: int = 1, restarts: int = 0
+) -> subprocess.Popen[str]:
     """Start a training, or go on with it; under torchrun if it has several processes."""
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     starter = [*torchrun, f"--max-restarts={restarts}"] if processes > 1 else []
-    return translucid(*training(out, corpus, steps), starter=starter)
+    return translucid(*training(out, corpus, steps, kind), starter=starter)
 
 
 def differences(one: Path, other: Path) -> list[str]:

@@ -1,6 +1,7 @@
-"""Kill a translation job many times, at random moments, and see what is left of its output.
+"""Kill a job many times, at random moments, and see what is left of its output.
 
     python -m tests.probes.killed_jobs runs/demo [--lines 20000] [--kills 20] [--workers 2]
+    python -m tests.probes.killed_jobs runs/caption-demo --images [--lines 2000]
 
 The same command is given again after each kill, until it ends by itself; then a new job begins, until there have been
 enough kills. What each job leaves is compared with what one run without a kill writes, and, because each line has a
@@ -15,16 +16,54 @@ import random
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from translucid.builtin.phrasebook import generate
+from translucid.builtin.scenes.generation import generate as generate_scenes
+from translucid.builtin.scenes.painting import paint
 
 WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
 """What must be 0."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a job is given."""
+
+    command: list[str]
+    """But for the options."""
+    code: int = 0
+    """How it ends."""
+    repeatable: bool = True
+    """Whether the last digits of a score are the same with any number of processes."""
+
+
+def texts(work: Path, model: Path, lines: int) -> Job:
+    """Write lines to be translated."""
+    text = work / "in.txt"
+    text.write_text("".join(f"{i} {source}\n" for i, source in enumerate(_sources(lines))), encoding="utf-8")
+    return Job(["translate", str(model), "--input", str(text)])
+
+
+def pictures(work: Path, model: Path, lines: int) -> Job:
+    """Paint what is to be captioned; one picture in fifty is broken."""
+    scenes = [BytesIO() for _ in range(min(lines, 200))]
+    for scene, file in zip(generate_scenes(len(scenes)), scenes, strict=True):
+        paint(scene, 40).save(file, "PNG")
+    with tarfile.open(work / "in.tar", "w") as images:
+        for i in range(lines):
+            content = scenes[i % len(scenes)].getvalue()[: 100 if i % 50 == 7 else None]
+            entry = tarfile.TarInfo(f"{i:06}.png")
+            entry.size = len(content)
+            images.addfile(entry, BytesIO(content))
+    return Job(["caption", str(model), str(work / "in.tar")], code=2 if lines > 7 else 0, repeatable=False)
 
 
 def run(
@@ -35,17 +74,19 @@ def run(
     lines: int = 20_000,
     workers: int = 1,
     options: Sequence[str] = ("--beam", "1"),
+    given: Callable[[Path, Path, int], Job] = texts,
     seed: int = 1,
 ) -> dict[str, int]:
     """Kill jobs `kills` times in all and count what went wrong.
 
     Args:
-        work: an empty folder for the text and the outputs.
+        work: an empty folder for what is given and the outputs.
         model: a run folder.
         kills: with SIGKILL, the main process and nothing but it.
-        lines: of the text.
+        lines: of the output.
         workers: processes of the job.
-        options: of `translucid translate`, besides.
+        options: of the command, besides.
+        given: makes what the job is given.
         seed: of the moments.
 
     Returns:
@@ -54,22 +95,25 @@ def run(
         that of a run without a kill), orphans (worker processes that outlived their job) and leftovers (files beside
         a finished output).
     """
-    text, whole, out = work / "in.txt", work / "whole.jsonl", work / "out.jsonl"
-    text.write_text("".join(f"{i} {source}\n" for i, source in enumerate(_sources(lines))), encoding="utf-8")
-    command = [sys.executable, "-m", "translucid", "translate", str(model), "--input", str(text), "--format", "jsonl"]
-    command += options
+    whole, out = work / "whole.jsonl", work / "out.jsonl"
+    job = given(work, model, lines)
+    command = [sys.executable, "-m", "translucid", *job.command, "--format", "jsonl", *options]
+    several = ["--workers", str(workers)]
     started = time.monotonic()
-    _one([*command, "--output", str(whole)])
+    _one([*command, "--output", str(whole), *([] if job.repeatable else several)], job.code)
     took = time.monotonic() - started
-    command += ["--output", str(out), "--workers", str(workers)]
+    command += ["--output", str(out), *several]
+    there = set(work.iterdir())
     moments = random.Random(seed)
     counts = Counter(dict.fromkeys(("kills", "jobs", "continued", *WRONG), 0))
     while counts["kills"] < kills or out.with_name(f".{out.name}.part").exists():
         moment = Moment(out, moments, took) if counts["kills"] < kills else None
-        said, orphans, killed = _one(command, moment)
+        said, orphans, killed = _one(command, job.code, moment)
         counts["continued"] += "continued after line" in said
         counts["orphans"] += orphans
         if not out.exists():
+            if not killed:
+                raise RuntimeError(f"the job has ended without its output: {said}")
             counts["kills"] += 1
             continue
         counts["jobs"] += 1
@@ -77,7 +121,7 @@ def run(
         out.unlink()
         counts["kills"] += killed
         if not killed:  # one killed between its last two steps leaves its record, which the next job clears away
-            counts["leftovers"] += len([file for file in work.iterdir() if file not in (text, whole)])
+            counts["leftovers"] += len(set(work.iterdir()) - there)
     return dict(counts)
 
 
@@ -110,7 +154,7 @@ class Moment:
 
 def compared(found: bytes, wanted: bytes, lines: int) -> dict[str, int]:
     """Count what is wrong with an output of so many lines."""
-    numbers = [int(json.loads(line)["source"].split()[0]) for line in found.split(b"\n")[:-1]]
+    numbers = [_number(json.loads(line)) for line in found.split(b"\n")[:-1]]
     return {
         "lost": len(set(range(lines)) - set(numbers)),
         "duplicated": len(numbers) - len(set(numbers)),
@@ -119,13 +163,22 @@ def compared(found: bytes, wanted: bytes, lines: int) -> dict[str, int]:
     }
 
 
+def _number(record: dict[str, str]) -> int:
+    """Return the number that a line was given: the first word of a text, the name of a picture."""
+    return int(record["source"].split()[0] if "source" in record else Path(record["image"]).stem)
+
+
 def _sources(count: int) -> list[str]:
     sources = [pair.source for pair in generate(min(count, 2000), max_words=8)]
     return list(itertools.islice(itertools.cycle(sources), count))
 
 
-def _one(command: list[str], moment: Moment | None = None) -> tuple[str, int, bool]:
-    """Run it, up to the moment if there is one; return what it said, its workers that are left, if it was killed."""
+def _one(command: list[str], end: int, moment: Moment | None = None) -> tuple[str, int, bool]:
+    """Run what ends with the exit code `end`, or up to the moment.
+
+    Returns:
+        What it said, how many of its workers are left, and if it was killed.
+    """
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(command, stdout=said, stderr=said, text=True)
         orphans = 0
@@ -137,7 +190,7 @@ def _one(command: list[str], moment: Moment | None = None) -> tuple[str, int, bo
         code = process.wait()
         said.seek(0)
         text = said.read()
-    if code not in (0, -signal.SIGKILL):
+    if code not in (end, -signal.SIGKILL):
         raise RuntimeError(f"the job has failed: {text}")
     return text, orphans, code == -signal.SIGKILL
 
@@ -175,6 +228,7 @@ def _lives(pid: int) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model", type=Path, help="a run folder")
+    parser.add_argument("--images", action="store_true", help="it writes about images")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--lines", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=1)
@@ -182,7 +236,13 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         counts = run(
-            Path(work), given.model, kills=given.kills, lines=given.lines, workers=given.workers, seed=given.seed
+            Path(work),
+            given.model,
+            kills=given.kills,
+            lines=given.lines,
+            workers=given.workers,
+            given=pictures if given.images else texts,
+            seed=given.seed,
         )
     print(json.dumps(counts, indent=2))
     if any(counts[name] for name in WRONG):

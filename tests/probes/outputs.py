@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.probes.common import Finding, said_by, train, translucid, write_corpus
+from tests.probes.common import Finding, said_by, train, translucid
+from tests.probes.kinds import TEXT
 
 Make = Callable[[Path], None]
 
@@ -61,7 +62,7 @@ def commands(run: Path, corpus: list[str]) -> Iterator[tuple[list[str], str]]:
 def nothing_else_is_replaced(work: Path, most: int | None = None) -> Finding:
     """Let each command write to each of these things; `most`: only so many commands."""
     finding = Finding("outputs named as what is no file (link, pipe, device, socket, folder): each stays what it is")
-    corpus, run = write_corpus(work / "corpus"), work / "run"
+    corpus, run = TEXT.write(work / "corpus"), work / "run"
     said = said_by(train(run, corpus, 30))
     if not (run / "model.safetensors").exists():
         finding.fail(said[-300:])

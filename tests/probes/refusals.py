@@ -4,7 +4,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.probes.common import Finding, here, training, write_corpus
+from tests.probes.common import Finding, here, training
+from tests.probes.kinds import TEXT
 
 LOCK = ".lock"
 """Made by whoever opens a run folder to write to it, and always empty."""
@@ -53,7 +54,7 @@ def refused_commands(run: Path, work: Path, corpus: list[str]) -> Iterator[list[
 def nothing_changes(work: Path, most: int | None = None) -> Finding:
     """Give each of these commands to a run, also to one whose corpus has gone; `most`: only so many of them."""
     finding = Finding("commands that are refused: every file of the run folder stays as it was, byte for byte")
-    corpus, whole, run = write_corpus(work / "corpus"), work / "whole", work / "run"
+    corpus, whole, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
     _, said = here(*training(whole, corpus, 30))
     if not (whole / "model.safetensors").exists():
         finding.fail(said[-300:])

@@ -6,24 +6,16 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
-from tests.probes.common import (
-    SETTINGS,
-    Finding,
-    differences,
-    here,
-    remount,
-    said_by,
-    small_disk,
-    train,
-    training,
-    write_corpus,
-)
+from tests.probes.common import Finding, differences, here, remount, said_by, small_disk, train, training
+from tests.probes.kinds import TEXT, Kind
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
@@ -31,37 +23,33 @@ from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
 
 HOW = ["flipped", "flipped", "flipped", "cut short", "emptied", "removed"]
-FILES = [
-    "model.safetensors",
-    "tokenizer.model",
-    "state/checkpoint.safetensors",
-    "state/previous.safetensors",
-    "state/corpus/source.ids",
-    "state/corpus/source.offsets",
-    "state/corpus/target.ids",
-    "state/corpus/target.offsets",
-    "state/corpus/index.jsonl",
-    "metrics.jsonl",
-    "config.yaml",
-]
+KEPT = ["model.safetensors", "tokenizer.model", "state/checkpoint.safetensors", "state/previous.safetensors"]
+NOTED = ["metrics.jsonl", "config.yaml"]
 
 
-def kills(work: Path, count: int, steps: int, seed: int = 1) -> Finding:
-    """Kill a training again and again, half of the times while it writes a checkpoint; compare its end."""
-    finding = Finding("training killed (SIGKILL) at random moments, then resumed to its end")
+def kills(
+    work: Path, count: int, steps: int, kind: Kind = TEXT, *, corpus: list[str] | None = None, seed: int = 1
+) -> Finding:
+    """Kill a training again and again and compare its end with that of one left alone.
+
+    The first kills fall while the corpus is being read, if it is still; half of the later ones while a checkpoint is
+    being written.
+    """
+    finding = Finding(f"training on {kind.name} killed (SIGKILL) at random moments, then resumed to its end")
     generator = random.Random(seed)
-    corpus, whole, killed = write_corpus(work / "corpus"), work / "whole", work / "killed"
-    said_by(train(whole, corpus, steps))
-    survived = writing = 0
+    corpus, whole, killed = corpus or kind.write(work / "corpus"), work / "whole", work / "killed"
+    said_by(train(whole, corpus, steps, kind))
+    survived = reading = writing = 0
     while survived < count:
-        process = train(killed, corpus, steps)
-        aimed, deadline = generator.random() < 0.5, time.monotonic() + 60
-        if aimed:  # wait until a file is being written
-            while process.poll() is None and time.monotonic() < deadline and not _half_files(killed):
-                time.sleep(0.0005)
+        process = train(killed, corpus, steps, kind)
+        if reading < count / 2 and not (killed / "state" / "checkpoint.safetensors").exists():
+            _wait_until_more_is_read(process, killed)
+            _wait(process, generator.uniform(0, 0.05))
+        elif generator.random() < 0.5:
+            _wait_for(process, lambda: bool(_half_files(killed)))
         else:
             _wait(process, generator.uniform(0.5, 6))
-        halves = _half_files(killed)
+        halves, read = _half_files(killed), _index(killed)
         process.kill()
         said = said_by(process)
         if process.returncode == 0:
@@ -69,10 +57,14 @@ def kills(work: Path, count: int, steps: int, seed: int = 1) -> Finding:
         if process.returncode != -signal.SIGKILL:
             finding.fail(f"exit code {process.returncode}: {said[-300:]}")
             break
-        survived, writing = survived + 1, writing + bool(halves)
-    said = said_by(train(killed, corpus, steps))
+        survived, writing, reading = survived + 1, writing + bool(halves), reading + (read.lines > 0 and not read.whole)
+    said = said_by(train(killed, corpus, steps, kind))
     finding.failures += differences(whole, killed) if (killed / "model.safetensors").exists() else [said[-300:]]
-    finding.figures = {"kills": survived, "of them while a file was half written": writing}
+    finding.figures = {
+        "kills": survived,
+        "of them while the corpus was being read": reading,
+        "of them while a file was half written": writing,
+    }
     return finding
 
 
@@ -80,16 +72,42 @@ def _half_files(run: Path) -> list[Path]:
     return [*run.glob(".*.tmp"), *run.glob("state/.*.tmp")]
 
 
-def _wait(process: object, seconds: float) -> None:
+class _Index(NamedTuple):
+    """How much of a corpus a run folder keeps."""
+
+    lines: int
+    whole: bool
+
+
+def _index(run: Path) -> _Index:
+    for file in run.glob("state/*/index.jsonl"):
+        with contextlib.suppress(OSError):
+            content = file.read_bytes()
+            return _Index(content.count(b"\n"), b'"sizes"' in content)
+    return _Index(0, False)
+
+
+def _wait_until_more_is_read(process: subprocess.Popen[str], run: Path) -> None:
+    before = _index(run)
+    _wait_for(process, lambda: (now := _index(run)).whole or now.lines > before.lines)
+
+
+def _wait_for(process: subprocess.Popen[str], come: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline and not come():
+        time.sleep(0.0005)
+
+
+def _wait(process: subprocess.Popen[str], seconds: float) -> None:
     end = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < end:  # type: ignore[attr-defined]
+    while process.poll() is None and time.monotonic() < end:
         time.sleep(0.005)
 
 
 def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2, 2.5)) -> Finding:
     """Let disks of so many megabytes run full while checkpoints are written; make room; go on."""
     finding = Finding("disk full while a checkpoint is written, then room made and resumed")
-    corpus, whole = write_corpus(work / "corpus"), work / "whole"
+    corpus, whole = TEXT.write(work / "corpus"), work / "whole"
     here(*training(whole, corpus, 40))
     with small_disk(work / "disk", 0.7) as disk:
         if disk is None:
@@ -112,7 +130,7 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
 def read_only(work: Path) -> Finding:
     """Train into, resume and use a run folder that can't be written to."""
     finding = Finding("run folder on a disk that is read-only")
-    corpus = write_corpus(work / "corpus")
+    corpus = TEXT.write(work / "corpus")
     with small_disk(work / "disk", 64) as disk:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"
@@ -134,7 +152,7 @@ def read_only(work: Path) -> Finding:
 def two_at_once(work: Path) -> Finding:
     """Point a second training at a folder that one is at work in."""
     finding = Finding("two trainings pointed at one folder")
-    corpus, run = write_corpus(work / "corpus"), work / "run"
+    corpus, run = TEXT.write(work / "corpus"), work / "run"
     first = train(run, corpus, 1_000_000)
     while first.poll() is None and not (run / "state" / "checkpoint.safetensors").exists():
         time.sleep(0.01)
@@ -154,7 +172,7 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
     """Kill one of two processes that train one model, again and again; torchrun starts both anew."""
     finding = Finding("one of two processes of a training killed, both started again by torchrun --max-restarts")
     generator = random.Random(seed)
-    corpus, whole, run = write_corpus(work / "corpus"), work / "whole", work / "run"
+    corpus, whole, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
     said_by(train(whole, corpus, steps, processes=2))
     job = train(run, corpus, steps, processes=2, restarts=count)
     killed: set[int] = set()
@@ -187,25 +205,27 @@ def _running(*words: str) -> list[int]:
     return found
 
 
-def damages(work: Path, count: int, seed: int = 1) -> Finding:
+def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Finding:
     """Damage a file of an interrupted run, resume, and see: the same end, or one clear line, and nothing else."""
-    finding = Finding("a file of a run damaged (a bit flipped, cut short, emptied, removed), then resumed")
+    finding = Finding(
+        f"a file of a run on {kind.name} damaged (a bit flipped, cut short, emptied, removed), then resumed"
+    )
     torch.set_num_threads(1)
     generator = random.Random(seed)
-    corpus, whole, begun = write_corpus(work / "corpus", 150), work / "whole", work / "begun"
-    _train_here(whole, corpus, 12)
-    _train_here(begun, corpus, 4)
-    _train_here(begun, corpus, 8)
-    refused = mended = 0
+    corpus, whole, begun = kind.write(work / "corpus", kind.few), work / "whole", work / "begun"
+    _train_here(whole, corpus, 12, kind)
+    _train_here(begun, corpus, 4, kind)
+    _train_here(begun, corpus, 8, kind)
+    files, refused, mended = [*KEPT, *kind.stored, *NOTED], 0, 0
     for number in range(count):
         run = work / "damaged"
         shutil.rmtree(run, ignore_errors=True)
         shutil.copytree(begun, run)
-        name = FILES[number % len(FILES)]
+        name = files[number % len(files)]
         # A bit that is flipped in the configuration may make another number: that can't be told from an edit.
         how = _damage(run / name, generator, HOW[3:] if name == "config.yaml" else HOW)
         try:
-            said = _train_here(run, corpus, 12)
+            said = _train_here(run, corpus, 12, kind)
         except UserError as error:
             refused += 1
             if "\n" in str(error) or str(run) not in str(error):
@@ -231,16 +251,16 @@ def damages(work: Path, count: int, seed: int = 1) -> Finding:
     return finding
 
 
-def _train_here(run: Path, corpus: list[str], steps: int) -> str:
+def _train_here(run: Path, corpus: list[str], steps: int, kind: Kind) -> str:
     said, folder = io.StringIO(), RunFolder(run)
     if folder.exists:
         configuration = folder.configuration()
         options = configuration.training.model_copy(update={"max_steps": steps})
         configuration = configuration.model_copy(update={"training": options})
     else:
-        files = {"data.train": [corpus[1]], "data.valid": [corpus[3]]}
+        files = {f"data.{option[2:]}": [file] for option, file in zip(corpus[::2], corpus[1::2], strict=True)}
         short = ["training.validate_every=4", f"training.max_steps={steps}"]
-        configuration = resolve(assignments=[*SETTINGS, *short], overrides=files)
+        configuration = resolve(preset=kind.model, assignments=[*kind.settings, *short], overrides=files)
     run_experiment(configuration, run, resume=True, device="cpu", console=Console(file=said))
     return said.getvalue()
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.probes import outputs, refusals, training
+from tests.probes import killed_jobs, outputs, refusals, training
+from tests.probes.common import said_by, train
+from tests.probes.kinds import IMAGES
 
 
 def check(finding):
@@ -42,3 +44,21 @@ def test_only_files_are_replaced(tmp_path):
 
 def test_damaged_files_are_found_or_made_good(tmp_path):
     check(training.damages(tmp_path, 33, seed=2))
+
+
+def test_a_captioner_killed_while_it_reads_images_or_learns_ends_as_if_it_had_not_been(tmp_path):
+    figures = check(training.kills(tmp_path, 3, 30, IMAGES))
+    assert figures["kills"] >= 1 and figures["of them while the corpus was being read"] >= 1
+
+
+def test_damaged_files_of_a_captioner_are_found_or_made_good(tmp_path):
+    check(training.damages(tmp_path, 16, IMAGES, seed=2))
+
+
+def test_a_caption_job_that_is_killed_loses_nothing(tmp_path):
+    run, work = tmp_path / "run", tmp_path / "work"
+    said_by(train(run, IMAGES.write(tmp_path / "corpus", IMAGES.few), 10, IMAGES))
+    work.mkdir()
+    counts = killed_jobs.run(work, run, kills=1, lines=600, given=killed_jobs.pictures)
+    assert counts["kills"] >= 1 and counts["jobs"] > 0
+    assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)

@@ -1,0 +1,80 @@
+"""What is trained in a trial: a model that reads text, or one that reads images, each small, on a small corpus."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from translucid.builtin import phrasebook
+from translucid.builtin.scenes import writing
+
+TRAINING = [
+    "training.batch_tokens=400",
+    "training.validate_every=25",
+    "training.validate_sentences=5",
+    "training.log_every=1",
+    "training.cooldown=0",  # which depends on max_steps
+    "training.patience=null",
+    "training.save_minutes=1e-9",  # a checkpoint after every update
+]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of training."""
+
+    name: str
+    write: Callable[..., list[str]]
+    """`write(folder)` or `write(folder, how_many)` makes a corpus and returns the arguments that train on it."""
+    few: int
+    """Of which an epoch is short."""
+    model: str | None
+    """A preset, if not the usual one."""
+    settings: list[str]
+    """What else is chosen."""
+    stored: list[str]
+    """Files of the run folder that keep the corpus as the model reads it."""
+
+
+def write_pairs(folder: Path, count: int = 600) -> list[str]:
+    """Write sentence pairs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, pairs in (("train", count), ("valid", 20)):
+        lines = (f"{p.source}\t{p.target}\n" for p in phrasebook.generate(pairs, split=split, max_words=8))
+        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+    return ["--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv")]
+
+
+def write_scenes(folder: Path, count: int = 340) -> list[str]:
+    """Paint scenes."""
+    writing.write_corpus(folder, count, size=40)
+    files = {"train": "train.tsv", "valid": "valid.tsv", "images": "images.tar"}
+    return [part for option, file in files.items() for part in (f"--{option}", str(folder / file))]
+
+
+TEXT = Kind(
+    "text",
+    write_pairs,
+    150,
+    None,
+    [
+        *("model.width=32", "model.heads=2", "model.feed_forward=64"),
+        *("model.encoder_layers=1", "model.decoder_layers=1"),
+        *("data.tokenizer.vocabulary=300", "data.subword_dropout=0.1", *TRAINING),
+    ],
+    [
+        f"state/corpus/{name}"
+        for name in ("source.ids", "source.offsets", "target.ids", "target.offsets", "index.jsonl")
+    ],
+)
+IMAGES = Kind(
+    "images",
+    write_scenes,
+    20,
+    "caption-soft",
+    [
+        *("model.eye.size=32", "model.eye.stride=16", "model.eye.channels=4", "model.width=16"),
+        *("data.tokenizer.vocabulary=200", "data.shift=2", "data.mirror=true", *TRAINING),
+        "decoding.max_length_extra=8",
+    ],
+    ["state/images/images.array", "state/images/index.jsonl"],
+)

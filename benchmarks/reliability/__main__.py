@@ -2,8 +2,8 @@
 
     python -m benchmarks.reliability [--quick] [--only training hostile] [--large 1000000 5000000 20000000]
 
-About an hour on two cores. What a part has found is kept in docs/reliability.json, so that --only writes the page anew
-with the other parts as they were; --quick is a few minutes and writes nothing.
+About an hour and a half on two cores. What a part has found is kept in docs/reliability.json, so that --only writes the
+page anew with the other parts as they were; --quick is a few minutes and writes nothing.
 """
 
 import argparse
@@ -12,18 +12,19 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.reliability import large, mixed, scaling, serving, siege
+from benchmarks.reliability import captions, large, mixed, scaling, serving, siege
 from benchmarks.reliability.page import RECORD, machine, write_page
 from tests.probes import killed_jobs, outputs, refusals, training
-from tests.probes.common import Finding, said_by, translucid
-from tests.probes.hostile.runner import run_all
+from tests.probes.common import Finding, said_by, train, translucid
+from tests.probes.hostile.runner import SHARES, run_all
+from tests.probes.kinds import IMAGES
 from translucid.ground.atomic import write_atomically
 
-PARTS = ["training", "batch", "serving", "mixed", "siege", "hostile", "scaling", "large"]
+PARTS = ["training", "batch", "serving", "mixed", "siege", "hostile", "images", "scaling", "large"]
 
 
 def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
@@ -38,7 +39,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         yield outputs.nothing_else_is_replaced(work / "outputs", 3 if quick else None)
         yield training.damages(work / "damages", 33 if quick else 550)
     elif part == "batch":
-        yield jobs_killed(work / "batch", model(work), 4 if quick else 40)
+        yield jobs_killed(work / "batch", model(work), 4 if quick else 40, 20_000)
     elif part == "serving":
         yield serving.under_load(model(work), 0.2 if quick else 5)
     elif part == "mixed":
@@ -48,9 +49,23 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         for engine in ("auto", "torch"):
             yield from siege.under_attack(model(work), work, 5 if quick else 10, engine=engine)
     elif part == "hostile":
-        for tally in run_all(1000 if quick else 100_000, 1):
-            figures = {"tried": tally.tried, "refused with one line": tally.refused, "harmless": tally.accepted}
-            yield Finding(f"hostile input: {tally.target.replace('_', ' ')}", figures, tally.failures)
+        yield from hostile([target for target in SHARES if target != "images"], quick)
+    elif part == "images":
+        corpus = IMAGES.write(work / "scenes", 340 if quick else 1500)
+        yield training.kills(work / "image-kills", *((3, 60) if quick else (50, 1000)), IMAGES, corpus=corpus)
+        yield training.damages(work / "image-damages", 20 if quick else 400, IMAGES)
+        kills, size = (2, 1000) if quick else (40, 3000)
+        yield jobs_killed(work / "image-batch", captioner(work, corpus), kills, size, killed_jobs.pictures)
+        yield captions.captions(captioner(work, corpus), work, 0.2 if quick else 5)
+        yield from hostile(["images"], quick)
+
+
+def hostile(targets: list[str], quick: bool) -> Iterator[Finding]:
+    """Try hostile input for some of the targets."""
+    count = (1000 if quick else 100_000) * sum(SHARES[target] for target in targets)
+    for tally in run_all(round(count), 1, targets):
+        figures = {"tried": tally.tried, "refused with one line": tally.refused, "harmless": tally.accepted}
+        yield Finding(f"hostile input: {tally.target.replace('_', ' ')}", figures, tally.failures)
 
 
 def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:
@@ -71,12 +86,23 @@ def model(work: Path) -> Path:
     return run
 
 
-def jobs_killed(work: Path, run: Path, kills: int) -> Finding:
-    """Kill translation jobs of one process and of two."""
-    finding = Finding("translation jobs of 20,000 lines killed (SIGKILL), then given again")
+def captioner(work: Path, corpus: list[str]) -> Path:
+    """Return a small captioner, trained when it is first asked for."""
+    run = work / "captioner"
+    if not (run / "model.safetensors").exists():
+        said_by(train(run, corpus, 60, IMAGES))
+    return run
+
+
+def jobs_killed(
+    work: Path, run: Path, kills: int, lines: int, given: Callable[..., killed_jobs.Job] = killed_jobs.texts
+) -> Finding:
+    """Kill jobs of one process and of two."""
+    what = "translation" if given is killed_jobs.texts else "caption"
+    finding = Finding(f"{what} jobs of {lines:,} lines killed (SIGKILL), then given again")
     for workers in (1, 2):
         (work / str(workers)).mkdir(parents=True)
-        counts = killed_jobs.run(work / str(workers), run, kills=kills // 2, workers=workers)
+        counts = killed_jobs.run(work / str(workers), run, kills=kills // 2, lines=lines, workers=workers, given=given)
         finding.failures += [f"{counts[what]} {what}" for what in killed_jobs.WRONG if counts[what]]
         for name in ("kills", "jobs", "lost", "duplicated", "out_of_order"):
             finding.figures[name] = int(finding.figures.get(name, 0)) + counts[name]

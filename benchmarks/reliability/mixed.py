@@ -8,7 +8,9 @@ import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.reliability.siege import Server, ask, at_once, by_hand, send_file, serving
 from benchmarks.serving_load import memory
@@ -17,6 +19,9 @@ from translucid.builtin.phrasebook import generate
 
 NEAR = 2e-3
 """By how much figures may differ: their last digits depend on what is computed together."""
+
+
+Request = TypeVar("Request")
 
 
 def requests(texts: list[str]) -> list[tuple[str, dict[str, object]]]:
@@ -69,6 +74,31 @@ def same(one: object, other: object) -> bool:
     return one == other
 
 
+def again(
+    asked: Sequence[Request], alone: Sequence[object], ask: Callable[[Request], object], clients: int, seconds: float
+) -> tuple[Counter[int], list[str]]:
+    """Ask for everything again and again by many clients at once.
+
+    Returns:
+        How often each was asked for, by its number, and what was not as it had been when asked for alone.
+    """
+    numbers, wrong, answers = itertools.count(), [], Counter[int]()
+    end = time.monotonic() + seconds
+
+    def client() -> None:
+        while time.monotonic() < end:
+            at = next(numbers) * 11 % len(asked)
+            try:
+                if not same(alone[at], ask(asked[at])):
+                    wrong.append(f"{str(asked[at])[:200]} had another answer")
+            except Exception as error:
+                wrong.append(f"{str(asked[at])[:200]}: {error!r}")
+            answers[at] += 1
+
+    at_once([threading.Thread(target=client) for _ in range(clients)])
+    return answers, wrong
+
+
 def mixed(run: Path, work: Path, minutes: float, clients: int = 32, engine: str = "auto") -> Finding:
     """Ask for everything alone, then by many clients at once."""
     finding = Finding(f"everything asked of a server by {clients} clients at once, --engine {engine}")
@@ -76,28 +106,17 @@ def mixed(run: Path, work: Path, minutes: float, clients: int = 32, engine: str 
     with serving(run, work, "--engine", engine, "--queue", "4096") as server:
         alone = [answer(server, path, fields) for path, fields in asked]
         before = memory(server.pid)
-        numbers, wrong, answers = itertools.count(), [], Counter[str]()
-        end = time.monotonic() + 60 * minutes
-
-        def client() -> None:
-            while time.monotonic() < end:
-                at = next(numbers) * 11 % len(asked)
-                path, fields = asked[at]
-                try:
-                    if not same(alone[at], answer(server, path, fields)):
-                        wrong.append(f"{path} {fields} had another answer")
-                except Exception as error:
-                    wrong.append(f"{path} {fields}: {error!r}")
-                answers[path] += 1
-
-        at_once([threading.Thread(target=client) for _ in range(clients)])
+        answers, wrong = again(asked, alone, lambda request: answer(server, *request), clients, 60 * minutes)
         time.sleep(4)
         after = memory(server.pid)
         if "Traceback" in server.said.read_text():
             finding.fail(server.said.read_text()[-500:])
+    by_path = Counter[str]()
+    for at, count in answers.items():
+        by_path[asked[at][0]] += count
     finding.figures = {
         "minutes": minutes,
-        "answers": ", ".join(f"{count:,} {path}" for path, count in sorted(answers.items())),
+        "answers": ", ".join(f"{count:,} {path}" for path, count in sorted(by_path.items())),
         "errors or other answers": len(wrong),
         "memory": f"{before:.0f} → {after:.0f} MiB",
     }

@@ -204,13 +204,20 @@ def measured(server: Server, seconds: float, clients: int, attack: Callable[[Ser
 
 
 @contextlib.contextmanager
-def serving(run: Path, work: Path, *options: str) -> Iterator[Server]:
-    """Start a server as a user does."""
+def serving(run: Path, work: Path, *options: str, languages: str | None = "en-es") -> Iterator[Server]:
+    """Start a server as a user does; `languages` of a translator."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = translucid(
-        "serve", f"en-es={run}", "--port", str(port), "--log-format", "off", *options, log=work / "said"
+        "serve",
+        f"{languages}={run}" if languages else str(run),
+        "--port",
+        str(port),
+        "--log-format",
+        "off",
+        *options,
+        log=work / "said",
     )
     server = Server(f"http://127.0.0.1:{port}", process.pid, work / "said")
     try:
@@ -225,7 +232,10 @@ def wait(server: Server) -> None:
     end = time.monotonic() + 60
     while True:
         try:
-            ask(server, "/look", {"q": "I sing.", "explain": "erasure"})
+            connection = server.connect()
+            connection.request("GET", "/health")
+            connection.getresponse().read()
+            connection.close()
             return
         except OSError:
             if time.monotonic() > end:

@@ -6,6 +6,7 @@ import socket
 import struct
 import tempfile
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from PIL import Image
@@ -166,6 +167,18 @@ def test_hostile_images_are_one_clear_line(client, what):
         assert answer.status_code == 400
         assert said in answer.json()["error"] and "\n" not in answer.json()["error"]
     assert client.get("/health").status_code == 200
+
+
+def test_good_and_bad_images_at_once_are_answered_as_alone(client, scene):
+    small = png(Image.open(io.BytesIO(scene)).resize((40, 40)), "JPEG")
+    sent = [scene, *(image for image, _ in HOSTILE.values()), small, scene[: len(scene) // 2]]
+    alone = [raw(client, image) for image in sent]
+    assert [answer.status_code == 200 for answer in alone] == [image in (scene, small) for image in sent]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda image: raw(client, image), sent * 3))
+    assert [(answer.status_code, answer.json()) for answer in together] == [
+        (answer.status_code, answer.json()) for answer in alone * 3
+    ]
 
 
 def test_a_truncated_photograph(client, scene):

@@ -1,0 +1,115 @@
+"""Many clients that send a server images, good, broken and too large; each answer must be the one that was given alone.
+
+python -m benchmarks.reliability.captions RUN [--minutes 5] [--clients 8]
+"""
+
+import contextlib
+import itertools
+import json
+import random
+import time
+from collections.abc import Iterator
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import urlencode
+
+from PIL import Image
+
+from benchmarks.reliability.mixed import again
+from benchmarks.reliability.siege import Server, by_hand, serving
+from benchmarks.serving_load import memory
+from tests.probes.common import Finding
+from tests.probes.hostile.damage import damaged
+from tests.probes.hostile.pictures import absurd, valid
+from translucid.builtin.scenes.generation import generate
+from translucid.builtin.scenes.painting import paint
+
+LARGEST = 1 << 20
+"""Bytes of an image that the server takes."""
+SETTLING = 60.0
+"""Seconds after which the server's memory is compared with what it is at the end."""
+GROWTH = 200
+"""MiB that it may grow by: what the largest image takes, of which the process may keep any part for the next one."""
+FIELDS: list[dict[str, object]] = [{}, {"beam": 1}, {"nbest": 3}, {"ways": 4}, {"prefix": "a large"}]
+"""What is asked about an image besides."""
+
+Request = tuple[str, bytes]
+"""Path and body."""
+
+
+def requests(seed: int = 1) -> Iterator[Request]:
+    """Yield requests of every kind."""
+    chance = random.Random(seed)
+    for scene, fields in zip(generate(60, split="test"), itertools.cycle(FIELDS), strict=False):
+        kind = chance.choice(["PNG", "JPEG", "WEBP", "GIF", "BMP"])
+        path = f"/caption?{urlencode(fields)}"
+        yield path, _file(paint(scene, chance.choice([40, 96])), kind)
+        yield path, damaged(chance.choice(valid())[1], chance)
+        yield path, absurd(chance.choice(valid())[1], chance)
+    yield "/caption", _file(Image.effect_noise((900, 900), 80), "PNG")  # a good one of nearly as many bytes as may be
+    yield "/caption", _file(Image.new("RGB", (7000, 7000), "red"), "PNG")  # as many pixels as may be
+    for more in (1, 1 << 20, 20 << 20):
+        yield "/caption", bytes(LARGEST + more)
+    yield "/caption", b"no image"
+    yield "/caption", b""
+    yield "/caption?beam=1000", _file(Image.new("RGB", (40, 40)), "PNG")
+
+
+def _file(picture: Image.Image, kind: str) -> bytes:
+    file = BytesIO()
+    picture.save(file, kind)
+    return file.getvalue()
+
+
+def answer(server: Server, request: Request) -> tuple[int, object]:
+    """Send an image; return the status and what is said."""
+    connection = server.connect()
+    try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be refused before it is all sent
+            connection.request("POST", *request, {"Content-Type": "image/png"})
+        said = connection.getresponse()
+        return said.status, json.loads(said.read())
+    finally:
+        connection.close()
+
+
+def refused(status: int, said: object) -> bool:
+    """Whether an answer is a refusal of one line."""
+    line = said.get("error") if isinstance(said, dict) else None
+    return 400 <= status < 500 and isinstance(line, str) and line.isprintable() and len(line) > 5
+
+
+def captions(run: Path, work: Path, minutes: float, clients: int = 8) -> Finding:
+    """Ask about each image alone, then about all of them by many clients at once."""
+    finding = Finding(f"server sent good, broken and too large images by {clients} clients at once")
+    asked = list(requests())
+    with serving(run, work, "--image-bytes", str(LARGEST), languages=None) as server:
+        alone = [answer(server, request) for request in asked]
+        good = {at for at, (status, _) in enumerate(alone) if status == 200}
+        for at, (status, said) in enumerate(alone):
+            if at not in good and not refused(status, said):
+                finding.fail(f"{asked[at][0]} {asked[at][1][:40]!r}: {status} {said}")
+        asking = partial(answer, server)
+        again(asked, alone, asking, clients, min(SETTLING, 60 * minutes))
+        before = memory(server.pid)
+        answers, wrong = again(asked, alone, asking, clients, 60 * minutes)
+        time.sleep(4)
+        after = memory(server.pid)
+        if "Traceback" in (log := server.said.read_text()):
+            finding.fail(log[-500:])
+    if after > before + GROWTH:
+        finding.fail(f"{after - before:.0f} MiB more than before")
+    finding.figures = {
+        "minutes": minutes,
+        "captions": sum(count for at, count in answers.items() if at in good),
+        "refused with one line": sum(count for at, count in answers.items() if at not in good),
+        "errors or other answers": len(wrong),
+        "memory": f"{before:.0f} → {after:.0f} MiB",
+    }
+    finding.failures += [one[:300] for one in wrong[:3]]
+    return finding
+
+
+if __name__ == "__main__":
+    by_hand(__doc__, lambda *given: [captions(*given[:-1])], minutes=5.0, clients=8)

@@ -54,7 +54,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         corpus = IMAGES.write(work / "scenes", 340 if quick else 1500)
         yield training.kills(work / "image-kills", *((3, 60) if quick else (50, 1000)), IMAGES, corpus=corpus)
         yield training.damages(work / "image-damages", 20 if quick else 400, IMAGES)
-        kills, size = (2, 1000) if quick else (40, 3000)
+        kills, size = (2, 1000) if quick else (20, 3000)
         yield jobs_killed(work / "image-batch", captioner(work, corpus), kills, size, killed_jobs.pictures)
         yield captions.captions(captioner(work, corpus), work, 0.2 if quick else 5)
         yield from hostile(["images"], quick)

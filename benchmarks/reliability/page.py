@@ -26,7 +26,7 @@ A short form of each trial is in `make test`. What a stranger's files can and ca
 | trial | figures | failures |
 | --- | --- | --- |
 {rows}
-
+{notes}
 {attacks}
 
 A killed training must end with the same weights, optimiser, random states and metrics, bit for bit, as one that was
@@ -167,6 +167,7 @@ def page(record: dict[str, dict[str, Any]], mutation: dict[str, Any]) -> str:
         machine="; ".join(sorted({part["machine"] for part in record.values()})),
         time=clock(sum(part["seconds"] for part in record.values())),
         rows="\n".join(rows),
+        notes="".join(f"\n{part['note']}\n" for part in record.values() if "note" in part),
         attacks=attack_section(attacks),
         mutation=mutation_section(mutation) if mutation else "(not measured yet)",
         **{name: record.get(name, {}).get("table") or "(not measured yet)" for name in ("large", "scaling")},

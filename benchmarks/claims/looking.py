@@ -1,6 +1,6 @@
 """Claim 8: how captioners look (Xu et al. 2015): soft or hard, with or without, regularised or not, LSTM, Transformer.
 
-    python benchmarks/claims/looking.py [--runs runs/claims/looking] [--seeds 2] [--updates 600] [--quick]
+    python benchmarks/claims/looking.py [--runs runs/claims/looking] [--seeds 2] [--updates 400] [--quick]
 
 Each model learns from the same generated scenes on the kept grids of a frozen EfficientNet-lite0, with two seeds. On
 held-out scenes: BLEU-4, whether the most looked-at cell is at what a word is about, how attention is spread, and by how
@@ -112,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/looking"))
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--updates", type=int, default=600)
+    parser.add_argument("--updates", type=int, default=400)
     parser.add_argument("--scenes", type=int, default=4000)
     parser.add_argument("--explained", type=int, default=20, help="captions whose cells are left out")
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS))

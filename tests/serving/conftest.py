@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from translucid.builtin.phrasebook import generate
 from translucid.builtin.scenes import generate as generate_scenes
 from translucid.builtin.scenes.painting import paint
+from translucid.builtin.scenes.words import COMMON
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console
@@ -75,7 +76,7 @@ def client(serve):
 @pytest.fixture(scope="session")
 def eyes(tmp_path_factory):
     """A run folder whose model writes about images, with fresh weights but for a sharp eye."""
-    words = [caption.text for scene in generate_scenes(60) for caption in scene.captions]
+    words = [caption.text for scene in generate_scenes(60, shapes=tuple(COMMON)) for caption in scene.captions]
     assignments = ["model.width=32", "model.eye.channels=8", "model.eye.size=64", "data.tokenizer.vocabulary=120"]
     settings = resolve(preset="caption-soft", assignments=assignments)
     tokenizer = Tokenizer.learn([Pair("", text) for text in words], settings.data.tokenizer, seed=1)
@@ -94,7 +95,7 @@ def eyes(tmp_path_factory):
 @pytest.fixture(scope="session")
 def scene():
     """A picture of a scene, as PNG."""
-    return png(paint(next(generate_scenes(1, seed=5)), 96))
+    return png(paint(next(generate_scenes(1, seed=5, shapes=tuple(COMMON))), 96))
 
 
 def png(picture, kind="PNG"):

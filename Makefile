@@ -49,7 +49,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 	@echo 'installing translucid and what it needs (a few minutes the first time)'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,plots]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,plots,vision]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from translucid.builtin.scenes.writing import FILES, sizes, write_corpus
 from translucid.ground.console import Console, counting
+from translucid.models.networks.efficientnet import learned_weights
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import SCENES as FOLDER
 from translucid.runs.run_folder import RunFolder
@@ -28,7 +29,12 @@ def scene_files(run: Path) -> Path:
 def train_caption_demo(
     run: Path, *, overwrite: bool, device: str, console: Console, command: Sequence[str] | None = None
 ) -> None:
-    """Paint scenes into the run folder and train on them; a run that was interrupted goes on."""
+    """Paint scenes into the run folder and train on them; a run that was interrupted goes on.
+
+    Raises:
+        UserError: the network's weights are not installed; that is said before anything is painted.
+    """
+    learned_weights()
     folder, scenes = RunFolder(run), scene_files(run)
     resume = folder.exists and not overwrite
     if not resume:

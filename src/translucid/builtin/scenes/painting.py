@@ -12,11 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+
+from translucid.ground.errors import missing_package
 
 from .outlines import OUTLINES
 from .scene import Scene, Thing
 from .words import COLOURS, GROUNDS
+
+try:
+    from PIL import Image, ImageDraw
+except ModuleNotFoundError as error:
+    raise missing_package("painting scenes", error.name, "vision") from error
 
 SIZE = 96
 """Of a picture in pixels, if not said otherwise."""

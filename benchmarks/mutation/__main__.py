@@ -5,7 +5,7 @@
 A mutant is a copy of the package in which one thing is wrong, such as < for <=. It is killed if a test fails or never
 ends; it survives if all pass. Which tests are run stands in `trial.py`, what is never changed in `behaviour.py`;
 `equivalent.json` lists the mutants that no test could kill, each with its reason. --write keeps what came of it in
-docs/mutation.json and in docs/reliability.md; with --again, after more tests were written, only survivors are tried.
+docs/mutation.json and docs/mutation.md; with --again, after more tests were written, only survivors are tried.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.mutation.mutants import ROOMS, Mutant, sample
+from benchmarks.mutation.page import RECORD, write_page
 from benchmarks.mutation.trial import Bench, Outcome, place_of
 
 SEEN = ("killed", "timeout")
@@ -70,10 +71,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="keep what came of it in docs")
     parser.add_argument("--again", action="store_true", help="only those that survived when it was last kept in docs")
     given = parser.parse_args()
-    from benchmarks.reliability.page import MUTATION, machine, write_page  # not above: mutants import the package anew
+    from benchmarks.reliability.page import machine  # not above: mutants import the package anew
     from translucid.ground.atomic import write_atomically
 
-    kept = json.loads(MUTATION.read_text(encoding="utf-8")) if given.again else {}
+    kept = json.loads(RECORD.read_text(encoding="utf-8")) if given.again else {}
     before = kept.get("verdicts", {})
     mutants = sample(given.sample, given.seed, given.rooms)
     started = time.monotonic()
@@ -90,7 +91,7 @@ def main() -> None:
     record |= {"tried": len(found), "seconds": round(time.monotonic() - started), "machine": machine()}
     print(json.dumps(record["rooms"], indent=1))
     if given.write:
-        write_atomically(MUTATION, json.dumps(record, indent=1, ensure_ascii=False).encode())
+        write_atomically(RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode())
         write_page()
 
 

@@ -13,8 +13,6 @@ from translucid.training.display import clock
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORD = DOCS / "reliability.json"
-MUTATION = DOCS / "mutation.json"
-"""What `make mutation` has found."""
 
 PAGE = """# Nothing lost: what was done to it, and what came of it
 
@@ -33,11 +31,8 @@ A killed training must end with the same weights, optimiser, random states and m
 not. A damaged file must be found, with one line that says what to do, or be made good. A number in `config.yaml` that
 became another possible one looks like an edit; only of model, data and seed is it found.
 
-What a user is told in these trials stands in [reliability.json](reliability.json), under `messages`.
-
-## Would the tests see it?
-
-{mutation}
+What a user is told in these trials stands in [reliability.json](reliability.json), under `messages`. Whether the
+tests would see a mistake: [mutation.md](mutation.md).
 
 ## Corpora larger than memory
 
@@ -78,46 +73,6 @@ after the attackers have left it uses at most {rest} % of a core.
 
 {table}"""
 
-TESTED = """\
-`make mutation` makes small wrong changes ("mutants") of the core, one at a time: `<=` for `<`, 2 for 1, a loop that
-never runs, an `if` turned round. After each it runs the tests of the room that was changed. The score is the share of
-mutants that a test sees; those that no test could see are left out, and listed with the reason of each in
-[equivalent.json](../benchmarks/mutation/equivalent.json). The changes come from
-[cosmic-ray](https://cosmic-ray.readthedocs.io); {mutants} of some 3,000 were drawn (seed {seed}), as many of each room.
-
-| room | mutants | killed | never ended, so killed | survived | equivalent | score |
-| --- | --- | --- | --- | --- | --- | --- |
-{rows}
-
-Before tests were written for what this draw brought to light, {first:.0%} of it was seen: the better guess of how other
-changes would fare.
-
-Not changed: annotations, docstrings, texts of errors, `__repr__`, defaults and bounds of settings, presets, and what
-only guards the programmer (`frozen=True`, `@abstractmethod`, `*` among parameters).
-
-What the tests do not see:
-
-{survived}
-
-`make mutation SAMPLE=600 SEED=2` draws more, or others; a mutant takes half a minute."""
-
-
-def mutation_section(record: dict[str, Any]) -> str:
-    """Return what the mutants say about the tests."""
-    rows = [
-        f"| {room} | {' | '.join(str(n) for name, n in counts.items() if name != 'score')} | {counts['score']:.0%} |"
-        for room, counts in record["rooms"].items()
-    ]
-    survived = [f"- `{line}`" for line, verdict in record["verdicts"].items() if verdict == "survived"]
-    every = record["rooms"]["all"]
-    return TESTED.format(
-        mutants=every["mutants"],
-        first=record["seen_at_first"] / (every["mutants"] - every["equivalent"]),
-        seed=record["seed"],
-        rows="\n".join(rows),
-        survived="\n".join(survived) or "- nothing of this draw",
-    )
-
 
 def attack_section(attacks: list[dict[str, Any]]) -> str:
     """Return what honest clients of a server waited for meanwhile, an attack a row, for each engine."""
@@ -146,16 +101,12 @@ def machine() -> str:
 
 
 def write_page() -> None:
-    """Write the page from what the records hold."""
-    (DOCS / "reliability.md").write_text(page(_read(RECORD), _read(MUTATION)), encoding="utf-8")
+    """Write the page from what the record holds."""
+    (DOCS / "reliability.md").write_text(page(json.loads(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
-def _read(record: Path) -> dict[str, Any]:
-    return json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-
-
-def page(record: dict[str, dict[str, Any]], mutation: dict[str, Any]) -> str:
-    """Return the page's text, from what each part has found, and what the mutants say about the tests."""
+def page(record: dict[str, dict[str, Any]]) -> str:
+    """Return the page's text, from what each part has found."""
     found = [finding for part in record.values() for finding in part["findings"]]
     attacks = [one for one in found if one["trial"].startswith(ATTACK)]
     rows = []
@@ -169,7 +120,6 @@ def page(record: dict[str, dict[str, Any]], mutation: dict[str, Any]) -> str:
         rows="\n".join(rows),
         notes="".join(f"\n{part['note']}\n" for part in record.values() if "note" in part),
         attacks=attack_section(attacks),
-        mutation=mutation_section(mutation) if mutation else "(not measured yet)",
         **{name: record.get(name, {}).get("table") or "(not measured yet)" for name in ("large", "scaling")},
     )
 

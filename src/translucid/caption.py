@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from translucid.data.picture import Picture
+from translucid.data.images import Picture
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.nbest import NBest
 

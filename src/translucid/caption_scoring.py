@@ -21,7 +21,8 @@ from translucid.captioner import Captioner
 from translucid.data.batching import padded
 from translucid.data.corpus import Pair
 from translucid.data.image_files import ImageFiles
-from translucid.data.picture import Picture
+from translucid.data.image_store import TOGETHER
+from translucid.data.images import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.caption_scores import CaptionScores, caption_scores
 from translucid.evaluation.pointing import Hit, KindScore, by_kind, points_of
@@ -31,9 +32,6 @@ from translucid.ground.console import Console, counting
 from translucid.inspection.maps import forced_features
 from translucid.kernels.machine import cores
 from translucid.models.protocol import SequenceModel
-
-TOGETHER = 32
-"""Images at a time that are read, and whose references the model is made to write."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from translucid.caption import AlternativeCaption, Caption
 from translucid.data.image_files import MAX_BYTES
-from translucid.data.images import pixels, read_image
-from translucid.data.picture import Picture
+from translucid.data.image_store import TOGETHER
+from translucid.data.images import Picture, pixels, read_image
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.bulk import decode_images
 from translucid.decoding.decoding_options import DecodingOptions
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 WINDOW = 256
 """Images captioned together; what bounds the memory of a long job."""
-TOGETHER = 32
-"""Images that the network looks at at a time."""
 
 
 class Captioner:
@@ -149,13 +147,12 @@ class Captioner:
                 written = [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in hypotheses]
                 yield Caption(picture, written, self)
 
-    @torch.inference_mode()
     def seen(self, pictures: Sequence[Picture]) -> list[Picture]:
         """Let the network look at pictures; what is done with them after that takes what it saw."""
-        new = [picture.pixels for picture in pictures if picture.grid is None]
         eye = self.model.source_embedding
         assert isinstance(eye, Eye)
-        grids = iter(eye.look(torch.from_numpy(np.stack(new)).to(self.device)).float().cpu().numpy() if new else ())
+        new = [picture.pixels for picture in pictures if picture.grid is None]
+        grids = iter(eye.grids(np.stack(new)) if new else ())
         return [one if one.grid is not None else one._replace(grid=next(grids)) for one in pictures]
 
     def _sources(self, pictures: Sequence[Picture], seen: list[Picture]) -> Iterator[NDArray[Any]]:

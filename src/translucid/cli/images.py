@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from translucid.captioner import Captioner
-    from translucid.data.picture import Picture
+    from translucid.data.images import Picture
     from translucid.inspection.looked import Looked
     from translucid.inspection.masks import MaskKind
 

@@ -19,7 +19,7 @@ from translucid.inspection.maps import forced_pass
 from translucid.inspection.words import word_spans
 
 if TYPE_CHECKING:
-    from translucid.data.picture import Picture
+    from translucid.data.images import Picture
     from translucid.models.protocol import SequenceModel
 
 

@@ -15,7 +15,7 @@ from translucid import __version__
 from translucid.caption import Caption
 from translucid.captioner import WINDOW, Captioner
 from translucid.data.image_files import ImageFiles
-from translucid.data.picture import Picture
+from translucid.data.images import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest

@@ -23,7 +23,7 @@ from translucid.serving.looking import CHOICES, LOOKED
 if TYPE_CHECKING:
     from translucid.caption import AlternativeCaption
     from translucid.captioner import Captioner
-    from translucid.data.picture import Picture
+    from translucid.data.images import Picture
     from translucid.decoding.decoding_options import DecodingOptions
 
 BEAM = 10

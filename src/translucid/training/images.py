@@ -9,8 +9,6 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from translucid.data.captioned import CaptionedImages, VariedImages
 from translucid.data.corpus import Pair
@@ -139,14 +137,7 @@ def _eye(model: SequenceModel) -> Eye:
 
 def _looking(eye: Eye) -> Look:
     """Return what a frozen network makes of pixels, in half the memory."""
-
-    @torch.inference_mode()
-    def look(pixels: NDArray[np.uint8]) -> NDArray[np.float16]:
-        device = eye.project.weight.device
-        grids: NDArray[np.float16] = eye.look(torch.from_numpy(pixels).to(device)).half().cpu().numpy()
-        return grids
-
-    return look
+    return lambda pixels: eye.grids(pixels).astype(np.float16)
 
 
 def _beside(train: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from translucid.data.picture import Picture
+from translucid.data.images import Picture
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import ForcedCase, Way

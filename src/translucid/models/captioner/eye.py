@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from translucid.kernels.dropout import Dropout
@@ -44,6 +46,13 @@ class Eye(nn.Module):
     def look(self, pixels: Tensor) -> Tensor:
         """Return the grids [B, S, F] that the network makes of pixels [B, height, width, 3] uint8."""
         return self.network(pixels.movedim(3, 1)).flatten(2).transpose(1, 2)
+
+    @torch.inference_mode()
+    def grids(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return what `look` makes of pixels [B, height, width, 3], to be kept: [B, S, F]."""
+        source = torch.from_numpy(pixels).to(self.project.weight.device)
+        grids: NDArray[np.float32] = self.look(source).float().cpu().numpy()
+        return grids
 
     def forward(self, source: Tensor) -> Tensor:
         """Pixels or grids in, cells [B, S, D] out."""

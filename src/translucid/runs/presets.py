@@ -158,7 +158,7 @@ PRESETS: dict[str, Preset] = {
         kind="captioning-transformer",
     ),
     "caption-demo": Preset(
-        "the built-in scenes: some minutes on two cores",
+        "the built-in scenes: about eight minutes on two cores",
         {
             "model": {
                 "kind": "captioning-transformer",

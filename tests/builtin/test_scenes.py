@@ -240,3 +240,20 @@ def test_the_command_writes_a_corpus(tmp_path, capfd):
 
 def test_the_usual_size():
     assert paint(SCENES[0]).size == (SIZE, SIZE)
+
+
+@pytest.mark.parametrize("colour", ["red", "black"])
+def test_each_material_has_its_own_pattern_on_the_colour(colour):
+    def inside(material):
+        thing = Thing("square", colour, "huge", material, 0.5, 0.5, SIZES["huge"])
+        scene = Scene("snow", (thing,), ((0,),), None, ())
+        middle = slice(40, 60)
+        return np.asarray(paint(scene, 100), int)[middle, middle]
+
+    seen = {material: inside(material) for material in MATERIALS}
+    assert (seen["plain"] == COLOURS[colour]).all()
+    for one, other in combinations(MATERIALS, 2):
+        assert (abs(seen[one] - seen[other]).max(-1) > 20).mean() > 0.1, (one, other)
+    for material in ("striped", "dotted", "checked"):  # two colours, and edges smoothed between them
+        assert (seen[material] == COLOURS[colour]).all(-1).mean() > 0.1
+        assert len(np.unique(seen[material].reshape(-1, 3), axis=0)) > 2

@@ -2,9 +2,11 @@
 
 import io
 import json
+import math
 import tarfile
 
 import pytest
+import torch
 
 from tests.conftest import EYES
 from translucid.caption_scoring import score_captions
@@ -118,3 +120,21 @@ def test_an_evaluation_reads_each_image_once_and_looks_at_it_once(eyes, scenes, 
     found = score_captions(Captioner.load(eyes), pairs, files, gold=gold, console=Console(file=io.StringIO()))
     assert found.evaluation.forced.tokens > 0
     assert sum(looked) == found.evaluation.images == len(opened) == len(set(opened)) == 24
+
+
+def test_perplexity_and_accuracy_are_those_of_the_references_one_by_one(eyes, scenes):
+    pairs = list(read_pairs(scenes / "valid.tsv"))[:-2]  # so that one image has fewer references
+    captioner, files = Captioner.load(eyes), ImageFiles.open([scenes / "images.tar"])
+    forced = score_captions(captioner, pairs, files, console=Console(file=io.StringIO())).evaluation.forced
+    model, log_probs, right = captioner.model, [], []
+    for name, caption in pairs:
+        (ids,) = captioner.tokenizer.encode_target([caption])
+        source = torch.from_numpy(captioner.picture(files.read(name), name).pixels)[None]
+        with torch.inference_mode():
+            logits = model.decode(model.encode(source), torch.tensor([[model.bos, *ids]]))[0].double()
+        wanted = torch.tensor([*ids, model.eos])
+        log_probs += logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0].tolist()
+        right += (logits.argmax(-1) == wanted).tolist()
+    assert forced.tokens == len(log_probs)
+    assert forced.perplexity == pytest.approx(math.exp(-sum(log_probs) / len(log_probs)), rel=1e-5)
+    assert forced.accuracy == pytest.approx(sum(right) / len(right))

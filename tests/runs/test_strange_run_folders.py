@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from translucid.ground.atomic import write_atomically
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model, hollow_model, weight_shapes
 from translucid.models.model_options import TransformerOptions

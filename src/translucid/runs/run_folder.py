@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from translucid import __version__
-from translucid.ground.atomic import write_atomically
 from translucid.data.corpus import Pair, read_pairs
 from translucid.data.tokenizer import Tokenizer
+from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.careful_yaml import LONGEST
@@ -58,6 +58,7 @@ class RunFolder:
         self.provenance_file = path / "provenance.jsonl"
         self.corpus_folder = path / "state" / "corpus"
         self.images_folder = path / "state" / "images"
+        self.texts_folder = path / "state" / "texts"
         self.next_corpus_folder = path / "state" / "corpus.next"
 
     @property

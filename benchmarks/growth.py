@@ -73,7 +73,7 @@ def corpus(pairs: int) -> Callable[[], object]:
     from translucid.data.filtering import Filter
     from translucid.data.store import CorpusStore
     from translucid.data.tokenizer import Tokenizer, TokenizerOptions
-    from translucid.training.epochs import Epochs
+    from translucid.training.epochs import PairEpochs
 
     words = [f"{a}{b}{c}" for a in "bdfglmnprst" for b in "aeiou" for c in ("n", "s", "ra", "le", "to")]
     generator = random.Random(1)
@@ -89,7 +89,7 @@ def corpus(pairs: int) -> Callable[[], object]:
         store = CorpusStore(Path(tempfile.mkdtemp()) / "corpus")
         store.build([text], tokenizer, Filter(), identity="", max_tokens=256)
         stored = store.open("")
-        return Epochs(stored.pairs, stored.sizes, max_tokens=256, batch_tokens=4096, seed=1).size(0)
+        return PairEpochs(stored.pairs, stored.sizes, max_tokens=256, batch_tokens=4096, seed=1).size(0)
 
     return prepare
 

@@ -121,7 +121,7 @@ def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, ov
 
     @contextmanager
     def prepared(configuration, out, **_):
-        progress = Progress(best_bleu=bleu)
+        progress = Progress(best_score=bleu)
         facts = {"over": over, "workers": SimpleNamespace(leads=leads), "device": torch.device(device)}
         yield SimpleNamespace(run=RunFolder(out), progress=progress, fit=lambda display: progress, **facts), None
 

@@ -5,15 +5,15 @@ from collections import Counter
 
 import pytest
 
-from translucid.ground.console import Console
-from translucid.data.corpus import Pair
 from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.corpora import read_corpora
+from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
 from translucid.training.text import counted
-from translucid.runs.run_folder import RunFolder
 
 from ..conftest import SETTINGS
 
@@ -137,7 +137,7 @@ def test_mixing_can_not_change_in_a_resumed_run(tmp_path, file):
 
 
 def test_too_few_pairs_to_hold_some_out_are_refused(tmp_path):
-    with pytest.raises(UserError, match="20 pairs are too few to hold some out"):
+    with pytest.raises(UserError, match="20 lines are too few to hold some out"):
         read_corpora(options(write(tmp_path / "few.tsv", LINES[:20])), seed=1)
 
 

@@ -58,9 +58,9 @@ def test_a_line_is_written_only_now_and_then(shown, monkeypatch):
 def test_a_validation_shows_three_sentences_and_others_the_next_time(shown):
     one, lines = shown
     samples = [Sample(f"source {i}", f"reference {i}", f"hypothesis {i}") for i in range(50)]
-    found = Validation(2.5, 12.18, 0.5, 20.04, samples)
+    found = Validation(2.5, 12.18, 0.5, {"bleu": 20.04}, 20.04, samples)
     for step in (7, 14):
-        one.validation(step, found, best=step == 7)
+        one.validation(step, found, "BLEU 20.0", best=step == 7)
     wanted = []
     for step, best in ((7, "  (best so far)"), (14, "")):
         wanted += [f"validation at step {step}: loss 2.500  ppl 12.18  acc 50.0%  BLEU 20.0{best}"]

@@ -12,7 +12,7 @@ from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.training.epochs import Epochs
+from translucid.training.epochs import PairEpochs
 from translucid.training.workers import Workers
 
 PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=9)]
@@ -29,7 +29,7 @@ def corpus(tokenizer):
 
 
 def epochs(corpus, *, sizes=(300,), max_tokens=99, seed=1, **more):
-    return Epochs(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=seed, **more)
+    return PairEpochs(corpus, sizes, max_tokens=max_tokens, batch_tokens=200, seed=seed, **more)
 
 
 def labels_of(batch):

@@ -234,7 +234,7 @@ def test_two_trainings_do_not_share_a_folder(train, tmp_path):
         lambda tensors, facts: facts.update(place={"steps": 3}),
         lambda tensors, facts: facts.update(recent=7),
         lambda tensors, facts: tensors.update({"optimizer.first.step": torch.ones(1)}),
-        lambda tensors, facts: tensors.update({"random.0.cpu": torch.ones(3)}),
+        lambda tensors, facts: tensors.update({"process.0.cpu": torch.ones(3)}),
     ],
 )
 def test_a_checkpoint_of_something_else_is_one_line(train, tmp_path, forge):

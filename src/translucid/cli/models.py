@@ -39,7 +39,9 @@ def models(
     table.add_column("model")
     for name, preset in PRESETS.items():
         c = resolve(preset=name)
-        limit = f"{c.training.max_minutes:g} minutes" if c.training.max_minutes else f"{c.training.max_steps:,} steps"
+        t = c.training
+        epochs = f"{t.max_epochs} epochs" if t.max_epochs else ""
+        limit = f"{t.max_minutes:g} minutes" if t.max_minutes else epochs or f"{t.max_steps:,} steps"
         shape = f"{_shape(c.model)}; vocabulary {c.data.tokenizer.vocabulary:,}; {limit}"
         table.add_row(Text(name, "bold"), preset.suits, shape)
     console.print(table)
@@ -58,6 +60,8 @@ def _shape(model: ModelOptions) -> str:
         return f"{model.cell.upper()} {model.layers}+{model.layers}, width {model.width}"
     if model.kind == "captioner":
         return f"{model.eye.network} network, LSTM, width {model.width}"
+    if model.kind == "language-lstm":
+        return f"LSTM {model.layers} layers, width {model.width}, hidden {model.hidden}"
     layers = f"{model.encoder_layers}+{model.decoder_layers} layers, width {model.width}"
     if model.kind == "captioning-transformer":
         layers = f"{model.eye.network} network, {layers}"

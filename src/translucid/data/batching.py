@@ -24,6 +24,10 @@ class Batch(NamedTuple):
     labels: Tensor
     """[k B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
 
+    def rows(self, rows: slice) -> Batch:
+        """Return some rows, of a batch with one target a source."""
+        return Batch(*(side[rows] for side in self))
+
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """Return the batch on another device."""
         return self._replace(

@@ -64,18 +64,18 @@ def read_lines(file: str | Path) -> Iterator[str]:
     Raises:
         UserError: the file is missing, empty, unreadable, binary, not UTF-8, or has a line of ten million bytes.
     """
-    return (line for line in _lines(Path(file), None) if line is not None)
+    return (line for line in lines(Path(file), None) if line is not None)
 
 
-def _lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
-    """Yield the lines of a file, None in the place of a bad one."""
+def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
+    """Yield the lines of a file as `read_lines` does, None in the place of a bad one if somebody is told of it."""
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
                 if len(raw) > LONGEST_LINE:
                     fix = "Each sentence stands on a line of its own."
-                    _bad(path, number, f"is longer than {LONGEST_LINE:,} bytes", fix, raw, on_bad)
+                    tell_bad(path, number, f"is longer than {LONGEST_LINE:,} bytes", fix, raw, on_bad)
                     while raw and not raw.endswith(b"\n"):
                         raw = stream.readline(LONGEST_LINE)
                     yield None
@@ -83,14 +83,14 @@ def _lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
                 if number == 1:
                     raw = raw.removeprefix(b"\xef\xbb\xbf")
                 if b"\0" in raw:
-                    _bad(path, number, "holds NUL bytes", "Give a UTF-8 text file.", raw, on_bad)
+                    tell_bad(path, number, "holds NUL bytes", "Give a UTF-8 text file.", raw, on_bad)
                     yield None
                     continue
                 try:
                     line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
                 except UnicodeDecodeError as error:
                     fix = "Convert the file, as with iconv -f latin1 -t utf-8."
-                    _bad(path, number, f"not UTF-8 ({error.reason})", fix, raw, on_bad)
+                    tell_bad(path, number, f"not UTF-8 ({error.reason})", fix, raw, on_bad)
                     yield None
                 else:
                     yield line
@@ -104,7 +104,7 @@ def _lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
         raise UserError("is empty", file=path, fix=_KINDS)
 
 
-def _bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:
+def tell_bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:
     """Tell of a bad line, or refuse it."""
     if on_bad is None:
         raise UserError(what, file=path, line=number, fix=fix)
@@ -113,7 +113,7 @@ def _bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad:
 
 
 def _tsv(path: Path, on_bad: OnBad) -> Iterator[Pair]:
-    for number, line in enumerate(_lines(path, on_bad), 1):
+    for number, line in enumerate(lines(path, on_bad), 1):
         if line is None:
             continue
         columns = line.split("\t")
@@ -122,16 +122,16 @@ def _tsv(path: Path, on_bad: OnBad) -> Iterator[Pair]:
         elif not line.strip():
             yield Pair("", "")
         else:
-            _bad(path, number, "there is one column only", "Each line is source TAB target.", line, on_bad)
+            tell_bad(path, number, "there is one column only", "Each line is source TAB target.", line, on_bad)
 
 
 def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[Pair]:
     ended = object()
-    both = zip_longest(_lines(source, on_bad), _lines(target, on_bad), fillvalue=ended)
+    both = zip_longest(lines(source, on_bad), lines(target, on_bad), fillvalue=ended)
     for number, (one, other) in enumerate(both, 1):
         if one is ended or other is ended:
             longer, shorter = (target, source) if one is ended else (source, target)
-            rest = sum(1 for _ in _lines(longer, on_bad and (lambda bad: None)))
+            rest = sum(1 for _ in lines(longer, on_bad and (lambda bad: None)))
             raise UserError(
                 f"has {rest:,} lines but {shorter} has {number - 1:,}",
                 file=longer,
@@ -144,23 +144,23 @@ def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[Pair]:
 
 def _jsonl(path: Path, on_bad: OnBad) -> Iterator[Pair]:
     fix = 'Each line is {"source": "...", "target": "..."}.'
-    for number, line in enumerate(_lines(path, on_bad), 1):
+    for number, line in enumerate(lines(path, on_bad), 1):
         if line is None:
             continue
         try:
             record = json.loads(line)
             pair = Pair(record["source"], record["target"])
         except (ValueError, RecursionError):  # a number of 5,000 digits is a ValueError too
-            _bad(path, number, "not JSON", fix, line, on_bad)
+            tell_bad(path, number, "not JSON", fix, line, on_bad)
         except (KeyError, TypeError):
-            _bad(path, number, "has no source or no target", fix, line, on_bad)
+            tell_bad(path, number, "has no source or no target", fix, line, on_bad)
         else:
             if all(isinstance(text, str) for text in pair):
-                yield Pair(*map(_one_line, pair))
+                yield Pair(*map(one_line, pair))
             else:
-                _bad(path, number, "source and target must be strings", fix, line, on_bad)
+                tell_bad(path, number, "source and target must be strings", fix, line, on_bad)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a string of JSON as a line of text: without line feeds and half surrogates, both of which JSON can say."""
     return text.replace("\n", " ").encode("utf-8", "replace").decode("utf-8")

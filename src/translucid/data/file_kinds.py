@@ -42,6 +42,18 @@ def refuse_documents(file: Path | None) -> None:
         )
 
 
+def refuse_as_texts(file: str) -> None:
+    """Check that running text does not have the ending of a file with a structure, which would be learned as well.
+
+    Raises:
+        UserError: it does.
+    """
+    ending = Path(file.removesuffix(".gz")).suffix.lower()
+    if about := _KNOWN.get(ending):
+        what, fix = about
+        raise UserError(f"is {what} by its ending, which is not read as running text", file=file, fix=fix)
+
+
 def refuse_as_pairs(file: str) -> None:
     """Check that a corpus does not have the ending of a file that holds sentence pairs but is not read.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-KERNELS = frozenset({"linear", "attention", "additive", "dropout", "loss"})
+KERNELS = frozenset({"linear", "attention", "additive", "dropout", "loss", "lstm"})
 """What can be made plain, each named after its file. `linear` is all products of the package: their library and the
 rounding of their factors, in linear layers and in the loss."""
 

@@ -11,6 +11,8 @@ from translucid.ground.errors import UserError
 from translucid.kernels.machine import physical_memory
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
+from translucid.models.language import LSTMLanguageModel
+from translucid.models.language_options import LSTMLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
 from translucid.models.networks import load_learned
 from translucid.models.protocol import SequenceModel
@@ -73,6 +75,8 @@ def refuse_too_large(model: SequenceModel) -> None:
 def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:
     if isinstance(options, RecurrentOptions):
         return RecurrentModel(source_vocabulary, target_vocabulary, options)
+    if isinstance(options, LSTMLanguageOptions):
+        return LSTMLanguageModel(target_vocabulary, options)
     if isinstance(options, AttentionOnlyOptions):
         return AttentionOnly(source_vocabulary, target_vocabulary, options)
     if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):

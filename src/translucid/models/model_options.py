@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
+from translucid.models.language_options import LSTMLanguageOptions
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 
@@ -104,5 +105,10 @@ class AttentionOnlyOptions(ModelShape):
 
 
 ModelOptions: TypeAlias = (
-    TransformerOptions | RecurrentOptions | AttentionOnlyOptions | CaptionerOptions | CaptioningTransformerOptions
+    TransformerOptions
+    | RecurrentOptions
+    | AttentionOnlyOptions
+    | CaptionerOptions
+    | CaptioningTransformerOptions
+    | LSTMLanguageOptions
 )

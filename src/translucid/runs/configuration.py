@@ -16,15 +16,16 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 from translucid.data.filtering import Filter
 from translucid.data.tokenizer import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.errors import UserError, nearest
 from translucid.evaluation.alignment_error import AlignmentOptions
-from translucid.models.captioner_options import CaptioningShape
-from translucid.models.model_options import ModelOptions, TransformerOptions
+from translucid.ground.errors import UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.ground.reading import read_at_most
+from translucid.models.captioner_options import CaptioningShape
+from translucid.models.language_options import LanguageShape
+from translucid.models.model_options import ModelOptions, TransformerOptions
 from translucid.runs.careful_yaml import LONGEST, parse_yaml
-from translucid.runs.training_options import TrainingOptions
 from translucid.runs.presets import PRESETS
+from translucid.runs.training_options import TrainingOptions
 
 Settings = dict[str, Any]
 
@@ -50,6 +51,14 @@ _FIXED = (
     "training.optimizer",
 )
 """Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
+
+
+_READERS = {
+    "text": ("translates text", "Use translucid translate."),
+    "images": ("writes about images", "Use translucid caption."),
+    "running text": ("is a model of language", "Use translucid generate."),
+}
+"""By what a model reads: what it does, and what it is for."""
 
 
 class DataOptions(OptionGroup):
@@ -136,6 +145,8 @@ class Configuration(OptionGroup):
                 raise ValueError("data.mirror and data.shift change pixels, of which a frozen network sees no more")
         elif self.data.mirror or self.data.shift:
             raise ValueError("data.mirror and data.shift are for images")
+        elif isinstance(self.model, LanguageShape) and self.training.sharded:
+            raise ValueError("training.sharded is not for models of language, which carry a state from batch to batch")
         elif self.data.images:
             raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
         return self
@@ -150,18 +161,18 @@ class Configuration(OptionGroup):
         return checked(DecodingOptions, {**self.decoding.model_dump(), **changes})
 
     def refuse_other_reader(self, wanted: str, run: Path) -> None:
-        """Check that a run's model reads text, or images.
+        """Check what a run's model reads; see `ModelShape`.
 
         Raises:
-            UserError: it reads the other.
+            UserError: it reads something else.
         """
         if self.model.reads != wanted:
-            does, fix = ("writes about images", "Use translucid caption.") if wanted == "text" else ("translates text", "Use translucid translate.")
-            raise UserError(f"{does}", file=run, fix=fix)
+            does, fix = _READERS[self.model.reads]
+            raise UserError(does, file=run, fix=fix)
 
     @property
     def longest(self) -> int:
-        """Tokens on either side, start or end token included, that the model meets in training and takes in one piece."""
+        """Tokens on either side, start or end token included, that the model meets in training and takes at once."""
         return min(self.data.max_tokens, self.model.longest or self.data.max_tokens)
 
     def to_yaml(self) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
+from typing import TypeAlias
 
 from translucid.data.bad_lines import BadLines
 from translucid.data.corpus import Pair, read_pairs, sides
-from translucid.data.filtering import draw
-from translucid.data.filtering import Filter, Skipped, keep
+from translucid.data.filtering import Filter, Skipped, draw, keep
+from translucid.data.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.runs.configuration import DataOptions
+
+Reader: TypeAlias = Callable[..., Iterator[Pair]]
+"""`read_pairs`, or `read_texts`, whose pairs are of a text and its label."""
 
 HELD_OUT = 1000
 """Training pairs kept for validation when no validation file is given, but never more than 2 % of them."""
@@ -54,21 +58,24 @@ class Corpora:
 class _Files:
     """The pairs of one corpus, without those whose source is held out."""
 
-    def __init__(self, name: str, held: Collection[str], bad: BadLines | None) -> None:
-        self.name, self.held, self.bad = name, held, bad
+    def __init__(self, name: str, held: Collection[str], bad: BadLines | None, read: Reader) -> None:
+        self.name, self.held, self.bad, self.read = name, held, bad, read
 
     def __iter__(self) -> Iterator[Pair]:
-        pairs = read_pairs(self.name, on_bad=self.bad)
+        pairs = self.read(self.name, on_bad=self.bad)
         return (pair for pair in pairs if pair.source not in self.held) if self.held else pairs
 
 
-def read_corpora(options: DataOptions, seed: int, held_out: Sequence[Pair] | None = None) -> Corpora:
+def read_corpora(
+    options: DataOptions, seed: int, held_out: Sequence[Pair] | None = None, *, texts: bool = False
+) -> Corpora:
     """Find a run's corpora; what is validated with is read, and so is all if some of it has to be held out for that.
 
     Args:
         options: the files, and which pairs are kept.
         seed: decides which pairs are held out.
         held_out: those that were held out before.
+        texts: whether the files hold texts, with labels or without, and no sentence pairs.
 
     Raises:
         UserError: a file is unreadable, or nothing is left of one.
@@ -79,16 +86,24 @@ def read_corpora(options: DataOptions, seed: int, held_out: Sequence[Pair] | Non
         weights, corpora = len(options.weights), len(options.train)
         raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
     bad = BadLines() if options.skip_bad else None
+    read: Reader = read_texts if texts else read_pairs
+
+    def fit(pairs: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
+        return keep_texts(pairs, skipped) if texts else keep(pairs, options.filter, skipped)
+
     if options.valid:
-        valid: Sequence[Pair] = list(
-            keep(read_pairs(*options.valid, on_bad=bad.first.append if bad else None), options.filter, Skipped())
-        )
+        first = bad.first.append if bad else None
+        valid: Sequence[Pair] = list(fit(read(*options.valid, on_bad=first), Skipped()))
         if not valid:
-            raise UserError("no sentence pairs are left", file=options.valid[0], fix="See `translucid data stats`.")
+            what = "texts" if texts else "sentence pairs"
+            raise UserError(f"no {what} are left", file=options.valid[0], fix="See `translucid data stats`.")
+    elif held_out is None:
+        skipped = Skipped()
+        valid = _hold_out(fit(read(*options.train, on_bad=bad), skipped), skipped, seed)
     else:
-        valid = _hold_out(options, seed, bad) if held_out is None else held_out
+        valid = held_out
     held = set() if options.valid else {pair.source for pair in valid}
-    train = [_Files(name, held, bad) for name in options.train]
+    train = [_Files(name, held, bad, read) for name in options.train]
     text = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
     hashes = {str(file): digest(file) for name in options.train for file in sides(name)}
     for name in options.train:
@@ -98,13 +113,12 @@ def read_corpora(options: DataOptions, seed: int, held_out: Sequence[Pair] | Non
     return Corpora(train, valid, text.hexdigest(), not options.valid, bad, hashes)
 
 
-def _hold_out(options: DataOptions, seed: int, bad: BadLines | None) -> list[Pair]:
+def _hold_out(pairs: Iterable[Pair], skipped: Skipped, seed: int) -> list[Pair]:
     """Draw some pairs to validate with; none of their sources is then left in training."""
-    skipped = Skipped()
-    drawn = draw(keep(read_pairs(*options.train, on_bad=bad), options.filter, skipped), HELD_OUT, seed)
+    drawn = draw(pairs, HELD_OUT, seed)
     Random(seed).shuffle(drawn)
     count = min(HELD_OUT, skipped.kept // 50)
     if not count:
-        what = f"{skipped.kept} pairs are too few to hold some out"
+        what = f"{skipped.kept} lines are too few to hold some out"
         raise UserError(what, fix="Give validation files with --valid.")
     return drawn[:count]

@@ -143,6 +143,23 @@ PRESETS: dict[str, Preset] = {
             "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
         },
     ),
+    "lm-lstm": Preset(
+        "running text, to write on from or to learn a task from: the AWD-LSTM (Merity et al. 2018)",
+        {
+            "model": {"kind": "language-lstm"},
+            "data": {"tokenizer": {"vocabulary": 8000}},
+            "training": {
+                "batch_tokens": 4480,
+                "learning_rate": 0.002,
+                "warmup": 200,
+                "cooldown": 0.5,
+                "label_smoothing": 0.0,
+                "max_epochs": 2,
+                "validate_every": 1000,
+            },
+            "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
+        },
+    ),
     "caption-soft": _captioning(
         "images to captions: looks at all of the image, more here and less there (Xu et al. 2015)",
         kind="captioner",

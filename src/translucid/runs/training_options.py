@@ -19,6 +19,9 @@ class TrainingOptions(OptionGroup):
     """Decides the first weights, the order of the data and every dropout."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
     """Tokens in a batch, on its longer side, padding included."""
+    window: int = Field(70, ge=1, le=1 << 16)
+    """Of models of language: tokens that a row of running text is read on by, and that gradients go back over, on
+    average. A batch has batch_tokens / window rows."""
     accumulate: int = Field(1, ge=1, le=MANY)
     """Batches whose gradients are added up for one update."""
     max_steps: int | None = Field(None, ge=1, le=MANY)

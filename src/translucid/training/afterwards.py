@@ -19,7 +19,7 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
     """
     run = trainer.run.path
     trained_here = trainer.over and trainer.workers.leads and trainer.device.type == "cpu"
-    if not trained_here or trainer.progress.best_bleu < LEARNED or (run / FILE).exists():
+    if not trained_here or (trainer.progress.best_score or 0) < LEARNED or (run / FILE).exists():
         return
     try:
         tried, best = find_fastest(run, console=console)

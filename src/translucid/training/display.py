@@ -84,15 +84,15 @@ class Display:
             self.last_line = time.monotonic()
             self.note(status.line())
 
-    def validation(self, step: int, found: Validation, best: bool) -> None:
-        """Show the figures and three translations, others at each validation."""
+    def validation(self, step: int, found: Validation, told: str, best: bool) -> None:
+        """Show the figures, the score in words, and three samples, others at each validation."""
         self.note(
             ("validation", "bold"),
             f" at step {step:,}: loss {found.loss:.3f}  ppl {found.perplexity:.2f}  acc {found.accuracy:.1%}  ",
-            (f"BLEU {found.bleu:.1f}", "bold"),
+            (told, "bold"),
             "  (best so far)" if best else "",
         )
-        for i in range(3):
+        for i in range(3 if found.samples else 0):
             sample = found.samples[(step // 7 + i * 11) % len(found.samples)]
             self.note(("    source     ", "dim"), sample.source)
             self.note(("    reference  ", "dim"), sample.reference)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,24 @@ class Shared(NamedTuple):
     """This process's; None if there are fewer rows than processes."""
     target_tokens: int
     """Of all processes."""
+    rate: float = 1.0
+    """Share of the learning rate that is due to it."""
 
 
-class Epochs:
+class Epochs(Protocol):
+    """Passes over what is learned from."""
+
+    def size(self, epoch: int) -> int:
+        """Return the number of batches of an epoch, or what one may expect."""
+
+    def done(self, epoch: int, batch: int) -> float:
+        """Return the share of an epoch that is over before batch `batch`."""
+
+    def batches(self, epoch: int, first: int = 0) -> Iterator[Shared]:
+        """Yield the batches of an epoch from batch `first` on, prepared in the background."""
+
+
+class PairEpochs:
     """The training corpus, its batches in a new order each epoch and, with subword dropout, in new pieces."""
 
     def __init__(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import torch
 
+from translucid.data.corpus import Pair
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device, fixed_order
@@ -21,6 +22,7 @@ from translucid.training.display import Display, clock
 from translucid.training.material import Beginning, Material, sha256
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
+from translucid.training.running_text import RunningTextMaterial
 from translucid.training.text import TextMaterial
 from translucid.training.trainer import Progress, Trainer
 from translucid.training.workers import Workers
@@ -105,7 +107,7 @@ def prepared(
         if begins:
             run.refuse_to_lose(overwrite)
             with console.status("reading the corpus"):
-                corpora = corpora or read_corpora(configuration.data, configuration.training.seed)
+                corpora = corpora or _corpora(configuration)
                 material = _material(configuration, corpora)
             tokenizer = material.learn(console)
         with run.locked() if workers.leads else nullcontext():
@@ -114,17 +116,17 @@ def prepared(
                 run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None, overwrite=overwrite)
             workers.wait()
             if not begins:
-                corpora = corpora or read_corpora(configuration.data, configuration.training.seed, run.held_out())
+                corpora = corpora or _corpora(configuration, run.held_out())
                 material = _material(configuration, corpora)
             trainer = _trainer(configuration, run, material, resuming, place, console, workers, command)
             yield trainer, Display(console)
             if not trainer.over:
                 console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
             end = trainer.progress
-            console.print(
-                f"step {end.step:,} after {clock(end.seconds)}; "
-                f"best BLEU {max(end.best_bleu, 0):.1f} at step {end.best_step:,}; kept in {run.path}"
-            )
+            best = ""
+            if end.best_score is not None:
+                best = f"best {trainer.validator.told(end.best_score)} at step {end.best_step:,}; "
+            console.print(f"step {end.step:,} after {clock(end.seconds)}; {best}kept in {run.path}")
 
 
 def _trainer(
@@ -190,9 +192,16 @@ def _trainer(
     return trainer
 
 
+def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -> Corpora:
+    texts = configuration.model.reads == "running text"
+    return read_corpora(configuration.data, configuration.training.seed, held_out, texts=texts)
+
+
 def _material(configuration: Configuration, corpora: Corpora) -> Material:
     if configuration.model.reads == "text":
         return TextMaterial(configuration, corpora)
+    if configuration.model.reads == "running text":
+        return RunningTextMaterial(configuration, corpora)
     from translucid.training.images import ImageMaterial  # which needs Pillow
 
     return ImageMaterial(configuration, corpora)

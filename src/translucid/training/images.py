@@ -23,7 +23,7 @@ from translucid.models.captioner_options import CaptioningShape
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
-from translucid.training.epochs import Epochs
+from translucid.training.epochs import PairEpochs
 from translucid.training.material import Beginning, Lessons, sha256
 from translucid.training.text import counted
 from translucid.training.validation import ImageValidator
@@ -81,7 +81,9 @@ class ImageMaterial:
         if not len(train):
             raise UserError(f"no captions are left ({self.skipped.summary()})", fix="Raise data.max_tokens.")
         varied = VariedImages(train, shift=data.shift, mirror=data.mirror) if data.shift or data.mirror else train
-        epochs = Epochs(varied, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=at.workers)
+        epochs = PairEpochs(
+            varied, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=at.workers
+        )
         valid = [pair for pair in self.corpora.valid if places[pair.source] not in stored.bad]
         if not valid:
             raise UserError("no image to validate with can be read")

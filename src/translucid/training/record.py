@@ -68,12 +68,14 @@ class Record:
 
     def write_validation(self, step: int, seconds: float, found: Validation) -> None:
         """Write one row about a validation, and its first translations."""
-        figures = {name: value for name, value in found._asdict().items() if name != "samples"}
+        figures = {"loss": found.loss, "perplexity": found.perplexity, "accuracy": found.accuracy, **found.measures}
         self.run.add_metrics({"kind": "validation", "step": step, **_rounded({"seconds": seconds, **figures})})
         if not self.board:
             return
         for name, value in figures.items():
             self.board.add_scalar(f"validation/{name}", value, step)
+        if not found.samples:
+            return
         text = "\n\n".join(f"{s.source}  \n{s.reference}  \n**{s.hypothesis}**" for s in found.samples[:5])
         self.board.add_text("validation/samples", text, step)
 

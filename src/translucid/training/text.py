@@ -18,7 +18,7 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
-from translucid.training.epochs import Epochs
+from translucid.training.epochs import PairEpochs
 from translucid.training.material import Beginning, Lessons, sha256
 from translucid.training.validation import TextValidator
 
@@ -70,7 +70,7 @@ class TextMaterial:
             texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self.corpora.train]
             sizes = [len(text) for text in texts]
             pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed)
-        epochs = Epochs(
+        epochs = PairEpochs(
             pairs,
             sizes,
             shares=data.weights or (by_temperature(sizes, data.temperature) if data.temperature != 1 else None),

@@ -44,7 +44,8 @@ class Progress:
     """Batches taken in this pass."""
     seconds: float = 0.0
     """Spent in training and validation."""
-    best_bleu: float = -1.0
+    best_score: float | None = None
+    """Of the validator."""
     best_step: int = 0
     stale: int = 0
     """Validations since the best one."""
@@ -158,7 +159,7 @@ class Trainer:
         else:
             self._skip(entropy / tokens, float(norm), display)
             return
-        self.optimizer.step(rate)
+        self.optimizer.step(rate * sum(batch.rate for batch in batches) / len(batches))
         self._average()
 
     def _skip(self, loss: float, norm: float, display: Display) -> None:
@@ -205,14 +206,14 @@ class Trainer:
     def _validate(self, record: Record | None, display: Display) -> None:
         with self.weights.averaged_model() as model:
             found = self.validator.measure(model, self.device, self.workers)
-            best = found.bleu > self.progress.best_bleu
+            best = self.progress.best_score is None or found.score > self.progress.best_score
             self.progress.stale = 0 if best else self.progress.stale + 1
             if best:
-                self.progress.best_bleu, self.progress.best_step = found.bleu, self.progress.step
-                self._save_best(model, {"bleu": found.bleu})
+                self.progress.best_score, self.progress.best_step = found.score, self.progress.step
+                self._save_best(model, found.measures)
         if record:
             record.write_validation(self.progress.step, self.progress.seconds, found)
-            display.validation(self.progress.step, found, best)
+            display.validation(self.progress.step, found, self.validator.told(found.score), best)
         self.recent.last = time.monotonic()  # validating is no part of the next update
 
     def _save_best(self, model: SequenceModel, facts: dict[str, float]) -> None:
@@ -221,14 +222,14 @@ class Trainer:
 
     def save(self) -> None:
         """Write all that an exact continuation needs, the random states of all processes among it."""
-        states = self.workers.gather(self._random_states())
+        states = self.workers.gather(self._own_states())
         tensors = self.weights.tensors()
         for index, moments in self.optimizer.moments().items():
             tensors |= {f"optimizer.{index}.{name}": self.weights.whole(tensor) for name, tensor in moments.items()}
         if not self.workers.leads:
             return
         for rank, state in enumerate(states):
-            tensors |= {f"random.{rank}.{name}": tensor for name, tensor in state.items()}
+            tensors |= {f"process.{rank}.{name}": tensor for name, tensor in state.items()}
         facts = {"place": asdict(self.progress), "recent": [*self.recent.window], "origin": self.origin}
         self.run.save_state(tensors, facts)
 
@@ -259,7 +260,7 @@ class Trainer:
             moments.setdefault(int(index), {})[moment] = part
         self.optimizer.restore(moments)
         self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"])
-        self._restore_random_states(under(f"random.{self.workers.rank}.", tensors))
+        self._restore_own_states(under(f"process.{self.workers.rank}.", tensors))
 
     def _check_best(self, on_damage: Callable[[str], None]) -> None:
         if self.progress.best_step:
@@ -267,15 +268,20 @@ class Trainer:
                 self.run.check_model()
             except UserError as error:
                 on_damage(f"{error} The next validation writes another.")
-                self.progress.best_bleu, self.progress.best_step = -1.0, 0
+                self.progress.best_score, self.progress.best_step = None, 0
 
-    def _random_states(self) -> dict[str, Tensor]:
+    def _own_states(self) -> dict[str, Tensor]:
+        """Return what each process has of its own: random states, and what its rows of a stream carry on."""
         states = {"cpu": torch.get_rng_state()}
         if self.device.type == "cuda":
             states["cuda"] = torch.cuda.get_rng_state(self.device)
+        if stream := self.weights.stream:
+            states |= {f"carried.{name}": tensor.cpu() for name, tensor in stream.carried().items()}
         return states
 
-    def _restore_random_states(self, states: dict[str, Tensor]) -> None:
+    def _restore_own_states(self, states: dict[str, Tensor]) -> None:
+        if stream := self.weights.stream:
+            stream.carry(under("carried.", states), self.device)
         if "cpu" in states:
             torch.set_rng_state(states["cpu"])
         else:  # there are more processes now than there were

@@ -41,13 +41,29 @@ class Validation(NamedTuple):
     perplexity: float
     accuracy: float
     """Share of target tokens ranked first, given the right ones before."""
-    bleu: float
-    """sacreBLEU of greedy outputs for the first sources."""
+    measures: dict[str, float]
+    """What else there is to say, by name, such as `bleu`: sacreBLEU of greedy outputs for the first sources."""
+    score: float
+    """What the best model is chosen by; the higher the better."""
     samples: list[Sample]
 
 
 class Validator(ABC):
     """Measures a model on what is held out; draws no random numbers, so it never changes the training."""
+
+    tokenizer: Tokenizer
+
+    @abstractmethod
+    def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:
+        """Return the figures of a model in evaluation mode; `workers` share the work, and all get the figures."""
+
+    @abstractmethod
+    def told(self, score: float) -> str:
+        """Return in words a score that `measure` has given."""
+
+
+class PairsValidator(Validator):
+    """Measures a model that writes about a source: a translator, or a captioner."""
 
     corpus: EncodedCorpus | CaptionedImages
     """What the loss is measured on."""
@@ -66,7 +82,7 @@ class Validator(ABC):
 
     @torch.inference_mode()
     def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:
-        """Return the figures of a model in evaluation mode; `workers` share the work, and all get the figures."""
+        """See `Validator`."""
         workers = workers or Workers()
         lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
         plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
@@ -82,10 +98,15 @@ class Validator(ABC):
             for source, references, text in zip(self.sources, self.references, hypotheses, strict=True)
         ]
         mean = entropy / max(tokens, 1)
-        return Validation(mean, math.exp(min(mean, 700)), correct / max(tokens, 1), score, samples)
+        accuracy = correct / max(tokens, 1)
+        return Validation(mean, math.exp(min(mean, 700)), accuracy, {"bleu": score}, score, samples)
+
+    def told(self, score: float) -> str:
+        """See `Validator`."""
+        return f"BLEU {score:.1f}"
 
 
-class TextValidator(Validator):
+class TextValidator(PairsValidator):
     """Measures a translator on sentence pairs."""
 
     corpus: EncodedCorpus
@@ -106,7 +127,7 @@ class TextValidator(Validator):
         return [best[0].tokens for best in found]
 
 
-class ImageValidator(Validator):
+class ImageValidator(PairsValidator):
     """Measures a captioner on images, each with one caption or more."""
 
     corpus: CaptionedImages

@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from translucid.data.batching import Batch
+from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import SequenceModel
 from translucid.runs.fitting import load_weights, unshared
 from translucid.training.objective import Loss, batch_loss
+from translucid.training.stream_loss import StreamLoss
 from translucid.training.workers import Workers
 
 
@@ -25,6 +27,8 @@ class Weights:
     """What the optimiser moves."""
     loss: Callable[[Batch, float], Loss]
     """The loss of rows of a batch, with so much label smoothing."""
+    stream: StreamLoss | None = None
+    """The same, if the model carries something from one batch to the next."""
 
     def __init__(self, model: SequenceModel, device: torch.device, workers: Workers) -> None:
         """Put the model on the device."""
@@ -34,7 +38,8 @@ class Weights:
         self.parameters = moved(self.model)
         whole = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
         self._averages: list[Tensor] = [average for average, parameter in whole if parameter.requires_grad]
-        self.loss = partial(batch_loss, self.model)
+        self.stream = StreamLoss(self.model) if isinstance(self.model, LanguageModel) else None
+        self.loss = self.stream or partial(batch_loss, self.model)
 
     def rows(self, rows: Batch | None) -> Batch | None:
         """Return this process's rows of a batch, if it has any, where the model is."""

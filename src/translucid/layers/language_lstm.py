@@ -1,0 +1,66 @@
+"""What the AWD-LSTM is made of (Merity et al. 2018, arXiv 1708.02182, sections 2 and 4)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from translucid.kernels.lstm import lstm
+
+Cells = tuple[Tensor, Tensor]
+"""Hidden state and cell, [B, H] each."""
+
+
+class LSTMLayer(nn.Module):
+    """One LSTM (Hochreiter and Schmidhuber 1997), whose matrix from hidden state to hidden state loses some weights.
+
+        i, f, g, o = split(W x_t + (M * U) h_{t-1} + b)
+        c_t = sigmoid(f) * c_{t-1} + sigmoid(i) * tanh(g),    h_t = sigmoid(o) * tanh(c_t)
+
+    M zeroes each weight of U with probability p and scales the others by 1 / (1 - p); it is drawn once a call
+    (DropConnect, Wan et al. 2013), and without training it is 1.
+    """
+
+    def __init__(self, inputs: int, hidden: int, weight_dropout: float = 0.0) -> None:
+        """`inputs`: the width of what is read; `hidden`: H."""
+        super().__init__()
+        self.hidden, self.weight_dropout = hidden, weight_dropout
+        bound = 1 / math.sqrt(hidden)
+        self.w = nn.Parameter(torch.empty(4 * hidden, inputs).uniform_(-bound, bound))
+        self.u = nn.Parameter(torch.empty(4 * hidden, hidden).uniform_(-bound, bound))
+        self.b = nn.Parameter(torch.empty(4 * hidden))
+        nn.init.zeros_(self.b)
+        nn.init.ones_(self.b.data.chunk(4)[1])  # it remembers from the start (Jozefowicz et al. 2015, section 2.2)
+
+    def forward(self, x: Tensor, cells: Cells) -> tuple[Tensor, Cells]:
+        """Go on from `cells` over x [B, T, inputs]: h [B, T, H] and the cells after."""
+        u = nn.functional.dropout(self.u, self.weight_dropout, self.training)
+        return lstm(x, cells, self.w, u, self.b)
+
+
+class DroppedEmbedding(nn.Module):
+    """E w, of which some words of the vocabulary lose all their vector in a window (section 4.3)."""
+
+    def __init__(self, vocabulary: int, width: int, p: float) -> None:
+        """`p`: probability of a word to be dropped."""
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, width)
+        nn.init.uniform_(self.tokens.weight, -0.1, 0.1)
+        self.p = p
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Embed ids [B, T]: [B, T, D]."""
+        x = self.tokens(ids)
+        if not self.training or not self.p:
+            return x
+        kept = (torch.rand(self.tokens.num_embeddings, device=x.device) >= self.p) / (1 - self.p)
+        return x * kept[ids][..., None].to(x.dtype)
+
+
+def locked_dropout(x: Tensor, p: float, training: bool) -> Tensor:
+    """Dropout on x [B, T, D] by one mask [B, 1, D] for all positions (Gal and Ghahramani 2016, arXiv 1512.05287)."""
+    if not training or not p:
+        return x
+    return x * nn.functional.dropout(x.new_ones(x.size(0), 1, x.size(2)), p)

@@ -1,0 +1,57 @@
+"""What can be chosen about models of language."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from translucid.models.model_shape import ModelShape
+
+
+class LanguageShape(ModelShape):
+    """What models of language have in common."""
+
+    width: int = Field(256, ge=1, le=16384)
+    """D, the width of embeddings and features."""
+    backwards: bool = False
+    """Read each text from its last token to its first."""
+    tie_output: bool = True
+    """Share the embeddings with the output projection."""
+
+    reads: ClassVar[Literal["running text"]] = "running text"
+    """What a source is."""
+    share_embeddings: ClassVar[bool] = False
+    """There is one vocabulary only."""
+    longest: ClassVar[None] = None
+    """There is no limit to the length."""
+
+    @property
+    def maps(self) -> dict[str, int]:
+        """See `ModelShape`."""
+        return {}
+
+
+class LSTMLanguageOptions(LanguageShape):
+    """The shape of the AWD-LSTM of Merity et al. 2018 (arXiv 1708.02182)."""
+
+    kind: Literal["language-lstm"] = "language-lstm"
+    """The family of model."""
+    hidden: int = Field(640, ge=1, le=16384)
+    """H, the width of all layers but the last, which is as wide as the embeddings."""
+    layers: int = Field(2, ge=1, le=64)
+    """L, LSTM layers."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on the features, before the output projection; one mask for all positions of a window."""
+    hidden_dropout: float = Field(0.1, ge=0, lt=1)
+    """The same between layers."""
+    input_dropout: float = Field(0.1, ge=0, lt=1)
+    """The same on the embedded tokens."""
+    embedding_dropout: float = Field(0.02, ge=0, lt=1)
+    """Share of the vocabulary whose vectors are 0 in a window."""
+    weight_dropout: float = Field(0.1, ge=0, lt=1)
+    """Share of the weights from hidden state to hidden state that are 0 in a window (DropConnect)."""
+    activation: float = Field(0.0, ge=0, le=1e9)
+    """alpha of the activation regularisation, the mean square of the features."""
+    smoothness: float = Field(0.0, ge=0, le=1e9)
+    """beta of the temporal one, the mean square of the change of the last layer from position to position."""

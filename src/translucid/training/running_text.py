@@ -1,0 +1,124 @@
+"""Running text made ready to be learned from by a model of language."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import nullcontext
+from itertools import chain
+
+import torch
+
+from translucid.data.corpus import Pair
+from translucid.data.filtering import Skipped
+from translucid.data.stream import Stream
+from translucid.data.text_store import EncodedTexts, StoredTexts, TextStore
+from translucid.data.texts import keep_texts
+from translucid.data.tokenizer import Tokenizer
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.models.language.model import LanguageModel
+from translucid.models.language_options import LanguageShape
+from translucid.models.protocol import SequenceModel
+from translucid.runs.configuration import Configuration
+from translucid.runs.corpora import Corpora
+from translucid.training.material import Beginning, Lessons, sha256
+from translucid.training.stream_epochs import StreamEpochs
+from translucid.training.stream_loss import StreamLoss
+from translucid.training.text import counted
+from translucid.training.validation import Validation, Validator
+from translucid.training.workers import Workers
+
+TEXT = "the training text"
+"""What its fingerprint is called in a checkpoint."""
+VALIDATION_ROWS = 32
+"""Rows that the validation text is read in."""
+
+
+class RunningTextMaterial:
+    """The corpora of a model of language."""
+
+    def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
+        """Nothing is read yet."""
+        self.configuration, self.corpora = configuration, corpora
+        assert isinstance(configuration.model, LanguageShape)
+        self.backwards = configuration.model.backwards
+
+    def learn(self, console: Console) -> Tokenizer:
+        """See `Material`."""
+        data, corpora, skipped = self.configuration.data, self.corpora, Skipped()
+        if corpora.held_out:
+            console.print(f"no validation files: {len(corpora.valid):,} training texts are held out")
+        with counting(console, "learning the vocabulary", None) as advance:
+            texts = (Pair("", text.source) for text in keep_texts(chain.from_iterable(corpora.train), skipped))
+            tokenizer = Tokenizer.learn(counted(texts, advance), data.tokenizer, seed=self.configuration.training.seed)
+        return tokenizer
+
+    def lessons(self, at: Beginning) -> Lessons:
+        """See `Material`."""
+        options = self.configuration.training
+        identity = sha256(json.dumps((self.corpora.digest, at.tokenizer.fingerprint, self.backwards)))
+        if at.before is not None:
+            at.run.refuse_changes(at.before, {TEXT: identity})
+        store = TextStore(at.run.texts_folder)
+        stored = at.stored(lambda: self._encoded(at, store, identity), lambda: store.open(identity))
+        rows = max(1, options.batch_tokens // options.window)
+        epochs = StreamEpochs(Stream(stored.texts, rows, options.window), seed=options.seed, workers=at.workers)
+        valid = [text.source for text in self.corpora.valid]
+        validator = StreamValidator(
+            EncodedTexts.encode(valid, at.tokenizer, backwards=self.backwards), at.tokenizer, window=options.window
+        )
+        return Lessons(epochs, validator, {TEXT: identity}, stored.skipped)
+
+    def _encoded(self, at: Beginning, store: TextStore, identity: str) -> StoredTexts | None:
+        """Open the encoded text; what is not there, damaged, or of other files is encoded anew."""
+        corpora = self.corpora
+        try:
+            if stored := store.open(identity):
+                return stored
+        except UserError as error:
+            at.console.print(f"{error}", soft_wrap=True)
+        listed = corpora.bad.written_to(at.run.bad_lines_file) if corpora.bad else nullcontext()
+        with listed, counting(at.console, "encoding the text", None) as advance:
+            store.build(
+                corpora.train,
+                at.tokenizer,
+                identity=identity,
+                backwards=self.backwards,
+                on_texts=advance,
+                bad=corpora.bad,
+            )
+        return store.open(identity)
+
+
+class StreamValidator(Validator):
+    """Measures a model of language on texts read one after the other, its state carried on."""
+
+    def __init__(self, texts: EncodedTexts, tokenizer: Tokenizer, *, window: int) -> None:
+        """`window`: tokens of a row that are read at a time."""
+        self.texts, self.tokenizer = texts, tokenizer
+        self.stream = Stream(texts, VALIDATION_ROWS, window)
+
+    @torch.inference_mode()
+    def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:
+        """See `Validator`; the first process measures, as a state can't be shared out."""
+        workers = workers or Workers()
+        assert isinstance(model, LanguageModel)
+        entropy = correct = tokens = 0.0
+        if workers.leads:
+            windows, loss_of = self.stream.straight(), StreamLoss(model)
+            for number in range(len(windows.ends)):
+                loss = loss_of(self.stream.batch(windows, number).to(device))
+                entropy, correct, tokens = entropy + loss.cross_entropy, correct + loss.correct, tokens + loss.tokens
+        entropy, correct, tokens = workers.sum(entropy, correct, tokens)
+        size, mean = self.texts.size, entropy / max(tokens, 1)
+        measures = {
+            "perplexity_word": math.exp(min(entropy / size.words, 700)),
+            "bits_per_character": entropy / size.characters / math.log(2),
+        }
+        perplexity = math.exp(min(mean, 700))
+        return Validation(mean, perplexity, correct / max(tokens, 1), measures, -measures["perplexity_word"], [])
+
+    def told(self, score: float) -> str:
+        """See `Validator`."""
+        return f"perplexity {-score:.2f} a word"

@@ -1,0 +1,51 @@
+"""What a language model is taught by: windows of running text, its state carried from each to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from translucid.data.batching import Batch
+from translucid.models.language.model import Carried, LanguageModel
+from translucid.training.objective import Loss, smoothed_loss
+
+
+class StreamLoss:
+    """The loss of each window, which goes on where the one before it ended.
+
+    Gradients stop at the window's beginning (truncated backpropagation through time).
+    """
+
+    def __init__(self, model: LanguageModel[Any]) -> None:
+        """Nothing has been read yet."""
+        self.model = model
+        self.state: Carried | None = None
+
+    def __call__(self, window: Batch, smoothing: float = 0.0) -> Loss:
+        """Return the loss of the next window; with what the model is taught beyond its words."""
+        model, ids = self.model, window.targets_in
+        if self.state is None or not model.carries:
+            self.state = model.begin(len(ids), ids.device)
+        reading, after = model.read_on(ids, self.state)
+        self.state = after.of(after.tensors())
+        labels = window.labels.flatten()
+        places = labels.ne(model.pad).nonzero().squeeze(1)
+        asked, features = labels.index_select(0, places), reading.features.flatten(0, 1).index_select(0, places)
+        loss = smoothed_loss(features, model.output, asked, smoothing)
+        if model.training and (further := model.regularisation(reading)) is not None:
+            return loss._replace(smoothed=loss.smoothed + len(places) * further)
+        return loss
+
+    def carried(self) -> dict[str, Tensor]:
+        """Return by name what is carried to the next window."""
+        return (
+            {str(i): part for i, part in enumerate(self.state.tensors())} if self.state and self.model.carries else {}
+        )
+
+    def carry(self, tensors: dict[str, Tensor], device: torch.device) -> None:
+        """Take over what `carried` returned."""
+        if tensors:
+            parts = tuple(tensors[str(i)].to(device) for i in range(len(tensors)))
+            self.state = type(self.model.begin(1, device)).of(parts)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.kernels.lstm import lstm
+from translucid.layers.embedding import token_embedding
 
 Cells = tuple[Tensor, Tensor]
 """Hidden state and cell, [B, H] each."""
@@ -27,10 +28,11 @@ class LSTMLayer(nn.Module):
         """`inputs`: the width of what is read; `hidden`: H."""
         super().__init__()
         self.hidden, self.weight_dropout = hidden, weight_dropout
-        bound = 1 / math.sqrt(hidden)
-        self.w = nn.Parameter(torch.empty(4 * hidden, inputs).uniform_(-bound, bound))
-        self.u = nn.Parameter(torch.empty(4 * hidden, hidden).uniform_(-bound, bound))
+        self.w = nn.Parameter(torch.empty(4 * hidden, inputs))
+        self.u = nn.Parameter(torch.empty(4 * hidden, hidden))
         self.b = nn.Parameter(torch.empty(4 * hidden))
+        nn.init.xavier_uniform_(self.w)
+        nn.init.uniform_(self.u, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden))
         nn.init.zeros_(self.b)
         nn.init.ones_(self.b.data.chunk(4)[1])  # it remembers from the start (Jozefowicz et al. 2015, section 2.2)
 
@@ -41,18 +43,21 @@ class LSTMLayer(nn.Module):
 
 
 class DroppedEmbedding(nn.Module):
-    """E w, of which some words of the vocabulary lose all their vector in a window (section 4.3)."""
+    """sqrt(D) E w, of which some words of the vocabulary lose all their vector in a window (section 4.3).
+
+    E is shared with the output projection, which wants small entries; the root makes those that are read of variance 1.
+    """
 
     def __init__(self, vocabulary: int, width: int, p: float) -> None:
         """`p`: probability of a word to be dropped."""
         super().__init__()
-        self.tokens = nn.Embedding(vocabulary, width)
-        nn.init.uniform_(self.tokens.weight, -0.1, 0.1)
+        self.tokens = token_embedding(vocabulary, width)
+        self.scale = math.sqrt(width)
         self.p = p
 
     def forward(self, ids: Tensor) -> Tensor:
         """Embed ids [B, T]: [B, T, D]."""
-        x = self.tokens(ids)
+        x = self.tokens(ids) * self.scale
         if not self.training or not self.p:
             return x
         kept = (torch.rand(self.tokens.num_embeddings, device=x.device) >= self.p) / (1 - self.p)

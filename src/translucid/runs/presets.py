@@ -149,9 +149,10 @@ PRESETS: dict[str, Preset] = {
             "model": {"kind": "language-lstm"},
             "data": {"tokenizer": {"vocabulary": 8000}},
             "training": {
-                "batch_tokens": 4480,
-                "learning_rate": 0.002,
-                "warmup": 200,
+                "optimizer": "muon",
+                "batch_tokens": 8960,
+                "learning_rate": 0.006,
+                "warmup": 500,
                 "cooldown": 0.5,
                 "label_smoothing": 0.0,
                 "max_epochs": 2,

@@ -73,7 +73,7 @@ class Captioner:
         tokenizer = folder.tokenizer()
         tune_ours()
         chosen = choose_device(device)
-        return cls(folder.load_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
+        return cls(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
 
     def picture(self, image: str | Path | bytes | Image, name: str = "image") -> Picture:
         """Read an image, as the model is to see it.

@@ -122,7 +122,7 @@ class Translator:
 
             tune_ours()
             chosen = choose_device(device)
-            return TorchEngine.of(folder.load_model(configuration, tokenizer).to(chosen), tokenizer, chosen)
+            return TorchEngine.of(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, chosen)
 
         searching = choose_engine(engine, folder, configuration, tokenizer, own, device=device, threads=threads)
         return cls(tokenizer, configuration, own, searching)

@@ -62,6 +62,8 @@ def _shape(model: ModelOptions) -> str:
         return f"{model.eye.network} network, LSTM, width {model.width}"
     if model.kind == "language-lstm":
         return f"LSTM {model.layers} layers, width {model.width}, hidden {model.hidden}"
+    if model.kind == "classifier":
+        return f"two blocks over: {_shape(model.language)}"
     layers = f"{model.encoder_layers}+{model.decoder_layers} layers, width {model.width}"
     if model.kind == "captioning-transformer":
         layers = f"{model.eye.network} network, {layers}"

@@ -31,6 +31,12 @@ Captions, one `image TAB caption` a line, several lines for an image, and the im
 
     translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
 
+A classifier of texts (.jsonl with text and label, or .tsv) on what a model of language has learned from text alone:
+
+    translucid train --model lm-lstm --train reviews.txt.gz --out runs/language
+
+    translucid train --model classifier --from runs/language --train labelled.jsonl --out runs/mood
+
 `translucid models` lists presets and recipes, `translucid models --keys` every key that can be set.
 """
 
@@ -53,6 +59,10 @@ def train(
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="A preset; see `translucid models`.")] = None,
+    begin_from: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="RUN", help="Begin with the tokenizer and the weights of this run."),
+    ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting.")] = None,
     skip_bad: Annotated[
         bool,
@@ -67,6 +77,7 @@ def train(
 ) -> None:
     """Train a translator from sentence pairs, or a captioner from images; Ctrl-C saves, --resume goes on exactly."""
     from translucid.ground.errors import UserError
+    from translucid.runs.beginning import settings_from
     from translucid.runs.configuration import resolve, resumed, unchanged
     from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
@@ -86,15 +97,16 @@ def train(
         overrides["data.images"] = images
     if skip_bad:
         overrides["data.skip_bad"] = True
+    begun = settings_from(begin_from, model) if begin_from else None
     run = RunFolder(out)
     if resume and run.exists:
         before = run.configuration()
         if config or model:  # the same command again, as torchrun gives it after a failure
-            configuration = unchanged(before, resolve(config, model, settings or [], overrides))
+            configuration = unchanged(before, resolve(config, model, settings or [], overrides, begun))
         else:
             configuration = resumed(before, settings or [], overrides)
     else:
-        configuration = resolve(config, model, settings or [], overrides)
+        configuration = resolve(config, model, settings or [], overrides, begun)
         run.refuse_to_lose(overwrite)
     console = Console(stderr=True)
     with prepared(

@@ -60,7 +60,7 @@ def find_fastest(
     """
     folder = RunFolder(run)
     configuration, tokenizer = folder.configuration(), folder.tokenizer()
-    model = folder.load_model(configuration, tokenizer)
+    model = folder.load_sequence_model(configuration, tokenizer)
     longest = configuration.longest
     if shortlists and not configuration.model.looks:
         what = "there are no shortlists: they are learned from attention, and it has none"

@@ -11,16 +11,18 @@ from translucid.ground.errors import UserError
 from translucid.kernels.machine import physical_memory
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
+from translucid.models.classifier import Classifier
+from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language import LSTMLanguageModel
 from translucid.models.language_options import LSTMLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
 from translucid.models.networks import load_learned
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer
 
 
-def build_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:
+def build_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> Model:
     """Return a model of this kind and shape, with fresh weights from PyTorch's random state.
 
     Only a network for images that has learned before has its own weights.
@@ -39,7 +41,7 @@ def build_model(options: ModelOptions, source_vocabulary: int, target_vocabulary
     return model
 
 
-def hollow_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:
+def hollow_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> Model:
     """Return a model whose weights have shapes but neither memory nor values; nothing is drawn at random.
 
     All else of it is there, such as tables of positions.
@@ -51,12 +53,12 @@ def hollow_model(options: ModelOptions, source_vocabulary: int, target_vocabular
         return _built(options, source_vocabulary, target_vocabulary)
 
 
-def weight_shapes(model: SequenceModel) -> dict[str, torch.Size]:
+def weight_shapes(model: Model) -> dict[str, torch.Size]:
     """Return the shape of each of a model's weights by name, a shared one under its first."""
     return {name: weight.shape for name, weight in model.named_parameters()}
 
 
-def refuse_too_large(model: SequenceModel) -> None:
+def refuse_too_large(model: Model) -> None:
     """Compare the weights of a model, which may be hollow, to the memory of this machine.
 
     Raises:
@@ -72,11 +74,13 @@ def refuse_too_large(model: SequenceModel) -> None:
         )
 
 
-def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> SequenceModel:
+def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> Model:
     if isinstance(options, RecurrentOptions):
         return RecurrentModel(source_vocabulary, target_vocabulary, options)
     if isinstance(options, LSTMLanguageOptions):
         return LSTMLanguageModel(target_vocabulary, options)
+    if isinstance(options, ClassifierOptions):
+        return Classifier(target_vocabulary, options)
     if isinstance(options, AttentionOnlyOptions):
         return AttentionOnly(source_vocabulary, target_vocabulary, options)
     if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
+from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LSTMLanguageOptions
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
@@ -111,4 +112,5 @@ ModelOptions: TypeAlias = (
     | CaptionerOptions
     | CaptioningTransformerOptions
     | LSTMLanguageOptions
+    | ClassifierOptions
 )

@@ -12,7 +12,7 @@ from translucid.ground.option_group import OptionGroup
 class ModelShape(OptionGroup):
     """The base of the options of all kinds of models."""
 
-    reads: ClassVar[Literal["text", "images", "running text"]] = "text"
+    reads: ClassVar[Literal["text", "images", "running text", "texts with labels"]] = "text"
     """What a source is."""
 
     @property

@@ -63,15 +63,28 @@ StateT = TypeVar("StateT", bound=State, default=Any)
 """The state that a model hands out and takes back; a plain `SequenceModel` has any, for those who only pass it on."""
 
 
-class SequenceModel(nn.Module, ABC, Generic[StateT]):
+class Model(nn.Module):
+    """What is trained, kept and loaded: a sequence model, or a classifier of texts."""
+
+    options: ModelOptions
+    """What it was built from."""
+
+    def layer_groups(self) -> list[list[nn.Parameter]]:
+        """Return its weights layer by layer, from those next to the input to those next to the output.
+
+        Raises:
+            NotImplementedError: it does not say which layer is above which.
+        """
+        raise NotImplementedError
+
+
+class SequenceModel(Model, ABC, Generic[StateT]):
     """An encoder and an autoregressive decoder, whose state is a `StateT`."""
 
     special: SpecialTokens[int]
     """Ids of the special tokens of its targets, and of its sources if those are ids."""
     max_length: int | None = None
     """The longest sequence of tokens, end token included, that the model can take; None if there is no limit."""
-    options: ModelOptions
-    """What it was built from."""
     source_embedding: nn.Module
     """From sources, such as ids [B, S], to what the encoder reads [B, S, D]; explanations hand that to `read`."""
     output: nn.Linear

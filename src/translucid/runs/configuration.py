@@ -21,6 +21,7 @@ from translucid.ground.errors import UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.ground.reading import read_at_most
 from translucid.models.captioner_options import CaptioningShape
+from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LanguageShape
 from translucid.models.model_options import ModelOptions, TransformerOptions
 from translucid.runs.careful_yaml import LONGEST, parse_yaml
@@ -49,6 +50,9 @@ _FIXED = (
     "training.batch_tokens",
     "training.accumulate",
     "training.optimizer",
+    "training.begin_from",
+    "training.layer_decay",
+    "training.unfreeze",
 )
 """Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
 
@@ -57,6 +61,7 @@ _READERS = {
     "text": ("translates text", "Use translucid translate."),
     "images": ("writes about images", "Use translucid caption."),
     "running text": ("is a model of language", "Use translucid generate."),
+    "texts with labels": ("says what a text is", "Use translucid classify."),
 }
 """By what a model reads: what it does, and what it is for."""
 
@@ -145,8 +150,8 @@ class Configuration(OptionGroup):
                 raise ValueError("data.mirror and data.shift change pixels, of which a frozen network sees no more")
         elif self.data.mirror or self.data.shift:
             raise ValueError("data.mirror and data.shift are for images")
-        elif isinstance(self.model, LanguageShape) and self.training.sharded:
-            raise ValueError("training.sharded is not for models of language, which carry a state from batch to batch")
+        elif isinstance(self.model, LanguageShape | ClassifierOptions) and self.training.sharded:
+            raise ValueError("training.sharded is not for models of language and classifiers")
         elif self.data.images:
             raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
         return self
@@ -185,13 +190,21 @@ def resolve(
     preset: str | None = None,
     assignments: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
+    begun: Settings | None = None,
 ) -> Configuration:
-    """Put a configuration together; what comes later wins: preset, file, `key=value` assignments, overrides by key.
+    """Put a configuration together; what comes later wins.
+
+    Args:
+        file: of settings.
+        preset: by name; that of the file if not given.
+        assignments: `key=value`.
+        overrides: by key.
+        begun: what is taken over from an earlier run, see `runs.beginning`; it wins over the preset only.
 
     Raises:
         UserError: the file can't be read, or a key or value is not one of ours.
     """
-    settings = read_settings(file) if file else {}
+    settings = _merged(begun or {}, read_settings(file) if file else {})
     name = preset or settings.get("preset")
     base: Settings = {}
     if isinstance(name, str):
@@ -217,6 +230,10 @@ def unchanged(before: Configuration, after: Configuration) -> Configuration:
     Raises:
         UserError: the shape of the model, the tokens or the order of the data would change.
     """
+    if isinstance(after.model, ClassifierOptions) and not after.model.labels:  # which the data has told since
+        assert isinstance(before.model, ClassifierOptions)
+        model = after.model.model_copy(update={"labels": before.model.labels})
+        after = after.model_copy(update={"model": model})
     fixed, wanted = _fixed(before), _fixed(after)
     for key in _FIXED:
         if wanted[key] != fixed[key]:

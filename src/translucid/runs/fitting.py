@@ -12,17 +12,17 @@ from translucid.models.model_options import ModelOptions
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from translucid.models.protocol import SequenceModel
+    from translucid.models.protocol import Model
 
 _MISFIT = "The file does not belong to the config.yaml beside it."
 
 
-def unshared(model: SequenceModel) -> dict[str, Tensor]:
+def unshared(model: Model) -> dict[str, Tensor]:
     """Return the weights by name, a shared one under its first name only."""
     return {name: parameter.data for name, parameter in model.named_parameters()}
 
 
-def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
+def load_weights(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
     """Copy weights by name into a model.
 
     Raises:
@@ -33,7 +33,7 @@ def load_weights(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -
         tensor.copy_(tensors[name])
 
 
-def fill(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
+def fill(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
     """Let tensors be the weights of a hollow model, by name, in float32; where one is shared, it stays shared.
 
     Raises:
@@ -48,7 +48,7 @@ def fill(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
             setattr(module, name, filled[id(hollow)])
 
 
-def _refuse_strange(model: SequenceModel, tensors: dict[str, Tensor], file: Path) -> None:
+def _refuse_strange(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
     refuse_misfits(
         {name: tensor.shape for name, tensor in unshared(model).items()},
         {name: tensor.shape for name, tensor in tensors.items()},

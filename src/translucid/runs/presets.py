@@ -161,6 +161,25 @@ PRESETS: dict[str, Preset] = {
             "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
         },
     ),
+    "classifier": Preset(
+        "texts with labels: a model of language, given with --from, learns to tell them apart (ULMFiT, 2018)",
+        {
+            "model": {"kind": "classifier"},
+            "data": {"tokenizer": {"vocabulary": 8000}, "max_tokens": 1024},
+            "training": {
+                "batch_tokens": 8192,
+                "learning_rate": 0.002,
+                "schedule": "slanted",
+                "layer_decay": 2.6,
+                "unfreeze": True,
+                "label_smoothing": 0.0,
+                "averaging": 0.99,
+                "max_epochs": 5,
+                "validate_every": 200,
+                "patience": None,
+            },
+        },
+    ),
     "caption-soft": _captioning(
         "images to captions: looks at all of the image, more here and less there (Xu et al. 2015)",
         kind="captioner",

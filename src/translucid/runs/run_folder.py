@@ -26,7 +26,7 @@ from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from translucid.models.protocol import SequenceModel
+    from translucid.models.protocol import Model, SequenceModel
 
 FOUND = "tuned.json", "shortlist.tsv"
 """What has been found to be the fastest way to translate with the model, and the target pieces considered."""
@@ -187,7 +187,7 @@ class RunFolder:
                 fingerprint = read_header(self.model_file)[1].get("tokenizer")
         return Tokenizer.load(self.path, fingerprint)
 
-    def save_model(self, model: SequenceModel, tokenizer: Tokenizer, facts: dict[str, Any]) -> None:
+    def save_model(self, model: Model, tokenizer: Tokenizer, facts: dict[str, Any]) -> None:
         """Write `model.safetensors`; `facts`, such as step and BLEU, go with it, its options, and its tokenizer's mark.
 
         What was found for the model before does not hold for this one, and goes.
@@ -197,7 +197,7 @@ class RunFolder:
         shape = model.options.model_dump(mode="json")
         save_tensors(self.model_file, unshared(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})
 
-    def load_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
+    def load_model(self, configuration: Configuration, tokenizer: Tokenizer) -> Model:
         """Read the model, in evaluation mode, on the CPU.
 
         Raises:
@@ -219,6 +219,14 @@ class RunFolder:
         refuse_too_large(model)
         fill(model, load_tensors(self.model_file)[0], self.model_file)
         return model.eval()
+
+    def load_sequence_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
+        """Do as `load_model` for a configuration whose model is not a classifier."""
+        from translucid.models.protocol import SequenceModel
+
+        model = self.load_model(configuration, tokenizer)
+        assert isinstance(model, SequenceModel)
+        return model
 
     def model_digest(self) -> str:
         """Return a fingerprint of the file of the model.

@@ -17,6 +17,8 @@ class TrainingOptions(OptionGroup):
 
     seed: int = Field(1, ge=0, lt=1 << 63)
     """Decides the first weights, the order of the data and every dropout."""
+    begin_from: str | None = None
+    """A run whose tokenizer and weights are begun with; `train --from` sets it."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
     """Tokens in a batch, on its longer side, padding included."""
     window: int = Field(70, ge=1, le=1 << 16)
@@ -31,7 +33,7 @@ class TrainingOptions(OptionGroup):
     max_minutes: float | None = Field(None, gt=0, le=MANY)
     """Stop after so many minutes of training and validating, earlier runs of the same folder included."""
     patience: int | None = Field(10, ge=1, le=MANY)
-    """Stop after so many validations without a better BLEU."""
+    """Stop after so many validations without a better score, such as BLEU."""
 
     optimizer: Literal["adam", "nadam", "muon"] = "adam"
     """Adam; Adam with Nesterov's momentum; or Muon (Jordan et al. 2024), which moves the matrices within the layers in
@@ -44,6 +46,15 @@ class TrainingOptions(OptionGroup):
     """The last share of max_steps, max_epochs or max_minutes, over which the learning rate also falls linearly to 0."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability mass taken from the right token and spread over the vocabulary."""
+    schedule: Literal["inverse-root", "slanted"] = "inverse-root"
+    """How the learning rate falls after its peak; slanted is a triangle over the whole training (Howard and Ruder
+    2018): up over the first tenth, then down to a 32nd, whatever warmup and cooldown say."""
+    layer_decay: float = Field(1.0, ge=1, le=100)
+    """By what the learning rate of each layer is divided, compared to the layer above it; 2.6 for models that have
+    learned something before (discriminative fine-tuning, Howard and Ruder 2018)."""
+    unfreeze: bool = False
+    """Move only the uppermost layer in the first epoch, and one more from the top in each epoch after it (gradual
+    unfreezing, Howard and Ruder 2018)."""
     clip_norm: float = Field(1.0, gt=0, le=MANY)
     """Gradients longer than this are shortened to it."""
     averaging: float = Field(0.999, ge=0, lt=1)

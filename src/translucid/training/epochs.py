@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from translucid.data.batching import Batch, plan_epoch
 from translucid.data.captioned import CaptionedImages, VariedImages
 from translucid.data.encoded import EncodedCorpus
+from translucid.data.labelled import LabelledTexts
 from translucid.data.order import BLOCK, Order
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.ground.errors import UserError
 from translucid.training.workers import Workers
 
-Pairs: TypeAlias = EncodedCorpus | CaptionedImages
-"""What a batch is made of: sentence pairs, or images with all their captions."""
+Pairs: TypeAlias = EncodedCorpus | CaptionedImages | LabelledTexts
+"""What a batch is made of: sentence pairs, images with all their captions, or texts with labels."""
 
 AHEAD = 8
 """Batches prepared while the model is at work."""

@@ -15,10 +15,12 @@ from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device, fixed_order
 from translucid.kernels.process import tune_ours
 from translucid.models.build import build_model
+from translucid.runs.beginning import begin_from
 from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpora import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Display, clock
+from translucid.training.labels import LabelledMaterial
 from translucid.training.material import Beginning, Material, sha256
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
@@ -109,12 +111,16 @@ def prepared(
             with console.status("reading the corpus"):
                 corpora = corpora or _corpora(configuration)
                 material = _material(configuration, corpora)
-            tokenizer = material.learn(console)
+            configuration = material.configuration
+            earlier = _earlier(configuration)
+            tokenizer = earlier.tokenizer() if earlier else material.learn(console)
         with run.locked() if workers.leads else nullcontext():
             if begins:
                 assert corpora is not None
                 run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None, overwrite=overwrite)
             workers.wait()
+            if not (begins or resuming):
+                configuration = run.configuration()
             if not begins:
                 corpora = corpora or _corpora(configuration, run.held_out())
                 material = _material(configuration, corpora)
@@ -144,6 +150,8 @@ def _trainer(
     tokenizer = run.tokenizer()
     torch.manual_seed(options.seed)
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
+    if not resuming and (earlier := _earlier(configuration)):
+        begin_from(model, earlier)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
     # Whatever can be refused is refused before anything in the folder of a run that is there is changed.
@@ -192,8 +200,14 @@ def _trainer(
     return trainer
 
 
+def _earlier(configuration: Configuration) -> RunFolder | None:
+    """Return the run that is begun from, if any is."""
+    name = configuration.training.begin_from
+    return RunFolder(Path(name)) if name else None
+
+
 def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -> Corpora:
-    texts = configuration.model.reads == "running text"
+    texts = configuration.model.reads in {"running text", "texts with labels"}
     return read_corpora(configuration.data, configuration.training.seed, held_out, texts=texts)
 
 
@@ -202,6 +216,8 @@ def _material(configuration: Configuration, corpora: Corpora) -> Material:
         return TextMaterial(configuration, corpora)
     if configuration.model.reads == "running text":
         return RunningTextMaterial(configuration, corpora)
+    if configuration.model.reads == "texts with labels":
+        return LabelledMaterial(configuration, corpora)
     from translucid.training.images import ImageMaterial  # which needs Pillow
 
     return ImageMaterial(configuration, corpora)

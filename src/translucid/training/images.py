@@ -20,7 +20,7 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.models.captioner.eye import Eye
 from translucid.models.captioner_options import CaptioningShape
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.epochs import PairEpochs
@@ -119,7 +119,7 @@ class ImageMaterial:
             )
         return store.open(identity)
 
-    def _identity(self, model: SequenceModel) -> str:
+    def _identity(self, model: Model) -> str:
         """Return what the stored images are made of: the images, their size, and the network if it is frozen."""
         eye, network = self.shape.eye, ""
         if eye.frozen:
@@ -132,9 +132,10 @@ class ImageMaterial:
         return sha256(json.dumps(parts))
 
 
-def _eye(model: SequenceModel) -> Eye:
-    assert isinstance(model.source_embedding, Eye)
-    return model.source_embedding
+def _eye(model: Model) -> Eye:
+    eye = getattr(model, "source_embedding", None)
+    assert isinstance(eye, Eye)
+    return eye
 
 
 def _looking(eye: Eye) -> Look:

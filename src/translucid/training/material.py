@@ -10,7 +10,8 @@ from typing import Protocol, TypeVar
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model
+from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.epochs import Epochs
@@ -37,7 +38,7 @@ class Beginning:
 
     run: RunFolder
     tokenizer: Tokenizer
-    model: SequenceModel
+    model: Model
     """On its device; a frozen network of it is asked what it makes of images."""
     workers: Workers
     console: Console
@@ -63,6 +64,8 @@ class Beginning:
 class Material(Protocol):
     """A corpus that is being made ready."""
 
+    configuration: Configuration
+    """As it was given, with what only the corpus knows, such as its labels."""
     corpora: Corpora
     """Of text, or of names of images and captions."""
 

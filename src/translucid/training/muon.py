@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,8 +25,11 @@ class Muon(torch.optim.Optimizer):
     0.05, in float32; on one with them 0.057, and here 0.025, matrices of one shape together (docs/benchmarks.md).
     """
 
-    def __init__(self, matrices: Iterable[Tensor], lr: float, *, bfloat16: bool) -> None:
-        """`lr`: the learning rate; `bfloat16`: the type to make directions orthogonal in, else float32."""
+    def __init__(self, matrices: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float, *, bfloat16: bool) -> None:
+        """Take matrices, or groups of them.
+
+        `lr`: the learning rate; `bfloat16`: the type to make directions orthogonal in, else float32.
+        """
         super().__init__(matrices, {"lr": lr})
         self.dtype = torch.bfloat16 if bfloat16 else torch.float32
 

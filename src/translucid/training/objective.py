@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.kernels.loss import chunked_loss, chunks_suit
+from translucid.models.classifier import Classifier
 from translucid.models.protocol import Maps, SequenceModel
 
 
@@ -71,3 +72,13 @@ def plain_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: f
     smoothed = (1 - smoothing) * right - smoothing * log_p.mean(-1).sum()
     correct = (logits.argmax(-1) == labels).sum()
     return Loss(smoothed, right.item(), int(correct), len(labels))
+
+
+def label_loss(model: Classifier, batch: Batch, smoothing: float = 0.0) -> Loss:
+    """Return the label-smoothed cross-entropy of a batch; its tokens are texts."""
+    logits, labels = model(batch.source).float(), batch.labels[:, 0]
+    loss = nn.functional.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
+    with torch.no_grad():
+        right = nn.functional.cross_entropy(logits, labels, reduction="sum") if smoothing else loss
+        correct = (logits.argmax(-1) == labels).sum()
+    return Loss(loss, right.item(), int(correct), len(labels))

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model
 from translucid.runs.training_options import TrainingOptions
+from translucid.training.layers import Layers
 from translucid.training.muon import Muon
 
 ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
@@ -20,7 +21,7 @@ class Optimizer:
     """One optimiser or two, which share the parameters of a model among them."""
 
     def __init__(
-        self, options: TrainingOptions, model: SequenceModel, parameters: Sequence[nn.Parameter], *, bfloat16: bool
+        self, options: TrainingOptions, model: Model, parameters: Sequence[nn.Parameter], *, bfloat16: bool
     ) -> None:
         """Nothing has moved yet.
 
@@ -29,28 +30,34 @@ class Optimizer:
             model: the model.
             parameters: all of the model's, by whose places in this list the moments are known.
             bfloat16: whether Muon may make its products in that type.
+
+        Raises:
+            UserError: layers are to have rates of their own, and the model does not say which is above which.
         """
         self.parameters = parameters
         rate = options.learning_rate
-        self.parts: list[torch.optim.Optimizer]
-        if options.optimizer == "muon":
-            matrices = inner_matrices(model)
-            chosen = set(map(id, matrices))
-            rest = [parameter for parameter in parameters if id(parameter) not in chosen]
-            self.parts = [
-                Muon(matrices, lr=rate, bfloat16=bfloat16),
-                torch.optim.Adam(rest, lr=rate, fused=True, **ADAM),
-            ]
-        elif options.optimizer == "nadam":
-            self.parts = [torch.optim.NAdam(parameters, lr=rate, **ADAM)]
-        else:
-            self.parts = [torch.optim.Adam(parameters, lr=rate, fused=True, **ADAM)]
+        muon = {id(matrix) for matrix in inner_matrices(model)} if options.optimizer == "muon" else set()
+        layers = Layers(model, options, parameters)
+        groups: list[dict[str, Any]] = []
+        matrices: list[dict[str, Any]] = []
+        for share, group in layers.shares():
+            for chosen, wanted in ((matrices, True), (groups, False)):
+                if own := [parameter for parameter in group if (id(parameter) in muon) is wanted]:
+                    chosen.append({"params": own, "share": share})
+        self.layers = layers
+        self.parts: list[torch.optim.Optimizer] = []
+        if matrices:
+            self.parts.append(Muon(matrices, lr=rate, bfloat16=bfloat16))
+        if options.optimizer == "nadam":
+            self.parts.append(torch.optim.NAdam(groups, lr=rate, **ADAM))
+        elif groups:
+            self.parts.append(torch.optim.Adam(groups, lr=rate, fused=True, **ADAM))
 
     def step(self, rate: float) -> None:
         """Make an update at this learning rate, and forget the gradients."""
         for part in self.parts:
             for group in part.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group["share"]
             part.step()
         self.zero_grad()
 
@@ -77,12 +84,13 @@ class Optimizer:
             part.load_state_dict({**part.state_dict(), "state": state})
 
 
-def inner_matrices(model: SequenceModel) -> list[nn.Parameter]:
+def inner_matrices(model: Model) -> list[nn.Parameter]:
     """Return the matrices that take one state of a model to another: all but embeddings and output projection.
 
     Kernels of convolutions are among them, but for those that read pixels.
     """
-    outer = {id(model.output.weight)}
+    output = getattr(model, "output", None)
+    outer = {id(output.weight)} if output is not None else set()
     outer |= {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     kernels = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv2d)}
     inner = (p for p in model.parameters() if p.requires_grad and p.ndim >= 2 and id(p) not in outer)

@@ -19,7 +19,7 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.material import Beginning, Lessons, sha256
@@ -100,7 +100,7 @@ class StreamValidator(Validator):
         self.stream = Stream(texts, VALIDATION_ROWS, window)
 
     @torch.inference_mode()
-    def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:
+    def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
         """See `Validator`; the first process measures, as a state can't be shared out."""
         workers = workers or Workers()
         assert isinstance(model, LanguageModel)

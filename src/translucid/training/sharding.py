@@ -41,6 +41,8 @@ class _Lesson(nn.Module):
 class ShardedWeights(Weights):
     """The same as `Weights`, with a share of everything in each process."""
 
+    model: SequenceModel
+
     def __init__(self, model: SequenceModel, device: torch.device, workers: Workers) -> None:
         """Cut the weights, block by block, so that the device never holds all of them."""
         self.device, self.workers = device, workers

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from translucid.ground.errors import UserError
 from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, Status
@@ -58,7 +58,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: SequenceModel,
+        model: Model,
         epochs: Epochs,
         validator: Validator,
         run: RunFolder,
@@ -122,6 +122,7 @@ class Trainer:
     def _updates(self) -> Iterator[list[Shared]]:
         """Yield the batches of each update, from where the training stands, epoch after epoch."""
         while True:
+            self.optimizer.layers.begin(self.progress.epoch)
             batches = self.epochs.batches(self.progress.epoch, self.progress.batch)
             group: list[Shared] = []
             for batch in batches:
@@ -216,7 +217,7 @@ class Trainer:
             display.validation(self.progress.step, found, self.validator.told(found.score), best)
         self.recent.last = time.monotonic()  # validating is no part of the next update
 
-    def _save_best(self, model: SequenceModel, facts: dict[str, float]) -> None:
+    def _save_best(self, model: Model, facts: dict[str, float]) -> None:
         if self.workers.leads:
             self.run.save_model(model, self.validator.tokenizer, {"step": self.progress.step, **facts})
 
@@ -290,9 +291,10 @@ class Trainer:
             torch.cuda.set_rng_state(states["cuda"], self.device)
 
 
-def _weights(model: SequenceModel, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:
+def _weights(model: Model, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:
     if options.sharded and workers.count > 1:
         from translucid.training.sharding import ShardedWeights  # a second to import
 
+        assert isinstance(model, SequenceModel)
         return ShardedWeights(model, device, workers)
     return Weights(model, device, workers)

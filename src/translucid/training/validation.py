@@ -19,7 +19,7 @@ from translucid.decoding.bulk import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.metrics import bleu, reference_sets
 from translucid.ground.special import SPECIAL
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model, SequenceModel
 from translucid.training.objective import batch_loss
 from translucid.training.workers import Workers
 
@@ -54,7 +54,7 @@ class Validator(ABC):
     tokenizer: Tokenizer
 
     @abstractmethod
-    def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:
+    def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
         """Return the figures of a model in evaluation mode; `workers` share the work, and all get the figures."""
 
     @abstractmethod
@@ -81,8 +81,9 @@ class PairsValidator(Validator):
         """Return what greedy search finds for this process's share of the sources."""
 
     @torch.inference_mode()
-    def measure(self, model: SequenceModel, device: torch.device, workers: Workers | None = None) -> Validation:
+    def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
         """See `Validator`."""
+        assert isinstance(model, SequenceModel)
         workers = workers or Workers()
         lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
         plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)

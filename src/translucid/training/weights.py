@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from translucid.data.batching import Batch
+from translucid.models.classifier import Classifier
 from translucid.models.language.model import LanguageModel
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.fitting import load_weights, unshared
-from translucid.training.objective import Loss, batch_loss
+from translucid.training.objective import Loss, batch_loss, label_loss
 from translucid.training.stream_loss import StreamLoss
 from translucid.training.workers import Workers
 
@@ -30,7 +31,7 @@ class Weights:
     stream: StreamLoss | None = None
     """The same, if the model carries something from one batch to the next."""
 
-    def __init__(self, model: SequenceModel, device: torch.device, workers: Workers) -> None:
+    def __init__(self, model: Model, device: torch.device, workers: Workers) -> None:
         """Put the model on the device."""
         self.device, self.workers = device, workers
         self.model = model.to(device).train()
@@ -39,7 +40,11 @@ class Weights:
         whole = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
         self._averages: list[Tensor] = [average for average, parameter in whole if parameter.requires_grad]
         self.stream = StreamLoss(self.model) if isinstance(self.model, LanguageModel) else None
-        self.loss = self.stream or partial(batch_loss, self.model)
+        if isinstance(self.model, SequenceModel):
+            self.loss = self.stream or partial(batch_loss, self.model)
+        else:
+            assert isinstance(self.model, Classifier)
+            self.loss = partial(label_loss, self.model)
 
     def rows(self, rows: Batch | None) -> Batch | None:
         """Return this process's rows of a batch, if it has any, where the model is."""
@@ -59,7 +64,7 @@ class Weights:
         torch._foreach_lerp_(self._averages, [*self.parameters], 1 - decay)
 
     @contextmanager
-    def averaged_model(self) -> Iterator[SequenceModel]:
+    def averaged_model(self) -> Iterator[Model]:
         """Give the model with the averaged weights, in evaluation mode; all processes must ask for it together."""
         yield self.averaged
 
@@ -86,7 +91,7 @@ class Weights:
         return tensor
 
 
-def moved(model: SequenceModel) -> list[nn.Parameter]:
+def moved(model: Model) -> list[nn.Parameter]:
     """Return the weights that training moves: all but those of a frozen network."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 

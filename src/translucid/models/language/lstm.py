@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from translucid.layers.embedding import output_projection
 from translucid.layers.language_lstm import DroppedEmbedding, LSTMLayer, locked_dropout
@@ -54,7 +54,7 @@ class LSTMLanguageModel(LanguageModel[LSTMState]):
         o = self.options = options
         self.embedding = DroppedEmbedding(vocabulary, o.width, o.embedding_dropout)
         widths = [o.width, *[o.hidden] * (o.layers - 1), o.width]
-        self.layers = torch.nn.ModuleList(
+        self.layers = nn.ModuleList(
             LSTMLayer(inputs, outputs, o.weight_dropout) for inputs, outputs in pairwise(widths)
         )
         self.output = output_projection(self.embedding.tokens, tied=o.tie_output)
@@ -66,9 +66,13 @@ class LSTMLanguageModel(LanguageModel[LSTMState]):
 
     def read_on(self, ids: Tensor, state: LSTMState) -> tuple[Reading, LSTMState]:
         """See `LanguageModel`."""
+        return self.read_embedded(self.embedding(ids), state)
+
+    def read_embedded(self, x: Tensor, state: LSTMState) -> tuple[Reading, LSTMState]:
+        """Do as `read_on` with embedded tokens x [B, T, D]."""
         o = self.options
-        x = self.embedding(ids)
-        seen, after = [x], []
+        seen: list[Tensor] = [x]
+        after: list[Tensor] = []
         for number, layer in enumerate(self.layers):
             p = o.hidden_dropout if number else o.input_dropout
             dropped = locked_dropout(x, p, self.training)
@@ -76,6 +80,13 @@ class LSTMLanguageModel(LanguageModel[LSTMState]):
             seen.append(x)
             after += cells
         return Reading(locked_dropout(x, o.dropout, self.training), seen), LSTMState(tuple(after))
+
+    def layer_groups(self) -> list[list[nn.Parameter]]:
+        """See `Model`; the embeddings are the lowest, even where the output shares them."""
+        groups = [[*self.embedding.parameters()], *([*layer.parameters()] for layer in self.layers)]
+        lower = {id(parameter) for parameter in groups[0]}
+        groups[-1] += [parameter for parameter in self.output.parameters() if id(parameter) not in lower]
+        return groups
 
     def regularisation(self, reading: Reading) -> Tensor | None:
         """alpha mean(f^2) + beta mean((h_t - h_{t+1})^2), f the features and h the last layer (section 4.6)."""

@@ -1,0 +1,39 @@
+"""What can be chosen about classifiers of texts."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from translucid.models.language_options import LSTMLanguageOptions
+from translucid.models.model_shape import ModelShape
+
+
+class ClassifierOptions(ModelShape):
+    """The shape of the classifier of Howard and Ruder 2018 (ULMFiT, arXiv 1801.06146)."""
+
+    kind: Literal["classifier"] = "classifier"
+    """The family of model."""
+    language: LSTMLanguageOptions = Field(default_factory=LSTMLanguageOptions)
+    """The model of language that reads the text; `train --from` takes its shape and its weights from a run."""
+    labels: list[str] = Field(default_factory=list)
+    """What a text may be, in order; found in the training data."""
+    hidden: int = Field(50, ge=1, le=16384)
+    """Width of the layer between what was read and the labels."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Dropout on what was read."""
+    hidden_dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on the layer between."""
+
+    reads: ClassVar[Literal["texts with labels"]] = "texts with labels"
+    """What a source is."""
+    share_embeddings: ClassVar[bool] = False
+    """There is one vocabulary only."""
+    longest: ClassVar[None] = None
+    """There is no limit to the length."""
+
+    @property
+    def maps(self) -> dict[str, int]:
+        """See `ModelShape`."""
+        return {}

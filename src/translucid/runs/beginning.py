@@ -1,0 +1,59 @@
+"""A run that begins with what another one has learned: its tokenizer, the shape of its model, and its weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from translucid.ground.errors import UserError
+from translucid.runs.fitting import load_weights, unshared
+from translucid.runs.presets import PRESETS
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+
+if TYPE_CHECKING:
+    from translucid.models.protocol import Model
+
+
+def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
+    """Return the settings that a run which begins from another one takes over.
+
+    Args:
+        run: the other one.
+        preset: what the new one is to be; what the other one was if not given.
+
+    Raises:
+        UserError: it is no run, or a model of this kind can't begin with its weights.
+    """
+    before = RunFolder(run).configuration()
+    kind = PRESETS[preset].settings["model"].get("kind", "transformer") if preset in PRESETS else None
+    model = before.model.model_dump()
+    if kind == "classifier" and before.model.kind != "classifier":
+        if before.model.kind != "language-lstm":
+            what = f"holds a model of the kind {before.model.kind}, from which no classifier begins"
+            raise UserError(what, file=run, fix="Give the run of a model of language, such as lm-lstm.")
+        model = {"kind": "classifier", "language": model}
+    elif kind not in {None, before.model.kind}:
+        what = f"holds a model of the kind {before.model.kind}, not {kind}"
+        raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
+    tokenizer = before.data.tokenizer.model_dump()
+    begun = {"preset": before.preset} if preset is None else {}
+    return {**begun, "training": {"begin_from": str(run)}, "data": {"tokenizer": tokenizer}, "model": model}
+
+
+def begin_from(model: Model, run: RunFolder) -> None:
+    """Let a model begin with the weights of a run; a classifier may begin with those of a model of language.
+
+    Raises:
+        UserError: the run has no weights, or they do not fit.
+    """
+    tensors = load_tensors(run.model_file)[0]
+    language = getattr(model, "language", None)
+    if language is not None and not any(name.startswith("language.") for name in tensors):
+        load_weights(language, tensors, run.model_file)
+        return
+    own = unshared(model)
+    for name in tensors.keys() & own.keys():
+        if name.startswith("second.") and own[name].shape != tensors[name].shape:  # other labels
+            tensors[name] = own[name]
+    load_weights(model, tensors, run.model_file)

@@ -1,0 +1,120 @@
+"""Texts with labels made ready to be learned from by a classifier."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from translucid.data.batching import plan_epoch
+from translucid.data.corpus import Pair
+from translucid.data.filtering import Skipped
+from translucid.data.labelled import LabelledTexts
+from translucid.data.texts import keep_texts
+from translucid.data.tokenizer import Tokenizer
+from translucid.evaluation.classification import macro_f1
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.models.classifier import Classifier
+from translucid.models.classifier_options import ClassifierOptions
+from translucid.models.protocol import Model
+from translucid.runs.configuration import Configuration
+from translucid.runs.corpora import Corpora
+from translucid.training.epochs import PairEpochs
+from translucid.training.material import Beginning, Lessons, sha256
+from translucid.training.text import counted
+from translucid.training.validation import Validation, Validator
+from translucid.training.workers import Workers
+
+TEXTS = "the training texts"
+"""What their fingerprint is called in a checkpoint."""
+
+
+class LabelledMaterial:
+    """The corpora of a classifier."""
+
+    def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
+        """Read the texts, and find their labels if the configuration names none.
+
+        Raises:
+            UserError: a text has no label, or one that is not among those of the configuration, or there is one only.
+        """
+        self.corpora, self.skipped = corpora, Skipped()
+        self.train = list(keep_texts(chain.from_iterable(corpora.train), self.skipped))
+        assert isinstance(configuration.model, ClassifierOptions)
+        labels = configuration.model.labels or sorted({text.target for text in self.train})
+        where = configuration.data.train[0] if configuration.data.train else None
+        for text in chain(self.train, corpora.valid):
+            if text.target not in labels or not text.target:
+                what = (
+                    f"the label {text.target!r} is not among {', '.join(labels)[:100]}" if text.target else "no label"
+                )
+                raise UserError(f"{what}: {text.source[:60]!r}", file=where, fix="Each text needs one of them.")
+        if len(labels) < 2:
+            raise UserError(f"all texts have the label {labels[0]!r}", file=where, fix="Give texts of two kinds.")
+        model = configuration.model.model_copy(update={"labels": labels})
+        self.configuration, self.model = configuration.model_copy(update={"model": model}), model
+
+    def learn(self, console: Console) -> Tokenizer:
+        """See `Material`."""
+        data, seed = self.configuration.data, self.configuration.training.seed
+        if self.corpora.held_out:
+            console.print(f"no validation files: {len(self.corpora.valid):,} training texts are held out")
+        with counting(console, "learning the vocabulary", None) as advance:
+            texts = (Pair("", text.source) for text in counted(self.train, advance))
+            return Tokenizer.learn(texts, data.tokenizer, seed=seed)
+
+    def lessons(self, at: Beginning) -> Lessons:
+        """See `Material`."""
+        options = self.configuration.training
+
+        def encoded(texts: Sequence[Pair]) -> LabelledTexts:
+            longest, backwards = self.configuration.longest, self.model.language.backwards
+            return LabelledTexts.encode(texts, self.model.labels, at.tokenizer, max_tokens=longest, backwards=backwards)
+
+        train = encoded(self.train)
+        epochs = PairEpochs(
+            train, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=at.workers
+        )
+        validator = LabelValidator(encoded(self.corpora.valid), at.tokenizer, batch_tokens=options.batch_tokens)
+        return Lessons(epochs, validator, {TEXTS: sha256(json.dumps(self.train))}, self.skipped)
+
+
+class LabelValidator(Validator):
+    """Measures a classifier on texts with labels."""
+
+    def __init__(self, texts: LabelledTexts, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
+        """`batch_tokens`: see `plan_epoch`."""
+        self.texts, self.tokenizer, self.batch_tokens = texts, tokenizer, batch_tokens
+
+    @torch.inference_mode()
+    def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
+        """See `Validator`."""
+        workers = workers or Workers()
+        assert isinstance(model, Classifier)
+        plan = plan_epoch(
+            *self.texts.lengths_of(np.arange(len(self.texts))), batch_tokens=self.batch_tokens, seed=0, epoch=0
+        )
+        entropy, pairs = 0.0, []
+        for rows in workers.share(plan):
+            batch = self.texts.batch(rows).to(device)
+            logits: Tensor = model(batch.source).float()
+            entropy += F.cross_entropy(logits, batch.labels[:, 0], reduction="sum").item()
+            pairs += [*zip(batch.labels[:, 0].tolist(), logits.argmax(-1).tolist(), strict=True)]
+        (entropy,) = workers.sum(entropy)
+        confusion = np.zeros((len(model.options.labels),) * 2, np.int64)
+        for label, found in chain.from_iterable(workers.gather(pairs)):
+            confusion[label, found] += 1
+        mean, accuracy = entropy / len(self.texts), float(np.trace(confusion) / confusion.sum())
+        measures = {"label_accuracy": accuracy, "f1": macro_f1(confusion)}
+        return Validation(mean, math.exp(min(mean, 700)), accuracy, measures, accuracy, [])
+
+    def told(self, score: float) -> str:
+        """See `Validator`."""
+        return f"accuracy {100 * score:.2f} %"

@@ -3,7 +3,16 @@
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Captioner", "DecodingOptions", "Translation", "Translations", "Translator", "UserError", "__version__"]
+__all__ = [
+    "Captioner",
+    "DecodingOptions",
+    "TextClassifier",
+    "Translation",
+    "Translations",
+    "Translator",
+    "UserError",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -16,6 +25,10 @@ def __getattr__(name: str) -> Any:
         from translucid.captioner import Captioner
 
         return Captioner
+    if name == "TextClassifier":
+        from translucid.text_classifier import TextClassifier
+
+        return TextClassifier
     if name in ("Translation", "Translations"):
         from translucid import translation
 

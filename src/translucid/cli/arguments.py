@@ -19,6 +19,12 @@ EngineOption = Annotated[
     Literal["auto", "torch", "ctranslate2"],
     typer.Option("--engine", help="What searches: our own code, CTranslate2, or the faster one of those that can."),
 ]
+WithOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--with", metavar="RUN", help="Average with this run's probabilities, as of one that reads backwards."
+    ),
+]
 ENDINGS = (".tsv", ".jsonl")
 
 

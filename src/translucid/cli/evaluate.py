@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from translucid.cli.arguments import EngineOption, pair_up, refuse_to_replace
+from translucid.cli.arguments import EngineOption, WithOption, pair_up, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def evaluate(
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: EngineOption = "auto",
+    beside: WithOption = None,
 ) -> None:
     """Run a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures; perplexity of the references.
 
@@ -76,8 +77,14 @@ def evaluate(
     CIDEr-D; with --gold also by whether it looks at what it speaks of.
 
         translucid evaluate runs/eyes --test test.tsv --images photographs.tar --beam 5
+
+    A run that classifies texts is scored by accuracy, F1, what is taken for what, and calibration; --samples shows
+    errors, those first of which the model is surest.
+
+        translucid evaluate runs/mood --test labelled.jsonl --with runs/mood-backwards --samples 5
     """
     from translucid.cli.images import refuse_for
+    from translucid.cli.texts import evaluate_labels
     from translucid.data.corpus import read_lines, read_pairs
     from translucid.evaluation.alignment_error import read_gold
     from translucid.ground.atomic import write_output
@@ -100,6 +107,16 @@ def evaluate(
             run, configuration, test, images, gold, as_json, beam, hypotheses, samples, perplexity, device
         )
         return
+    if configuration.model.reads == "texts with labels":
+        texts_only = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
+        refuse_for(
+            "translations",
+            {**texts_only, "--beam": beam, "--keep-best": keep_best, "--split-sentences": split_sentences},
+        )
+        evaluate_labels([run, *(beside or [])], test, as_json, hypotheses, samples, device)
+        return
+    if beside:
+        raise UserError("--with is for runs that classify texts", fix="Leave it out.")
     refuse_for("images", {"--images": images, "--gold": gold})
     pairs = list(read_pairs(*pair_up(test)))
     if not pairs:

@@ -41,7 +41,8 @@ def explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of an image: save as .html, .png, .svg, .pdf or .json.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Of an image or a label: save as .html, .png, .svg, .pdf or .json."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --save if it is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
@@ -51,6 +52,8 @@ def explain(
     Attention shows where the model looked. These methods ask what happens when parts of the source are not there. Of a
     text, erasure leaves out one word at a time, LIME fits a linear model to many such sources, gradients go the way
     from no words to these. A text of several sentences is explained sentence by sentence.
+
+    Of a text with a label, the label is explained, or that of --target.
 
     Of an image, erasure masks one cell of the grid at a time, LIME paints over superpixels with their mean colour,
     gradients go the way from a grey image. LIME and gradients need the packages of the extra `explain`.
@@ -67,8 +70,11 @@ def explain(
         translucid explain runs/demo "I like soccer" --method lime
 
         translucid explain runs/eyes photograph.jpg --method lime --save why.html
+
+        translucid explain runs/mood "I want my money back" --method gradients --save why.html
     """
     from translucid.cli.images import captioner_of, refuse_for
+    from translucid.cli.texts import classifier_of, explain_label
     from translucid.ground.errors import UserError
     from translucid.inspection import refuse_picture
     from translucid.inspection.explain import explain as explaining
@@ -84,6 +90,10 @@ def explain(
         refuse_picture(save)
     if share is not None and not 0 < share <= 1:
         raise UserError(f"--share {share} is no share of an image", fix="Give more than 0, at most 1.")
+    if classifier := classifier_of(run, device):
+        refuse_for("images", {"--share": share})
+        explain_label(classifier, text, target, method, samples, k or 1, as_json, save)
+        return
     if captioner := captioner_of(run, device):
         refuse_for("texts", {"--k": k})
         _explain_image(captioner, run, text, target, method, samples, SHARE if share is None else share, as_json, save)

@@ -37,7 +37,7 @@ def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
     return Captioner.open(folder, configuration, device)
 
 
-def refuse_for(wanted: Literal["texts", "images"], given: Mapping[str, object]) -> None:
+def refuse_for(wanted: Literal["texts", "images", "translations"], given: Mapping[str, object]) -> None:
     """Check, of a model that reads the other, that no option was given that is for `wanted` only.
 
     Args:
@@ -49,8 +49,8 @@ def refuse_for(wanted: Literal["texts", "images"], given: Mapping[str, object]) 
     """
     for name, value in given.items():
         if value:
-            reads = "images" if wanted == "texts" else "text"
-            raise UserError(f"{name} is for {wanted}, this model reads {reads}", fix="Leave it out.")
+            does = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[wanted]
+            raise UserError(f"{name} is for {wanted}, this model {does}", fix="Leave it out.")
 
 
 def look_at_image(

@@ -45,6 +45,8 @@ def look(
     Of an image, a picture has one panel a word, a page lights up the image for the word that is pointed at. There is no
     --flow and no --tsv.
 
+    Of a text with a label, how the label's probability moves as the words are read, in the terminal, as .html or .json.
+
     **Examples**
 
         translucid look runs/demo "I like soccer"
@@ -64,7 +66,12 @@ def look(
     if save:
         refuse_picture(save)
     from translucid.cli.images import captioner_of, look_at_image, refuse_for
+    from translucid.cli.texts import classifier_of, look_at_text
 
+    if classifier := classifier_of(run, device):
+        refuse_for("translations", {"--flow": flow, "--tsv": tsv, "--layer": layer, "--head": head})
+        look_at_text(classifier, text, target, save)
+        return
     if captioner := captioner_of(run, device):
         refuse_for("texts", {"--flow": flow, "--tsv": tsv})
         look_at_image(captioner, run, text, target, layer, head, save)

@@ -15,6 +15,7 @@ from translucid import __version__
 from translucid.cli import (
     align,
     caption,
+    classify,
     data,
     demo,
     draw,
@@ -71,6 +72,7 @@ app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.command("caption")(caption.caption)
+app.command("classify")(classify.classify)
 app.command("evaluate")(evaluate.evaluate)
 app.command("align")(align.align)
 app.command("look")(look.look)

@@ -178,7 +178,7 @@ class Worker:
     def work(self, window: Window) -> tuple[Window, Done]:
         """Translate the lines of a window, also those that are not UTF-8; return it, and what came of it."""
         lines, first = window.lines, window.before.lines
-        bad = [(i, "not UTF-8") for i, line in enumerate(lines) if not _is_utf8(line)]
+        bad = [(i, "not UTF-8") for i, line in enumerate(lines) if not is_utf8(line)]
         texts = [line.decode("utf-8", errors="replace") for line in lines]
         groups = paragraphs(texts) if self.job.wrapped else [[i] for i in range(len(texts))]
         sources = [unwrapped([texts[i] for i in group]) if len(group) > 1 else texts[group[0]] for group in groups]
@@ -222,7 +222,8 @@ def alone(job: AnyJob) -> Iterator[Way]:
     yield job.worker()
 
 
-def _is_utf8(line: bytes) -> bool:
+def is_utf8(line: bytes) -> bool:
+    """Say whether a line can be read."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:

@@ -43,6 +43,14 @@ class Classifier(Model):
         reading, _ = self.language.read_embedded(embedded, self.language.begin(len(mask), mask.device))
         return self.second(self.first(pooled(reading.features, mask)).relu())
 
+    def after_each(self, ids: Tensor) -> Tensor:
+        """Return what the labels' probabilities [B, S, labels] are when each token of ids [B, S] has just been read."""
+        reading, _ = self.language.read_on(ids, self.language.begin(len(ids), ids.device))
+        h = reading.features
+        count = torch.arange(1, h.size(1) + 1, device=h.device, dtype=h.dtype)[:, None]
+        seen = torch.cat([h, h.cummax(1).values, h.cumsum(1) / count], -1)
+        return self.second(self.first(seen).relu()).float().softmax(-1)
+
     def layer_groups(self) -> list[list[nn.Parameter]]:
         """See `Model`: the layers of the model of language, then the blocks."""
         return [*self.language.layer_groups(), [*self.first.parameters(), *self.second.parameters()]]

@@ -90,6 +90,15 @@ class ForcedCase(ABC):
     def way(self) -> Way:
         """Return where integrated gradients begin and end."""
 
+    def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
+        """Return the log-probability [n] of the target tokens `first` to before `after`, given embedded sources.
+
+        What comes later has no part in it. embedded: [n, S, D].
+        """
+        everywhere = torch.ones(embedded.shape[:2], dtype=torch.bool, device=self.device)
+        target = torch.tensor([self.target_ids[:after]], device=self.device).expand(len(embedded), -1)
+        return forced_log_probs(self.model, self.model.read(embedded, everywhere), target)[:, first:].sum(1)
+
     @abstractmethod
     def by_part(self, shares: Tensor) -> Tensor:
         """Sum what belongs to source positions [.., S] to parts [.., parts]."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from translucid.ground.errors import UserError, missing_package, nearest
-from translucid.inspection.explain.case import ForcedCase
-from translucid.inspection.explain.gradients import integrated_gradients
+from translucid.inspection.explain.case import Perturbed
+from translucid.inspection.explain.gradients import Integrable, integrated_gradients
 from translucid.inspection.explain.perturbing import erasure, lime
 from translucid.inspection.html import notebook_table
 from translucid.inspection.words import WordMap
@@ -71,8 +72,19 @@ def _needed(method: str, *, images: bool) -> list[tuple[str, str]]:
     return [needs[method] for needs in (_PACKAGES, *([_FOR_IMAGES] if images else [])) if method in needs]
 
 
-def explain(case: ForcedCase, method: str, *, samples: int = 500, seed: int = 1) -> Explanation:
-    """Explain a translation or a caption.
+class Explained(Perturbed, Integrable, Protocol):
+    """All that any method asks for."""
+
+    def attention(self) -> Tensor:
+        """Return where the model looked [target words, parts].
+
+        Raises:
+            UserError: the model has no attention.
+        """
+
+
+def explain(case: Explained, method: str, *, samples: int = 500, seed: int = 1) -> Explanation:
+    """Explain a translation, a caption or a label.
 
     Args:
         case: source, target and model.

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
 from translucid.ground.stopping import between_steps
-from translucid.inspection.explain.case import ForcedCase
-from translucid.inspection.maps import forced_log_probs
+from translucid.inspection.explain.case import Way
 
 TOKENS = 256
 """Tokens, source and target, on the way that are read together; at least one source is."""
 
 
-def integrated_gradients(case: ForcedCase, steps: int = 32) -> Tensor:
+class Integrable(Protocol):
+    """What is asked of something to be explained by gradients."""
+
+    target_spans: list[tuple[int, int]]
+    """Of each target word, its tokens."""
+
+    def way(self) -> Way:
+        """Return where integrated gradients begin and end."""
+
+    def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
+        """Return the log-probability [n] of the target tokens `first` to before `after`, given embedded sources."""
+
+    def by_part(self, shares: Tensor) -> Tensor:
+        """Sum what belongs to source positions [.., S] to parts [.., parts]."""
+
+
+def integrated_gradients(case: Integrable, steps: int = 32) -> Tensor:
     """Return the share of each part of the source in each target word's log-probability [target words, parts].
 
     The gradient to the embedded source, averaged on the way from a source in which nothing is (Sundararajan et al.
@@ -22,18 +39,14 @@ def integrated_gradients(case: ForcedCase, steps: int = 32) -> Tensor:
     """
     from captum.attr import IntegratedGradients
 
-    model, (baseline, source) = case.model, case.way()
-    target = torch.tensor([case.target_ids], device=case.device)
-    everywhere = torch.ones(source.shape[:2], dtype=torch.bool, device=case.device)
+    baseline, source = case.way()
 
     def log_prob(embedded: Tensor, first: int, after: int) -> Tensor:
-        """Of the target tokens `first` to before `after`, [n]; what comes later has no part in it."""
         between_steps()
-        memory = model.read(embedded, everywhere.expand(len(embedded), -1))
-        return forced_log_probs(model, memory, target[:, :after].expand(len(embedded), -1))[:, first:].sum(1)
+        return case.along(embedded, first, after)
 
     method = IntegratedGradients(log_prob)
-    together = max(1, TOKENS // (source.size(1) + len(case.target_ids)))
+    together = max(1, TOKENS // (source.size(1) + case.target_spans[-1][1] + 1))
     rows = []
     with torch.backends.cudnn.flags(enabled=False):  # whose recurrent layers have gradients in training mode only
         for span in case.target_spans:

@@ -62,7 +62,9 @@ class LSTMLanguageModel(LanguageModel[LSTMState]):
     def begin(self, rows: int, device: torch.device) -> LSTMState:
         """See `LanguageModel`."""
         widths = [layer.hidden for layer in self.layers if isinstance(layer, LSTMLayer)]
-        return LSTMState(tuple(torch.zeros(rows, width, device=device) for width in widths for _ in range(2)))
+        kind = self.embedding.tokens.weight.dtype
+        zeros = (torch.zeros(rows, width, device=device, dtype=kind) for width in widths for _ in range(2))
+        return LSTMState(tuple(zeros))
 
     def read_on(self, ids: Tensor, state: LSTMState) -> tuple[Reading, LSTMState]:
         """See `LanguageModel`."""

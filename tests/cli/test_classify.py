@@ -1,0 +1,259 @@
+"""From texts without labels to a classifier that says what a text is, by the commands alone."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from translucid import TextClassifier
+from translucid.cli.main import run
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+
+GOOD, BAD = ["good", "fine", "lovely", "warm"], ["bad", "awful", "dull", "cold"]
+REST = ["the", "film", "was", "and", "its", "end", "house", "really", "quite", "so"]
+LANGUAGE = [
+    *("model.width=16", "model.hidden=24", "data.tokenizer.vocabulary=90", "training.batch_tokens=320"),
+    *("training.window=20", "training.max_steps=30", "training.validate_every=15", "training.averaging=0.9"),
+]
+LEARNING = [
+    *("training.batch_tokens=256", "training.validate_every=20", "training.max_epochs=6"),
+    *("training.averaging=0.9", "training.learning_rate=0.02"),
+]
+
+
+def text_of(generator, words):
+    mixed = [*generator.choices(REST, k=6), *generator.choices(words, k=2)]
+    generator.shuffle(mixed)
+    return " ".join(mixed)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """texts.txt without labels, train.jsonl and test.jsonl with them."""
+    folder, generator = tmp_path_factory.mktemp("moods"), random.Random(1)
+    plain = [text_of(generator, generator.choice([GOOD, BAD])) for _ in range(400)]
+    (folder / "texts.txt").write_text("".join(f"{text}\n" for text in plain))
+    for name, count in (("train", 120), ("test", 40)):
+        rows = [
+            {"text": text_of(generator, words), "label": label}
+            for _ in range(count // 2)
+            for words, label in ((GOOD, "good"), (BAD, "bad"))
+        ]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def trained(*arguments):
+    assert run([str(argument) for argument in ("train", *arguments)]) == 0
+
+
+@pytest.fixture(scope="module")
+def language(folder):
+    trained("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", folder / "language", "--set", *LANGUAGE)
+    return folder / "language"
+
+
+@pytest.fixture(scope="module")
+def mood(folder, language):
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl")
+    trained("--model", "classifier", "--from", language, *files, "--out", folder / "mood", "--set", *LEARNING)
+    return folder / "mood"
+
+
+def test_it_learns_what_the_words_say(call, mood, folder):
+    found = call("evaluate", mood, "--test", folder / "test.jsonl", "--json")
+    assert found.code == 0
+    assert json.loads(found.out)["accuracy"] > 0.9
+    shown = call("evaluate", mood, "--test", folder / "test.jsonl", "--samples", 1)
+    assert shown.code == 0
+    assert "accuracy" in shown.out
+    assert "found bad" in shown.out
+
+
+def test_it_begins_with_the_weights_of_the_model_of_language(folder, language, tmp_path):
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "run")
+    limits = ("training.max_steps=1", "training.learning_rate=1e-12", "training.averaging=0")
+    trained("--model", "classifier", "--from", language, *files, "--set", *limits)
+    began, has = load_tensors(language / "model.safetensors")[0], load_tensors(tmp_path / "run/model.safetensors")[0]
+    for name, tensor in began.items():
+        torch.testing.assert_close(has[f"language.{name}"], tensor, atol=1e-6, rtol=0)
+    one, other = RunFolder(tmp_path / "run"), RunFolder(language)
+    assert one.tokenizer().fingerprint == other.tokenizer().fingerprint
+    assert one.configuration().model.labels == ["bad", "good"]
+    assert one.configuration().model.language == other.configuration().model
+
+
+def test_one_line_for_each_text(call, mood):
+    found = call("classify", mood, stdin=b"the film was good and lovely\n\nawful and so dull\n")
+    assert found.code == 0
+    first, second, third, end = found.out.split("\n")
+    assert first.startswith("good\t0.")
+    assert second == end == ""
+    assert third.startswith("bad\t")
+    record = json.loads(call("classify", mood, "its end was awful", "--format", "jsonl").out)
+    assert record["label"] == "bad"
+    assert sum(record["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_what_is_not_utf8_is_told_of_and_the_others_get_their_label(call, mood):
+    found = call("classify", mood, stdin=b"good\n\xff\xfe\nbad\n")
+    assert found.code == 2
+    assert [bool(line) for line in found.out.split("\n")] == [True, False, True, False]
+    assert "line 2" in found.err
+
+
+def test_several_runs_are_averaged(mood, folder, language, tmp_path):
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "other")
+    trained("--model", "classifier", "--from", language, *files, "--set", *LEARNING, "training.seed=2")
+    one, other = TextClassifier.load(mood), TextClassifier.load(tmp_path / "other")
+    both = TextClassifier.load(mood, tmp_path / "other")
+    text = "the film was quite good"
+    single = [one.classify(text).probabilities["good"], other.classify(text).probabilities["good"]]
+    assert both.classify(text).probabilities["good"] == pytest.approx(np.mean(single))
+    assert single[0] != single[1]
+
+
+def test_a_model_that_reads_backwards(call, folder, tmp_path):
+    settings = [*LANGUAGE, "model.backwards=true"]
+    trained("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
+    trained("--model", "classifier", "--from", tmp_path / "language", *files, "--set", *LEARNING)
+    judge = TextClassifier.load(tmp_path / "mood").judges[0]
+    (ids,) = judge.ids(["the film was good"])
+    assert judge.tokenizer.target_pieces(ids[1:-1][::-1])[0] == "▁the"
+    found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
+    assert found["accuracy"] > 0.9
+    words = json.loads(call("explain", tmp_path / "mood", "the film was awful", "--json").out)
+    assert words["source"] == ["the", "film", "was", "awful"]
+    assert np.argmax(words["importance"][0]) == 3
+
+
+@pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
+def test_the_word_that_decides_is_named(call, mood, method):
+    for package in ("sklearn", "captum"):
+        pytest.importorskip(package)
+    found = call("explain", mood, "the film was awful and so", "--method", method, "--json")
+    assert found.code == 0
+    record = json.loads(found.out)
+    assert record["target"] == ["bad"]
+    assert record["source"][int(np.argmax(record["importance"][0]))] == "awful"
+    faithful = record["faithfulness"]
+    assert faithful[method]["comprehensiveness"] > faithful["random"]["comprehensiveness"]
+
+
+def test_gradients_add_up_to_what_the_label_gains(mood):
+    pytest.importorskip("captum")
+    from translucid.inspection.explain.gradients import integrated_gradients
+    from translucid.inspection.explain.label_case import LabelCase
+
+    judge = TextClassifier.load(mood).judges[0]
+    (ids,) = judge.ids(["the film was awful and so"])
+    case = LabelCase(judge.model, judge.tokenizer, ids, "bad")
+    baseline, source = case.way()
+    with torch.no_grad():
+        gained = (case.along(source, 0, 1) - case.along(baseline, 0, 1)).item()
+    assert integrated_gradients(case, steps=200).sum().item() == pytest.approx(gained, abs=0.05)
+
+
+def test_looking_shows_where_the_judgement_moves(call, mood, tmp_path):
+    assert call("look", mood, "the film was awful and so", "--save", tmp_path / "seen.json").code == 0
+    record = json.loads((tmp_path / "seen.json").read_text())
+    assert record["label"] == "bad"
+    steps = np.diff(record["probability_after"], prepend=0.5)
+    assert record["words"][int(np.argmax(steps))] == "awful"
+    shown = call("look", mood, "the film was awful and so", "--save", tmp_path / "seen.html")
+    assert "awful" in shown.out
+    page = (tmp_path / "seen.html").read_text()
+    assert ">awful</span>" in page
+    assert "http" not in page
+
+
+def test_a_text_can_not_end_the_page(call, mood, tmp_path):
+    assert call("explain", mood, "<script>alert(1)</script> bad", "--save", tmp_path / "why.html").code == 0
+    assert "<script" not in (tmp_path / "why.html").read_text()
+
+
+def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, tmp_path):
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl")
+    both = ("--model", "classifier", "--from", language, *files)
+    trained(*both, "--out", tmp_path / "whole", "--set", *LEARNING, "training.cooldown=0")
+    # Where it stops is in the midst of an epoch in which some layers are still frozen.
+    part = [*LEARNING, "training.cooldown=0", "training.validate_every=1"]
+    del part
+    import signal
+
+    from translucid.training import trainer as trainers
+
+    real = trainers.Trainer._update
+    count = 0
+
+    def interrupted(self, *arguments):
+        nonlocal count
+        count += 1
+        if count == 17:
+            signal.raise_signal(signal.SIGINT)
+        return real(self, *arguments)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(trainers.Trainer, "_update", interrupted)
+        trained(*both, "--out", tmp_path / "part", "--set", *LEARNING, "training.cooldown=0")
+    assert count == 17
+    trained("--resume", "--out", tmp_path / "part")
+    for name in ("model.safetensors", "state/checkpoint.safetensors"):
+        one, other = (load_tensors(tmp_path / kind / name)[0] for kind in ("whole", "part"))
+        assert one.keys() == other.keys()
+        assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('{"text": "good"}\n' * 200, "no label"),
+        ('{"text": "good", "label": "x"}\n' * 200, "all texts have the label 'x'"),
+        ("good\n" * 200, "no label"),
+        ('{"text": 7, "label": "x"}\n', "text must be a string"),
+    ],
+)
+def test_texts_without_labels_teach_nothing(call, tmp_path, lines, message):
+    file = tmp_path / ("plain.txt" if lines.startswith("good") else "some.jsonl")
+    file.write_text(lines)
+    found = call("train", "--model", "classifier", "--train", file, "--out", tmp_path / "run")
+    assert found.code == 2
+    assert message in found.err
+    assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_what_does_not_fit_is_one_line(call, mood, language, small_run, folder, tmp_path):
+    cases = [
+        (("classify", language, "good"), "is a model of language"),
+        (("classify", small_run, "good"), "translates text"),
+        (("translate", mood, "good"), "says what a text is"),
+        (("caption", mood, "x.png"), "says what a text is"),
+        (("explain", mood, "good", "--target", "soso"), "there is no label 'soso'"),
+        (("explain", mood, "good", "--method", "attention"), "a classifier has no attention"),
+        (("look", mood, "good", "--layer", 1), "--layer is for translations"),
+        (("look", mood, " "), "there are no words"),
+        (("evaluate", mood, "--test", folder / "test.jsonl", "--beam", 3), "--beam is for translations"),
+        (("evaluate", small_run, "--test", folder / "test.jsonl", "--with", mood), "--with is for runs that classify"),
+        (("train", "--model", "classifier", "--from", small_run, "--train", folder / "train.jsonl", "--out",
+          tmp_path / "x"), "from which no classifier begins"),
+        (("train", "--model", "tiny", "--from", language, "--train", folder / "train.jsonl", "--out", tmp_path / "y"),
+         "holds a model of the kind language-lstm"),
+    ]  # fmt: skip
+    for arguments, message in cases:
+        found = call(*arguments)
+        assert found.code == 2, arguments
+        assert message in found.err
+        assert found.err.count("\n") == 1, found.err
+
+
+def test_a_translator_is_fine_tuned(call, corpus, small_run, tmp_path):
+    files = ("--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune")
+    limits = ("training.max_steps=1", "training.learning_rate=1e-12", "training.averaging=0")
+    trained("--from", small_run, *files, "--set", *limits)
+    one, other = (load_tensors(run / "model.safetensors")[0] for run in (small_run, tmp_path / "run"))
+    assert one.keys() == other.keys()
+    assert all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)

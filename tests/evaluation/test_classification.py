@@ -1,0 +1,41 @@
+"""Figures about classifiers, against scikit-learn and by hand."""
+
+import numpy as np
+import pytest
+
+from translucid.evaluation.classification import calibration_error, classification_scores, macro_f1
+
+NAMES = ["cat", "dog", "eel"]
+
+
+def test_accuracy_f1_and_confusion_are_scikit_learns():
+    metrics = pytest.importorskip("sklearn.metrics")
+    random = np.random.default_rng(1)
+    probabilities = random.dirichlet(np.ones(3), 200)
+    truth = random.integers(0, 3, 200)
+    found = classification_scores(probabilities, truth, NAMES)
+    guessed = probabilities.argmax(1)
+    assert found.accuracy == pytest.approx(metrics.accuracy_score(truth, guessed))
+    assert found.macro_f1 == pytest.approx(metrics.f1_score(truth, guessed, average="macro"))
+    assert found.confusion == metrics.confusion_matrix(truth, guessed).tolist()
+    assert found.cross_entropy == pytest.approx(metrics.log_loss(truth, probabilities))
+    report = metrics.classification_report(truth, guessed, target_names=NAMES, output_dict=True)
+    for name in NAMES:
+        one = found.labels[name]
+        assert (one.precision, one.recall, one.f1, one.texts) == pytest.approx(tuple(report[name].values()))
+
+
+def test_a_label_that_is_never_found_has_no_f1():
+    assert macro_f1(np.array([[3, 0], [2, 0]])) == pytest.approx((2 * 0.6 * 1 / 1.6) / 2)
+
+
+def test_calibration_by_hand():
+    """Two texts at 0.95, one of them right; two at 0.6, both right: (2 * 0.45 + 2 * 0.4) / 4."""
+    sure, right = np.array([0.95, 0.95, 0.61, 0.61]), np.array([True, False, True, True])
+    assert calibration_error(sure, right) == pytest.approx((2 * 0.45 + 2 * 0.39) / 4)
+    assert calibration_error(np.ones(3), np.ones(3, bool)) == 0
+
+
+def test_plain_values_hold_everything():
+    found = classification_scores(np.eye(3), np.arange(3), NAMES).to_json()
+    assert found["labels"]["eel"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "texts": 1}

@@ -1,0 +1,82 @@
+"""The classifier of texts, by its equations in NumPy, and what it makes of company, padding and prefixes."""
+
+import numpy as np
+import pytest
+import torch
+
+from translucid.ground.special import SPECIAL
+from translucid.models.build import build_model
+from translucid.models.classifier import pooled
+from translucid.models.classifier_options import ClassifierOptions
+from translucid.models.language_options import LSTMLanguageOptions
+
+LANGUAGE = LSTMLanguageOptions(width=6, hidden=8, layers=2)
+
+
+def model_of(**changes):
+    options = ClassifierOptions(language=LANGUAGE, labels=["bad", "good", "so-so"], hidden=5, **changes)
+    return build_model(options, 20, 20).eval()
+
+
+def texts(*rows):
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[SPECIAL.pad] * (longest - len(row))] for row in rows])
+
+
+def normalised(x, norm):
+    mean, spread = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    return (x - mean) / np.sqrt(spread + norm.eps) * norm.weight.numpy() + norm.bias.numpy()
+
+
+@torch.no_grad()
+def test_it_is_the_equations_in_numpy():
+    model = model_of().double()
+    for parameter in model.parameters():
+        parameter.add_(torch.randn_like(parameter) * 0.1)
+    ids = texts([2, 7, 9, 4, 3])
+    reading, _ = model.language.read_on(ids, model.language.begin(1, ids.device))
+    h = reading.layers[-1].double().numpy()[0]
+    together = np.concatenate([h[-1], h.max(0), h.mean(0)])
+    first, second = model.first, model.second
+    z = normalised(together, first[0]) @ first[2].weight.numpy().T + first[2].bias.numpy()
+    logits = normalised(np.maximum(z, 0), second[0]) @ second[2].weight.numpy().T + second[2].bias.numpy()
+    np.testing.assert_allclose(model(ids).numpy()[0], logits, atol=1e-6)
+
+
+@torch.no_grad()
+def test_neither_padding_nor_company_matters():
+    model = model_of()
+    rows = [[2, 7, 9, 4, 12, 13, 3], [2, 5, 3], [2, 8, 8, 8, 3]]
+    together = model(texts(*rows))
+    for row, found in zip(rows, together, strict=True):
+        torch.testing.assert_close(model(texts(row))[0], found, atol=1e-5, rtol=1e-5)
+
+
+def test_pooling_sees_what_is_there_and_nothing_else():
+    h = torch.randn(2, 4, 3)
+    mask = torch.tensor([[True, True, False, False], [True] * 4])
+    found = pooled(h, mask)
+    there = h[0, :2]
+    torch.testing.assert_close(found[0], torch.cat([there[-1], there.amax(0), there.mean(0)]))
+    h[0, 2:] = 99
+    torch.testing.assert_close(pooled(h, mask), found)
+
+
+@torch.no_grad()
+def test_after_each_token_it_judges_what_it_has_read():
+    model = model_of()
+    ids = texts([2, 7, 9, 4, 3])
+    found = model.after_each(ids)
+    for count in range(1, 6):
+        torch.testing.assert_close(found[0, count - 1], model(ids[:, :count])[0].softmax(-1), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_every_weight_is_in_one_layer(tied):
+    options = ClassifierOptions(language=LANGUAGE.model_copy(update={"tie_output": tied}), labels=["a", "b"])
+    model = build_model(options, 20, 20)
+    groups = model.layer_groups()
+    assert len(groups) == 4
+    assert sorted(id(p) for group in groups for p in group) == sorted(map(id, model.parameters()))
+    assert groups[0][0] is model.language.embedding.tokens.weight
+    assert model.second[2].weight in set(groups[-1])

@@ -1,0 +1,64 @@
+"""Rates of their own for layers, and layers that begin one after the other."""
+
+import pytest
+import torch
+
+from translucid.ground.errors import UserError
+from translucid.models.build import build_model
+from translucid.models.classifier_options import ClassifierOptions
+from translucid.models.language_options import LSTMLanguageOptions
+from translucid.models.model_options import RecurrentOptions
+from translucid.runs.training_options import TrainingOptions
+from translucid.training.optimizer import Optimizer
+
+
+def model_of():
+    language = LSTMLanguageOptions(width=4, hidden=6, layers=2)
+    return build_model(ClassifierOptions(language=language, labels=["a", "b"], hidden=3), 12, 12)
+
+
+def optimizer_of(model, **options):
+    return Optimizer(TrainingOptions(**options), model, list(model.parameters()), bfloat16=False)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "nadam", "muon"])
+def test_each_layer_moves_less_than_the_one_above_it(optimizer):
+    """The first step of Adam is the rate for each weight, so steps tell the rates."""
+    model = model_of()
+    before = [[p.detach().clone() for p in group] for group in model.layer_groups()]
+    moving = optimizer_of(model, layer_decay=2.6, optimizer=optimizer)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    moving.step(0.1)
+    moved = [
+        max((p - b).abs().max().item() for p, b in zip(group, old, strict=True) if p.ndim == 1 or optimizer != "muon")
+        if any(p.ndim == 1 or optimizer != "muon" for p in group)
+        else None
+        for group, old in zip(model.layer_groups(), before, strict=True)
+    ]
+    for place, most in enumerate(moved):
+        if most is not None and optimizer != "nadam":
+            assert most == pytest.approx(0.1 * 2.6 ** (place - 3), rel=1e-3)
+    known = [most for most in moved if most is not None]
+    assert known == sorted(known)
+
+
+def test_layers_begin_from_the_top():
+    model = model_of()
+    layers = optimizer_of(model, unfreeze=True).layers
+    for epoch, moving in enumerate([1, 2, 3, 4, 4]):
+        layers.begin(epoch)
+        free = [all(p.requires_grad for p in group) for group in model.layer_groups()]
+        assert free == [False] * (4 - moving) + [True] * moving
+
+
+def test_without_either_nothing_is_frozen():
+    model = model_of()
+    layers = optimizer_of(model).layers
+    layers.begin(0)
+    assert all(p.requires_grad for p in model.parameters())
+
+
+def test_a_model_that_does_not_tell_its_layers_is_refused():
+    with pytest.raises(UserError, match=r"training\.layer_decay and training\.unfreeze are for"):
+        optimizer_of(build_model(RecurrentOptions(width=4), 12, 12), layer_decay=2.0)

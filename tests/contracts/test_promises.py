@@ -11,6 +11,7 @@ from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, EyeOptions
+from translucid.models.language_options import LSTMLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 V = 23
@@ -56,6 +57,10 @@ OPTIONS |= {
         width=16, heads=2, feed_forward=24, encoder_layers=layers, decoder_layers=3, norm=norm, eye=EYE
     )
     for norm, layers in (("pre", 2), ("post", 2))
+}
+OPTIONS |= {
+    f"language-lstm {more}": LSTMLanguageOptions(width=16, hidden=12, **more)
+    for more in ({}, {"layers": 3, "tie_output": False}, {"layers": 1})
 }
 
 
@@ -181,7 +186,8 @@ def test_maps_are_weights_and_asking_for_them_changes_nothing(model, source, tar
         else:
             assert torch.equal(weights.triu(1), torch.zeros_like(weights)), "the future is looked at"
     layers = 1 if model.options.kind in ("recurrent", "captioner") else 3
-    expected = 0 if getattr(model.options, "attention", "") == "none" else layers
+    alone = getattr(model.options, "attention", "") == "none" or model.options.reads == "running text"
+    expected = 0 if alone else layers
     assert sum(name.endswith(".cross") for name in maps) == expected
 
 
@@ -216,7 +222,14 @@ def promised_dropouts(options):
     return dict.fromkeys(found, options.dropout)
 
 
+def refuse_functions(options):
+    """Skip models whose dropouts are functions: tests/models/test_language.py draws their masks itself."""
+    if options.kind == "language-lstm":
+        pytest.skip("its dropouts are functions")
+
+
 def test_dropout_is_where_the_options_say(options):
+    refuse_functions(options)
     other = options.model_copy(update={"dropout": 0.3})
     assert dropouts(build_model(other, V, V)) == promised_dropouts(other)
     assert not any(dropouts(build_model(options.model_copy(update={"dropout": 0.0}), V, V)).values())
@@ -234,6 +247,7 @@ def test_every_dropout_drops_while_training_and_only_then(model, source, targets
             logits, state = model.step(targets[:, t], state)
         return logits
 
+    refuse_functions(model.options)
     model.train()
     for place in promised_dropouts(model.options):
         for name, part in model.named_modules():

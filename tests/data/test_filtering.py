@@ -35,7 +35,7 @@ def test_the_skipped_are_counted():
     skipped = Skipped()
     pairs = [Pair("a", "b"), Pair("", "b"), Pair("a" * 3000, "b"), Pair("", "")]
     assert list(keep(pairs, Filter(), skipped)) == pairs[:1]
-    assert skipped.summary() == "1 pairs; skipped 3: 2 empty, 1 too long"
+    assert skipped.summary() == "1 pair; skipped 3: 2 empty, 1 too long"
     skipped.add("too long")  # found later, by the tokenizer
     assert skipped.summary() == "0 pairs; skipped 4: 2 empty, 2 too long"
     assert Skipped().summary() == "0 pairs; none skipped"

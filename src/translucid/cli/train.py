@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from translucid.cli.arguments import pair_up
 from translucid.ground.console import Console
+
+if TYPE_CHECKING:
+    from translucid.runs.configuration import Configuration
 
 EPILOG = """
 **Examples**
@@ -31,11 +34,13 @@ Captions, one `image TAB caption` a line, several lines for an image, and the im
 
     translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
 
-A classifier of texts (.jsonl with text and label, or .tsv) on what a model of language has learned from text alone:
+Running text, one text a line (`.txt`, `.jsonl` with `text`, `.tsv`), for a model that writes on from what it is given:
 
-    translucid train --model lm-lstm --train reviews.txt.gz --out runs/language
+    translucid train --model lm-lstm --train articles.txt --valid more.txt --out runs/english
 
-    translucid train --model classifier --from runs/language --train labelled.jsonl --out runs/mood
+A classifier of texts (`.jsonl` with `text` and `label`, `.tsv`) that begins with what such a model has learned:
+
+    translucid train --model classifier --from runs/english --train labelled.jsonl --out runs/mood
 
 `translucid models` lists presets and recipes, `translucid models --keys` every key that can be set.
 """
@@ -49,9 +54,16 @@ def train(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make or continue.")] = None,
     train_files: Annotated[
-        list[str] | None, typer.Option("--train", metavar="FILES", help="Training pairs: .tsv, .jsonl, name.{en,de}.")
+        list[str] | None,
+        typer.Option(
+            "--train",
+            metavar="FILES",
+            help="Training pairs: .tsv, .jsonl, name.{en,de}; or running text: .txt, .jsonl.",
+        ),
     ] = None,
-    valid_files: Annotated[list[str] | None, typer.Option("--valid", metavar="FILES", help="Validation pairs.")] = None,
+    valid_files: Annotated[
+        list[str] | None, typer.Option("--valid", metavar="FILES", help="Validation pairs, or texts.")
+    ] = None,
     images: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,7 +78,10 @@ def train(
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting.")] = None,
     skip_bad: Annotated[
         bool,
-        typer.Option("--skip-bad", help="Skip lines that are no sentence pairs; they are counted and kept in a file."),
+        typer.Option(
+            "--skip-bad",
+            help="Skip lines that are no sentence pairs, or no texts; they are counted and kept in a file.",
+        ),
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of --out.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
@@ -75,7 +90,10 @@ def train(
         bool, typer.Option(help="On a CPU, find the fastest way to translate in the end; see `translucid tune`.")
     ] = True,
 ) -> None:
-    """Train a translator from sentence pairs, or a captioner from images; Ctrl-C saves, --resume goes on exactly."""
+    """Train a translator from sentence pairs, a captioner from images, a model of language or a classifier from texts.
+
+    Ctrl-C saves, --resume goes on exactly.
+    """
     from translucid.ground.errors import UserError
     from translucid.runs.beginning import settings_from
     from translucid.runs.configuration import resolve, resumed, unchanged
@@ -89,24 +107,27 @@ def train(
     if out is None:
         raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
     overrides: dict[str, object] = {}
-    if train_files:
-        overrides["data.train"] = pair_up(train_files)
-    if valid_files:
-        overrides["data.valid"] = pair_up(valid_files)
+    given = {"data.train": train_files, "data.valid": valid_files}
+    files = {key: names for key, names in given.items() if names}
     if images:
         overrides["data.images"] = images
     if skip_bad:
         overrides["data.skip_bad"] = True
     begun = settings_from(begin_from, model) if begin_from else None
     run = RunFolder(out)
-    if resume and run.exists:
-        before = run.configuration()
-        if config or model:  # the same command again, as torchrun gives it after a failure
-            configuration = unchanged(before, resolve(config, model, settings or [], overrides, begun))
-        else:
-            configuration = resumed(before, settings or [], overrides)
-    else:
-        configuration = resolve(config, model, settings or [], overrides, begun)
+    before = run.configuration() if resume and run.exists else None
+
+    def configured(files: dict[str, list[str]]) -> Configuration:
+        if before and not config and not model:
+            return resumed(before, settings or [], overrides | files)
+        wanted = resolve(config, model, settings or [], overrides | files, begun)
+        # The same command again, as torchrun gives it after a failure.
+        return unchanged(before, wanted) if before else wanted
+
+    configuration = configured(files)
+    if configuration.model.reads in {"text", "images"}:
+        configuration = configured({key: pair_up(names) for key, names in files.items()})
+    if not before:
         run.refuse_to_lose(overwrite)
     console = Console(stderr=True)
     with prepared(

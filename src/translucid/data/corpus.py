@@ -101,7 +101,7 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
     except ValueError as error:  # a zero byte, or half a surrogate
         raise UserError("is no name that a file can have", file=repr(str(path)), fix="Check the path.") from error
     if not number:
-        raise UserError("is empty", file=path, fix=_KINDS)
+        raise UserError("is empty", file=path, fix="Is this the right file?")
 
 
 def tell_bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:

@@ -27,10 +27,11 @@ class Filter(OptionGroup):
 
 
 class Skipped:
-    """How many pairs were kept, and how many were not, and why."""
+    """How many pairs, or texts, were kept, and how many were not, and why."""
 
-    def __init__(self) -> None:
-        """Count from 0."""
+    def __init__(self, unit: str = "pair") -> None:
+        """Count from 0; `unit`: what one of them is called."""
+        self.unit = unit
         self.kept = 0
         self.reasons: Counter[str] = Counter()
 
@@ -41,11 +42,11 @@ class Skipped:
 
     def summary(self) -> str:
         """`111,700 pairs; skipped 98: 90 too long, 5 unequal, 3 empty`."""
-        total = self.reasons.total()
+        total, what = self.reasons.total(), self.unit if self.kept == 1 else f"{self.unit}s"
         if not total:
-            return f"{self.kept:,} pairs; none skipped"
+            return f"{self.kept:,} {what}; none skipped"
         counts = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.most_common())
-        return f"{self.kept:,} pairs; skipped {total:,}: {counts}"
+        return f"{self.kept:,} {what}; skipped {total:,}: {counts}"
 
 
 def fault(pair: Pair, wanted: Filter) -> str | None:

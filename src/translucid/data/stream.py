@@ -60,7 +60,7 @@ class Stream:
         """
         generator = np.random.default_rng(np.random.SeedSequence([seed, epoch]))
         first = int(generator.integers(len(self.texts.ids)))
-        columns = len(self.texts.ids) // self.rows
+        columns = -(-len(self.texts.ids) // self.rows)
         count = 2 * (columns // self.window) + 10
         middle = np.where(generator.random(count) < HALVED, self.window / 2, self.window)
         lengths = np.maximum(generator.normal(middle, SPREAD).astype(np.int64), min(SHORTEST, self.window))
@@ -71,13 +71,13 @@ class Stream:
     def batch(self, windows: Windows, number: int) -> Batch:
         """Return window `number` of all rows: fed are its tokens, asked for are those after them.
 
-        So each token is asked for once, that which a row begins with at the end of the row before; but nothing is asked
-        where a text would begin, or behind the end of all text.
+        So each token is asked for once, that which a row begins with at the end of the row before, the first of all at
+        the end of the last one; but nothing is asked where a text would begin, or behind the end of all text.
         """
         ids, (end, length) = self.texts.ids, (windows.ends[number], windows.lengths[number])
         starts = windows.first + windows.columns * np.arange(self.rows)
         places = starts[:, None] + np.arange(end - length, end + 1)
-        inside = places < windows.first + len(ids)
+        inside = places <= windows.first + len(ids)
         tokens = np.where(inside, ids[places % len(ids)], SPECIAL.pad).astype(np.int64)
         labels = np.where(tokens[:, 1:] == SPECIAL.start, SPECIAL.pad, tokens[:, 1:])
         return Batch(nothing(len(tokens)), torch.from_numpy(tokens[:, :-1].copy()), torch.from_numpy(labels))

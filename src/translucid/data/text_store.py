@@ -85,7 +85,7 @@ class TextStore:
             return None
         (ids,), chunks, totals = found
         size = _added(chunks)
-        skipped = Skipped()
+        skipped = Skipped("text")
         skipped.kept = size.texts
         skipped.reasons.update(totals["reasons"])
         return StoredTexts(EncodedTexts(ids, size), f"{size.texts} texts, crc32 {checksum(chunks)}", skipped)
@@ -115,7 +115,7 @@ class TextStore:
         """
         done = self.files.begin(identity)
         kind = self.files.types(2 if tokenizer.target_size <= 1 << 16 else 4)[0]
-        read, skipped = _added(done).texts, Skipped()
+        read, skipped = _added(done).texts, Skipped("text")
         coming = keep_texts(chain.from_iterable(corpora), skipped)
         for _ in islice(coming, read):
             pass

@@ -150,9 +150,15 @@ class Configuration(OptionGroup):
                 raise ValueError("data.mirror and data.shift change pixels, of which a frozen network sees no more")
         elif self.data.mirror or self.data.shift:
             raise ValueError("data.mirror and data.shift are for images")
-        elif isinstance(self.model, LanguageShape | ClassifierOptions) and self.training.sharded:
-            raise ValueError("training.sharded is not for models of language and classifiers")
-        elif self.data.images:
+        elif isinstance(self.model, LanguageShape | ClassifierOptions):
+            if self.training.sharded:
+                raise ValueError("training.sharded is not for models of language and classifiers")
+            for name in ("subword_dropout", "weights", "temperature"):
+                if getattr(self.data, name) != DataOptions.model_fields[name].default:
+                    raise ValueError(f"data.{name} is for sentence pairs, not for running text")
+            if not self.data.tokenizer.joint:
+                raise ValueError("data.tokenizer.joint=false is for two languages, and running text has one vocabulary")
+        if self.data.images and not isinstance(self.model, CaptioningShape):
             raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
         return self
 
@@ -235,8 +241,8 @@ def unchanged(before: Configuration, after: Configuration) -> Configuration:
         model = after.model.model_copy(update={"labels": before.model.labels})
         after = after.model_copy(update={"model": model})
     fixed, wanted = _fixed(before), _fixed(after)
-    for key in _FIXED:
-        if wanted[key] != fixed[key]:
+    for key in wanted:
+        if wanted[key] != fixed.get(key):
             raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
     return after
 
@@ -248,7 +254,8 @@ def fixed_settings(configuration: Configuration) -> str:
 
 def _fixed(configuration: Configuration) -> dict[str, Any]:
     settings = configuration.model_dump(mode="json")
-    return {key: reduce(getitem, key.split("."), settings) for key in _FIXED}
+    keys = (*_FIXED, "training.window") if isinstance(configuration.model, LanguageShape) else _FIXED
+    return {key: reduce(getitem, key.split("."), settings) for key in keys}
 
 
 def read_settings(file: Path) -> Settings:

@@ -172,11 +172,12 @@ def _trainer(
     model.to(device)
     lessons, corpora = material.lessons(Beginning(run, tokenizer, model, workers, console, before)), material.corpora
     console.print(f"training on {lessons.skipped.summary()}")
+    unit = lessons.skipped.unit
     if corpora.bad and (count := len(corpora.bad.first)):
-        skipped = "1 line is no pair and" if count == 1 else f"{count:,} lines are no pairs and"
+        skipped = f"1 line is no {unit} and" if count == 1 else f"{count:,} lines are no {unit}s and"
         console.print(f"of the validation files, {skipped} skipped")
     if run.bad_lines_file.exists():
-        console.print(f"the lines that are no pairs are in {run.bad_lines_file}", soft_wrap=True)
+        console.print(f"the lines that are no {unit}s are in {run.bad_lines_file}", soft_wrap=True)
     origin |= lessons.fingerprints
     trainer = Trainer(model, lessons.epochs, lessons.validator, run, options, device, workers, origin)
     parameters = sum(parameter.numel() for parameter in model.parameters())

@@ -46,7 +46,7 @@ class RunningTextMaterial:
 
     def learn(self, console: Console) -> Tokenizer:
         """See `Material`."""
-        data, corpora, skipped = self.configuration.data, self.corpora, Skipped()
+        data, corpora, skipped = self.configuration.data, self.corpora, Skipped("text")
         if corpora.held_out:
             console.print(f"no validation files: {len(corpora.valid):,} training texts are held out")
         with counting(console, "learning the vocabulary", None) as advance:

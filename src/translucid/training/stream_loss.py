@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -29,11 +31,12 @@ class StreamLoss:
         if self.state is None or not model.carries:
             self.state = model.begin(len(ids), ids.device)
         reading, after = model.read_on(ids, self.state)
-        self.state = after.of(after.tensors())
         labels = window.labels.flatten()
         places = labels.ne(model.pad).nonzero().squeeze(1)
         asked, features = labels.index_select(0, places), reading.features.flatten(0, 1).index_select(0, places)
         loss = smoothed_loss(features, model.output, asked, smoothing)
+        # What is not a number would be carried on for ever.
+        self.state = after.of(after.tensors()) if math.isfinite(loss.cross_entropy) else None
         if model.training and (further := model.regularisation(reading)) is not None:
             return loss._replace(smoothed=loss.smoothed + len(places) * further)
         return loss
@@ -49,3 +52,25 @@ class StreamLoss:
         if tensors:
             parts = tuple(tensors[str(i)].to(device) for i in range(len(tensors)))
             self.state = type(self.model.begin(1, device)).of(parts)
+
+
+def carried_by(rank: int, count: int, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what the process `rank` of `count` carries on after a checkpoint of any number of processes.
+
+    Of n processes, the rows r, r + n, r + 2 n, .. are those of process r.
+
+    Args:
+        rank: of the process, from 0.
+        count: of the processes there are now.
+        tensors: by name, `process.{rank}.carried.{name}` and others.
+    """
+    before = {int(name.split(".")[1]) for name in tensors if name.startswith("process.")}
+    whole: dict[str, Tensor] = {}
+    for name in {name.split(".", 3)[3] for name in tensors if ".carried." in name}:
+        parts = {r: part for r in before if (part := tensors.get(f"process.{r}.carried.{name}")) is not None}
+        first = next(iter(parts.values()))
+        whole[name] = first.new_empty(sum(map(len, parts.values())), *first.shape[1:])
+        for r, part in parts.items():
+            whole[name][r :: len(before)] = part
+    mine = {name: tensor[rank::count] for name, tensor in whole.items()}
+    return mine if all(map(len, mine.values())) else {}

@@ -22,6 +22,7 @@ from translucid.training.interrupt import Interrupt
 from translucid.training.optimizer import Optimizer
 from translucid.training.record import Recent, Record
 from translucid.training.schedule import learning_rate
+from translucid.training.stream_loss import carried_by
 from translucid.training.validation import Validator
 from translucid.training.weights import Weights, under
 from translucid.training.workers import Workers
@@ -262,6 +263,8 @@ class Trainer:
         self.optimizer.restore(moments)
         self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"])
         self._restore_own_states(under(f"process.{self.workers.rank}.", tensors))
+        if stream := self.weights.stream:
+            stream.carry(carried_by(self.workers.rank, self.workers.count, tensors), self.device)
 
     def _check_best(self, on_damage: Callable[[str], None]) -> None:
         if self.progress.best_step:
@@ -281,8 +284,6 @@ class Trainer:
         return states
 
     def _restore_own_states(self, states: dict[str, Tensor]) -> None:
-        if stream := self.weights.stream:
-            stream.carry(under("carried.", states), self.device)
         if "cpu" in states:
             torch.set_rng_state(states["cpu"])
         else:  # there are more processes now than there were

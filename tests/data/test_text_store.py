@@ -1,0 +1,111 @@
+"""Running text on disk is what it would be in memory, whatever happened while it was written."""
+
+import numpy as np
+import pytest
+
+from translucid.builtin.phrasebook import generate
+from translucid.data import text_store
+from translucid.data.chunked import INDEX
+from translucid.data.corpus import Pair
+from translucid.data.text_store import EncodedTexts, Size, TextStore
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+
+TEXTS = [Pair(p.target, "label") for p in generate(230, max_words=10)] + [Pair(" ", "")]
+CORPORA = [TEXTS[:100], TEXTS[100:]]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.learn([Pair("", text.source) for text in TEXTS], TokenizerOptions(vocabulary=200), seed=1)
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr(text_store, "CHUNK", 50)
+
+
+def build(folder, tokenizer, *, corpora=CORPORA, identity="this", backwards=False):
+    store = TextStore(folder)
+    store.build(corpora, tokenizer, identity=identity, backwards=backwards)
+    return store.open(identity)
+
+
+def in_memory(tokenizer, **more):
+    return EncodedTexts.encode([text.source for text in TEXTS[:-1]], tokenizer, **more)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_on_disk_as_in_memory(tokenizer, tmp_path, backwards):
+    stored, memory = (
+        build(tmp_path / "texts", tokenizer, backwards=backwards),
+        in_memory(tokenizer, backwards=backwards),
+    )
+    assert np.array_equal(stored.texts.ids, memory.ids)
+    assert stored.texts.size == memory.size
+    assert stored.texts.ids.dtype == np.uint16
+    assert (stored.skipped.kept, stored.skipped.reasons, stored.skipped.unit) == (230, {"empty": 1}, "text")
+
+
+def test_a_text_stands_between_start_and_end_and_is_counted_in_words_and_characters(tokenizer):
+    found = EncodedTexts.encode(["uno dos", "tres"], tokenizer)
+    one, two = tokenizer.encode_target(["uno dos", "tres"])
+    assert found.ids.tolist() == [SPECIAL.start, *one, SPECIAL.end, SPECIAL.start, *two, SPECIAL.end]
+    assert found.size == Size(texts=2, words=2 + 1 + 2, characters=7 + 4 + 2)
+    turned = EncodedTexts.encode(["uno dos", "tres"], tokenizer, backwards=True)
+    assert turned.ids.tolist() == [SPECIAL.start, *one[::-1], SPECIAL.end, SPECIAL.start, *two[::-1], SPECIAL.end]
+    assert turned.size == found.size
+
+
+def test_it_is_mapped_and_not_read(tokenizer, tmp_path):
+    ids = build(tmp_path / "texts", tokenizer).texts.ids
+    while ids.base is not None and not isinstance(ids, np.memmap):
+        ids = ids.base
+    assert isinstance(ids, np.memmap)
+
+
+@pytest.mark.parametrize("cut", range(5))
+def test_cut_off_after_any_chunk_it_goes_on(tokenizer, tmp_path, cut, monkeypatch):
+    folder, whole = tmp_path / "texts", build(tmp_path / "whole", tokenizer)
+    build(folder, tokenizer)
+    lines = (folder / INDEX).read_text().split("\n")[:-1]
+    assert len(lines) == 1 + 5 + 1  # the head, the chunks, the totals
+    (folder / INDEX).write_text("\n".join(lines[: 1 + cut]) + "\n" + lines[1 + cut][:9])
+    with (folder / "texts.ids").open("ab") as file:
+        file.write(b"half a chunk")
+    assert TextStore(folder).open("this") is None
+    chunks, encode = [], EncodedTexts.encode
+    monkeypatch.setattr(
+        EncodedTexts, "encode", lambda texts, *rest, **more: chunks.append(len(texts)) or encode(texts, *rest, **more)
+    )
+    again = build(folder, tokenizer)
+    assert len(chunks) == 5 - cut, "what is there is not encoded again"
+    assert np.array_equal(again.texts.ids, whole.texts.ids)
+    assert (again.fingerprint, again.texts.size, again.skipped.kept) == (whole.fingerprint, whole.texts.size, 230)
+
+
+def test_another_identity_is_encoded_anew(tokenizer, tmp_path):
+    build(tmp_path / "texts", tokenizer)
+    assert TextStore(tmp_path / "texts").open("another") is None
+    assert build(tmp_path / "texts", tokenizer, corpora=[TEXTS[:10]], identity="another").texts.size.texts == 10
+
+
+@pytest.mark.parametrize("how", ["a flipped bit", "cut short", "missing", "empty"])
+def test_damage_is_found(tokenizer, tmp_path, how):
+    build(tmp_path / "texts", tokenizer)
+    file = tmp_path / "texts" / "texts.ids"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 8
+    if how == "missing":
+        file.unlink()
+    else:
+        file.write_bytes({"a flipped bit": content, "cut short": content[:-8], "empty": b""}[how])
+    with pytest.raises(UserError, match=r"texts\.ids: is (damaged|missing) or cut short"):
+        TextStore(tmp_path / "texts").open("this")
+    assert build(tmp_path / "texts", tokenizer).texts.size.texts == 230, "it can be made again"
+
+
+def test_nothing_but_blank_lines_is_refused(tokenizer, tmp_path):
+    with pytest.raises(UserError, match=r"no texts are left \(0 texts; skipped 2: 2 empty\)"):
+        build(tmp_path / "texts", tokenizer, corpora=[[Pair("", ""), Pair(" ", "x")]])

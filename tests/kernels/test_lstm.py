@@ -1,0 +1,83 @@
+"""PyTorch's fused LSTM against its equations, and what it does with state, dropped weights and rounded factors."""
+
+import pytest
+import torch
+
+from translucid.kernels import plain
+from translucid.kernels.lstm import lstm, plain_lstm
+from translucid.kernels.rounding import rounded_products
+
+B, T, D, H = 3, 7, 5, 4
+
+
+def parts(dtype, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    shapes = (B, T, D), (B, H), (B, H), (4 * H, D), (4 * H, H), (4 * H,)
+    return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_() for shape in shapes]
+
+
+def results(way, dtype, window=T):
+    """What comes out, and the gradients of all that goes in."""
+    x, h, c, w, u, b = given = parts(dtype)
+    y, (last, cell) = way(x[:, :window], (h, c), w, u, b)
+    weights = torch.arange(y.numel(), dtype=dtype).view_as(y).cos()
+    loss = (y * weights).sum() + last.square().sum() + (3 * cell).sin().sum()
+    return [y, last, cell], torch.autograd.grad(loss, given)
+
+
+@pytest.mark.parametrize("window", [1, T])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-5)])
+def test_fused_is_the_equation(dtype, tolerance, window):
+    found, gradients = results(lstm, dtype, window)
+    expected, others = results(plain_lstm, dtype, window)
+    for one, other in zip([*found, *gradients], [*expected, *others], strict=True):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_the_equation_is_numpys():
+    import numpy as np
+
+    x, h, c, w, u, b = (part.detach().numpy() for part in parts(torch.float64))
+    found, (last, cell) = plain_lstm(*[torch.from_numpy(x), (torch.from_numpy(h), torch.from_numpy(c))],
+                                     *map(torch.from_numpy, (w, u, b)))  # fmt: skip
+    for t in range(T):
+        i, f, g, o = np.split(x[:, t] @ w.T + h @ u.T + b, 4, axis=1)
+        i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
+        c = f * c + i * np.tanh(g)
+        h = o * np.tanh(c)
+        np.testing.assert_allclose(found[:, t].numpy(), h, atol=1e-12)
+    np.testing.assert_allclose(last.numpy(), h, atol=1e-12)
+    np.testing.assert_allclose(cell.numpy(), c, atol=1e-12)
+
+
+def test_rounded_factors_change_little_and_come_back_in_float32():
+    with rounded_products():
+        found, gradients = results(lstm, torch.float32)
+    expected, others = results(plain_lstm, torch.float32)
+    for one, other in zip([*found, *gradients], [*expected, *others], strict=True):
+        assert one.dtype == torch.float32
+        assert (one - other).norm() < 0.03 * other.norm()
+    assert not torch.equal(found[0], expected[0])
+
+
+def test_within_plain_it_is_the_equation(monkeypatch):
+    def never(*arguments):
+        raise AssertionError("the fused kernel was asked")
+
+    monkeypatch.setattr(torch, "lstm", never)
+    with pytest.raises(AssertionError, match="the fused kernel"):
+        results(lstm, torch.float64)
+    with plain("lstm"), rounded_products():
+        found, _ = results(lstm, torch.float64)
+    assert torch.equal(found[0], results(plain_lstm, torch.float64)[0][0])
+
+
+@pytest.mark.parametrize("way", [lstm, plain_lstm])
+def test_two_windows_are_one(way):
+    x, h, c, w, u, b = (part.detach() for part in parts(torch.float64))
+    whole, after = way(x, (h, c), w, u, b)
+    first, between = way(x[:, :3], (h, c), w, u, b)
+    second, end = way(x[:, 3:], between, w, u, b)
+    torch.testing.assert_close(torch.cat([first, second], 1), whole, rtol=0, atol=1e-12)
+    torch.testing.assert_close(torch.cat(end), torch.cat(after), rtol=0, atol=1e-12)

@@ -1,0 +1,402 @@
+"""A model of language in training: what it is measured by, and that nothing that comes between changes it."""
+
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from translucid.builtin.phrasebook import generate
+from translucid.cli.main import run
+from translucid.data.corpus import Pair
+from translucid.data.stream import Stream
+from translucid.data.text_store import EncodedTexts, Size, TextStore
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.models.build import build_model
+from translucid.models.language_options import LSTMLanguageOptions
+from translucid.runs.configuration import fixed_settings, resolve, resumed
+from translucid.runs.run_folder import RunFolder
+from translucid.training.experiment import prepared, run_experiment
+from translucid.training.running_text import StreamValidator
+from translucid.training.stream_epochs import StreamEpochs
+from translucid.training.stream_loss import carried_by
+from translucid.training.workers import Workers
+
+from .test_resume import assert_same_run
+
+SETTINGS = {
+    "model": {"kind": "language-lstm", "width": 12, "hidden": 16, "layers": 2},
+    "data": {"tokenizer": {"vocabulary": 200}},
+    "training": {
+        "optimizer": "muon",
+        "learning_rate": 0.01,
+        "averaging": 0.9,
+        "batch_tokens": 120,
+        "window": 20,
+        "cooldown": 0,
+        "label_smoothing": 0.0,
+        "validate_every": 10,
+        "log_every": 1,
+        "max_steps": 30,
+        "warmup": 5,
+    },
+}
+SENTENCES = [p.target for p in generate(160, max_words=8)]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("texts")
+    for name, lines in (("train.txt", SENTENCES[:130]), ("valid.txt", SENTENCES[130:])):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (folder / "settings.yaml").write_text(yaml.safe_dump(SETTINGS))
+    return folder
+
+
+def configured(texts, *settings):
+    files = {"data.train": [str(texts / "train.txt")], "data.valid": [str(texts / "valid.txt")]}
+    return resolve(texts / "settings.yaml", assignments=settings, overrides=files)
+
+
+def train(texts, folder, *settings, resume=False):
+    said = io.StringIO()
+    console = Console(file=said, width=1000)
+    run_experiment(configured(texts, *settings), folder, resume=resume, device="cpu", console=console)
+    return said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def whole(texts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    train(texts, folder)
+    return folder
+
+
+# What it is measured by.
+
+
+class Uniform(torch.nn.Module):
+    """In the place of an output projection: all tokens are equally likely."""
+
+    def __init__(self, vocabulary):
+        super().__init__()
+        self.weight, self.bias = torch.zeros(vocabulary, 8), torch.zeros(vocabulary)
+
+    def forward(self, x):
+        return x.new_zeros(*x.shape[:-1], len(self.bias))
+
+
+def test_perplexity_a_word_and_bits_a_character_by_hand():
+    """The same model of characters, in two vocabularies, comes to the same figures a word and a character.
+
+    Of a vocabulary of V equally likely pieces a text of n pieces and an end costs (n + 1) log V nats.
+    """
+    lines = ["uno dos", "tres"]
+    tokenizer = Tokenizer.learn([Pair("", line) for line in SENTENCES], TokenizerOptions(vocabulary=120), seed=1)
+    encoded = EncodedTexts.encode(lines, tokenizer)
+    model = build_model(LSTMLanguageOptions(width=8, hidden=8), tokenizer.target_size, tokenizer.target_size).eval()
+    model.output = Uniform(tokenizer.target_size)
+    found = StreamValidator(encoded, tokenizer, window=4).measure(model, torch.device("cpu"))
+    pieces = len(encoded.ids) - 2  # what is asked for: all but the start tokens
+    nats = pieces * math.log(tokenizer.target_size)
+    words, characters = 2 + 1 + 1 + 1, len("uno dos") + 1 + len("tres") + 1
+    assert found.perplexity == pytest.approx(tokenizer.target_size, rel=1e-5)
+    assert found.measures["perplexity_word"] == pytest.approx(math.exp(nats / words), rel=1e-5)
+    assert found.measures["bits_per_character"] == pytest.approx(nats / math.log(2) / characters, rel=1e-5)
+    assert found.score == -found.measures["perplexity_word"]
+    assert StreamValidator(encoded, tokenizer, window=4).told(-12.5) == "perplexity 12.50 a word"
+
+
+def test_two_vocabularies_compare():
+    """Each character is as likely as any other: whether it is one piece or three of them, a word costs the same."""
+    bits = 5.0
+    line = "abc"
+
+    def measured(ids, cost):
+        """A model for which a piece of n characters costs n times 5 bits."""
+        encoded = EncodedTexts(np.array([2, *ids, 3], np.int32), Size(1, 2, len(line) + 1))
+        model = build_model(LSTMLanguageOptions(width=8, hidden=8, tie_output=False), 64, 64).eval()
+        with torch.no_grad():
+            model.output.weight.zero_()
+            model.output.bias.fill_(-torch.inf)
+            for id, characters in cost.items():
+                model.output.bias[id] = -characters * bits * math.log(2)
+            rest = 1 - model.output.bias.exp().sum()
+            model.output.bias[1] = rest.log()
+        return StreamValidator(encoded, None, window=70).measure(model, torch.device("cpu"))
+
+    characters = measured([10, 11, 12], {10: 1, 11: 1, 12: 1, 3: 1})
+    word = measured([20], {20: 3, 3: 1})
+    assert characters.measures["bits_per_character"] == pytest.approx(bits, rel=1e-5)
+    for name, value in characters.measures.items():
+        assert word.measures[name] == pytest.approx(value, rel=1e-4), name
+    assert word.perplexity != pytest.approx(characters.perplexity, rel=0.1)
+
+
+def test_the_figures_do_not_depend_on_the_window(whole, texts):
+    folder = RunFolder(whole)
+    tokenizer, configuration = folder.tokenizer(), folder.configuration()
+    model = folder.load_model(configuration, tokenizer)
+    encoded = EncodedTexts.encode((texts / "valid.txt").read_text().splitlines(), tokenizer)
+    found = [StreamValidator(encoded, tokenizer, window=w).measure(model, torch.device("cpu")) for w in (3, 20, 1000)]
+    for other in found[1:]:
+        assert other.loss == pytest.approx(found[0].loss, rel=1e-5)
+
+
+def test_the_shorter_a_window_the_smaller_its_step():
+    stream = Stream(EncodedTexts(np.arange(10, 3000, dtype=np.int32), Size(1, 1, 1)), 3, 20)
+    epochs = StreamEpochs(stream, seed=1)
+    lengths = stream.varied(1, 0).lengths
+    assert lengths.min() < 12 and lengths.max() > 21
+    batches = list(epochs.batches(0))
+    assert [batch.rate for batch in batches] == pytest.approx([min(1, length / 20) for length in lengths])
+    assert [batch.rows.labels.size(1) for batch in batches] == lengths.tolist()
+    assert sum(batch.target_tokens for batch in batches) == 2990
+    assert epochs.size(0) == len(batches) and (epochs.done(0, 0), epochs.done(0, len(batches))) == (0, 1)
+    later = list(epochs.batches(0, 7))
+    assert torch.equal(later[0].rows.labels, batches[7].rows.labels) and len(later) == len(batches) - 7
+
+
+def test_the_optimiser_is_given_the_rate_of_the_window(texts, tmp_path, monkeypatch):
+    from translucid.training.optimizer import Optimizer
+    from translucid.training.schedule import learning_rate
+
+    rates, step = [], Optimizer.step
+    monkeypatch.setattr(Optimizer, "step", lambda self, rate: rates.append(rate) or step(self, rate))
+    with prepared(configured(texts), tmp_path / "run", device="cpu", console=Console(quiet=True)) as (trainer, display):
+        trainer.fit(display)
+        lengths = trainer.epochs.stream.varied(1, 0).lengths
+        expected = [
+            learning_rate(trainer.options, i + 1, i / 30) * min(1, lengths[i] / 20)
+            for i in range(min(30, len(lengths)))
+        ]
+        assert min(lengths[:30]) < 18
+        assert rates[: len(expected)] == pytest.approx(expected, rel=1e-9)
+
+
+def test_rows_of_processes_are_those_of_one():
+    stream = Stream(EncodedTexts(np.arange(10, 500, dtype=np.int32), Size(1, 1, 1)), 5, 20)
+    alone = list(StreamEpochs(stream, seed=1).batches(0))
+    parts = [list(StreamEpochs(stream, seed=1, workers=Workers(rank, 7)).batches(0)) for rank in range(7)]
+    for number, batch in enumerate(alone):
+        own = [part[number] for part in parts]
+        assert {one.target_tokens for one in own} == {batch.target_tokens}
+        assert [one.rows is None for one in own] == [False] * 5 + [True] * 2
+        assert torch.equal(torch.cat([one.rows.labels for one in own[:5]]), batch.rows.labels)
+
+
+# What comes between.
+
+
+def test_the_same_seed_gives_the_same_run_and_another_another(texts, whole, tmp_path):
+    train(texts, tmp_path / "again")
+    assert_same_run(tmp_path / "again", whole)
+    train(texts, tmp_path / "other", "training.seed=2")
+    with pytest.raises(AssertionError):
+        assert_same_run(tmp_path / "other", whole)
+
+
+@pytest.mark.parametrize("stops", [[1], [7, 8], [17, 29]])
+def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, whole, tmp_path, stops, monkeypatch):
+    from translucid.training.trainer import Trainer
+
+    update, folder = Trainer._update, tmp_path / "stopped"
+
+    def interrupted(self, batches, *rest):
+        update(self, batches, *rest)
+        if self.progress.step + 1 in stops:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "_update", interrupted)
+    for _ in stops:
+        train(texts, folder, resume=True)
+    monkeypatch.setattr(Trainer, "_update", update)
+    tensors, facts = RunFolder(folder).load_state()
+    assert facts["place"]["step"] == stops[-1]
+    carried = {name: tensor for name, tensor in tensors.items() if "carried" in name}
+    assert [tuple(carried[f"process.0.carried.{i}"].shape) for i in range(4)] == [(6, 16), (6, 16), (6, 12), (6, 12)]
+    assert all(tensor.any() for tensor in carried.values())
+    train(texts, folder, resume=True)
+    assert_same_run(folder, whole)
+
+
+def test_without_what_is_carried_it_would_be_another_run(texts, whole, tmp_path, monkeypatch):
+    train(texts, tmp_path / "run", "training.max_steps=11")
+    monkeypatch.setattr("translucid.training.trainer.carried_by", lambda *rest: {})
+    train(texts, tmp_path / "run", resume=True)
+    with pytest.raises(AssertionError):
+        assert_same_run(tmp_path / "run", whole)
+
+
+def test_a_carried_state_is_shared_out_anew():
+    rows = torch.arange(14).view(7, 2)
+
+    def checkpoint(count):
+        kept = {f"process.{rank}.carried.0": rows[rank::count] for rank in range(min(count, 7))}
+        return {**kept, **{f"process.{rank}.cpu": torch.zeros(1) for rank in range(count)}, "model.x": rows}
+
+    for before in (1, 2, 3, 9):
+        for now in (1, 2, 5, 8):
+            for rank in range(now):
+                found = carried_by(rank, now, checkpoint(before))
+                if rank < 7:
+                    assert torch.equal(found["0"], rows[rank::now])
+                else:
+                    assert found == {}
+    assert carried_by(0, 1, {"process.0.cpu": torch.zeros(1)}) == {}
+
+
+@pytest.mark.parametrize("setting", ["training.window=10", "training.batch_tokens=60", "model.backwards=true"])
+def test_what_the_rows_are_made_of_can_not_change(texts, whole, setting):
+    key = setting.split("=")[0].replace("model.backwards", "model")
+    with pytest.raises(UserError, match=f"{key} can't change in a resumed run"):
+        resumed(RunFolder(whole).configuration(), [setting], {})
+    assert run(["train", "--resume", "--out", str(whole), "--set", setting]) == 2
+
+
+def test_for_sentence_pairs_a_window_is_nothing():
+    assert "window" not in fixed_settings(resolve()) and "window" in fixed_settings(resolve(preset="lm-lstm"))
+
+
+def torchrun(texts, out, *more):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
+    done = subprocess.run(command + arguments(texts, out, *more), capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def losses_of(folder):
+    rows = RunFolder(folder).metrics()
+    return [row["loss"] for row in rows if row["kind"] == "training" or row["step"] == 30]
+
+
+WITHOUT_CHANCE = [f"model.{name}=0" for name in ("dropout", "hidden_dropout", "input_dropout", "embedding_dropout")]
+
+
+def arguments(texts, out, *more):
+    files = ["--train", str(texts / "train.txt"), "--valid", str(texts / "valid.txt"), "--out", str(out)]
+    fixed = [*WITHOUT_CHANCE, "model.weight_dropout=0"]
+    return ["train", str(texts / "settings.yaml"), *files, "--resume", "--set", *fixed, *more]
+
+
+def test_two_processes_learn_what_one_learns_and_another_number_goes_on(texts, tmp_path):
+    assert run(arguments(texts, tmp_path / "alone")) == 0
+    torchrun(texts, tmp_path / "two")
+    assert run(arguments(texts, tmp_path / "mixed", "training.max_steps=7")) == 0
+    torchrun(texts, tmp_path / "mixed", "training.max_steps=18")
+    assert run(arguments(texts, tmp_path / "mixed", "training.max_steps=30")) == 0
+    losses = [losses_of(tmp_path / name) for name in ("alone", "two", "mixed")]
+    assert len(losses[0]) == 31  # 30 updates and the last validation
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert losses[2] == pytest.approx(losses[0], rel=1e-3)
+
+
+# What it reads.
+
+
+def test_it_trains_on_the_mapped_file_and_says_texts(texts, tmp_path):
+    said = io.StringIO()
+    console = Console(file=said, width=1000)
+    with prepared(configured(texts), tmp_path / "run", device="cpu", console=console) as (trainer, _):
+        ids = trainer.epochs.stream.texts.ids
+        while ids.base is not None and not isinstance(ids, np.memmap):
+            ids = ids.base
+        assert isinstance(ids, np.memmap)
+    assert "training on 130 texts; none skipped" in said.getvalue()
+    assert "pair" not in said.getvalue()
+
+
+@pytest.mark.parametrize("how", ["a flipped byte", "cut off", "another tokenizer"])
+def test_what_is_wrong_with_the_encoded_text_is_put_right(texts, whole, tmp_path, how):
+    train(texts, tmp_path / "run", "training.max_steps=10")
+    folder = tmp_path / "run" / "state" / "texts"
+    if how == "another tokenizer":
+        store = TextStore(folder)
+        tokenizer = Tokenizer.learn([Pair("", line) for line in SENTENCES], TokenizerOptions(vocabulary=150), seed=1)
+        store.build([[Pair(line, "") for line in SENTENCES]], tokenizer, identity="another")
+    elif how == "cut off":
+        (folder / "index.jsonl").write_text((folder / "index.jsonl").read_text().split("\n")[0] + "\n")
+    else:
+        content = bytearray((folder / "texts.ids").read_bytes())
+        content[99] ^= 4
+        (folder / "texts.ids").write_bytes(content)
+    said = train(texts, tmp_path / "run", resume=True)
+    assert ("texts.ids: is damaged or cut short" in said) == (how == "a flipped byte")
+    assert_same_run(tmp_path / "run", whole)
+
+
+def test_other_text_is_refused(texts, tmp_path):
+    own = tmp_path / "texts"
+    own.mkdir()
+    for name in ("train.txt", "valid.txt", "settings.yaml"):
+        (own / name).write_text((texts / name).read_text())
+    train(own, tmp_path / "run", "training.max_steps=3")
+    (own / "train.txt").write_text("\n".join(SENTENCES[:129]))
+    with pytest.raises(UserError, match="the training text has changed"):
+        train(own, tmp_path / "run", resume=True)
+
+
+def cli(texts, tmp_path, *more):
+    settings = ["training.max_steps=2", "training.validate_every=2"]
+    return run(["train", str(texts / "settings.yaml"), "--out", str(tmp_path / "run"), *more, "--set", *settings])
+
+
+def test_bad_lines_are_skipped_and_told_of(texts, tmp_path, capfd):
+    lines = [line.encode() for line in SENTENCES]
+    (tmp_path / "bad.txt").write_bytes(b"\n".join([lines[0], b"N\0UL", *lines[1:9], b"\xff\xfe", b"", *lines[9:]]))
+    (tmp_path / "valid.txt").write_bytes(b"\n".join([*lines[:5], b"\xff"]))
+    files = ["--train", str(tmp_path / "bad.txt"), "--valid", str(tmp_path / "valid.txt")]
+    assert cli(texts, tmp_path, *files) == 2
+    assert "valid.txt:6: not UTF-8" in capfd.readouterr().err
+    assert cli(texts, tmp_path, *files, "--skip-bad") == 0
+    said = " ".join(capfd.readouterr().err.split())
+    assert "training on 160 texts; skipped 3: 2 no texts, 1 empty" in said
+    assert "of the validation files, 1 line is no text and skipped" in said
+    assert "the lines that are no texts are in" in said and "pair" not in said
+    rows = [json.loads(line) for line in (tmp_path / "run" / "bad-lines.jsonl").read_text().splitlines()]
+    assert [(row["line"], row["what"].split(" (")[0]) for row in rows] == [
+        (6, "not UTF-8"),
+        (2, "holds NUL bytes"),
+        (11, "not UTF-8"),
+    ]
+
+
+@pytest.mark.parametrize("skip", [[], ["--skip-bad"]])
+def test_a_document_is_refused_in_one_line(texts, tmp_path, capfd, skip):
+    (tmp_path / "book.docx").write_bytes(b"PK\3\4")
+    assert cli(texts, tmp_path, "--train", str(tmp_path / "book.docx"), *skip) == 2
+    said = capfd.readouterr().err
+    assert "book.docx: is a document by its ending" in said and said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_texts_are_held_out_when_no_validation_file_is_given(texts, tmp_path, capfd):
+    assert cli(texts, tmp_path, "--train", str(texts / "train.txt")) == 0
+    said = " ".join(capfd.readouterr().err.split())
+    assert "no validation files: 2 training texts are held out" in said and "training on 128 texts" in said
+
+
+@pytest.mark.parametrize("setting", ["data.temperature=2", "data.subword_dropout=0.1", "data.tokenizer.joint=false"])
+def test_what_is_for_pairs_is_refused(setting):
+    with pytest.raises(UserError, match="running text"):
+        resolve(preset="lm-lstm", assignments=[setting])
+
+
+def test_the_best_model_is_kept_and_comes_back(texts, whole):
+    folder = RunFolder(whole)
+    tokenizer = folder.tokenizer()
+    model = folder.load_model(folder.configuration(), tokenizer)
+    encoded = EncodedTexts.encode(SENTENCES[130:], tokenizer)
+    found = StreamValidator(encoded, tokenizer, window=20).measure(model, torch.device("cpu"))
+    validations = [row for row in folder.metrics() if row["kind"] == "validation"]
+    best = min(validations, key=lambda row: row["perplexity_word"])
+    assert found.measures["perplexity_word"] == pytest.approx(best["perplexity_word"], rel=1e-5)
+    assert found.accuracy == pytest.approx(best["accuracy"], rel=1e-5)

@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Captioner",
     "DecodingOptions",
+    "Generator",
     "TextClassifier",
     "Translation",
     "Translations",
@@ -25,6 +26,10 @@ def __getattr__(name: str) -> Any:
         from translucid.captioner import Captioner
 
         return Captioner
+    if name == "Generator":
+        from translucid.generator import Generator
+
+        return Generator
     if name == "TextClassifier":
         from translucid.text_classifier import TextClassifier
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
@@ -106,3 +107,8 @@ def input_bytes(file: Path | None) -> BinaryIO:
         return file.open("rb")
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
+
+
+def text_bytes(texts: Sequence[str]) -> BinaryIO:
+    """Return texts as a file of lines; a line feed within one would make two lines of it."""
+    return BytesIO("".join(text.replace("\n", " ") + "\n" for text in texts).encode(errors="surrogateescape"))

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILES]", help="What to test on, as with --test.")
+    ] = None,
     test: Annotated[
-        list[str] | None, typer.Option("--test", metavar="FILES", help="Sentence pairs to test on.")
+        list[str] | None, typer.Option("--test", metavar="FILES", help="Sentence pairs, or texts, to test on.")
     ] = None,
     images: Annotated[
         list[Path] | None,
@@ -82,6 +85,10 @@ def evaluate(
     errors, those first of which the model is surest.
 
         translucid evaluate runs/mood --test labelled.jsonl --with runs/mood-backwards --samples 5
+    A model of language is scored by how well it foretells texts: perplexity a word and bits a character, which compare
+    models of any vocabulary.
+
+        translucid evaluate runs/english articles.txt
     """
     from translucid.cli.images import refuse_for
     from translucid.cli.texts import evaluate_labels
@@ -95,33 +102,37 @@ def evaluate(
     from translucid.scoring import read_alignments_there, score
     from translucid.translator import Translator
 
-    if not test:
+    if not (test := [*(files or []), *(test or [])]):
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
     refuse_to_replace(hypotheses, overwrite)
     folder = RunFolder(run)
     configuration = folder.configuration()
+    about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
+    about |= {"--keep-best": keep_best, "--split-sentences": split_sentences}
     if configuration.model.reads == "images":
-        texts_only = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
-        refuse_for("texts", {**texts_only, "--keep-best": keep_best, "--split-sentences": split_sentences})
+        refuse_for("texts", about)
         evaluate_captions(
             run, configuration, test, images, gold, as_json, beam, hypotheses, samples, perplexity, device
         )
         return
     if configuration.model.reads == "texts with labels":
-        texts_only = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
-        refuse_for(
-            "translations",
-            {**texts_only, "--beam": beam, "--keep-best": keep_best, "--split-sentences": split_sentences},
-        )
+        refuse_for("translations", {**about, "--beam": beam, "--images": images, "--gold": gold})
         evaluate_labels([run, *(beside or [])], test, as_json, hypotheses, samples, device)
         return
     if beside:
         raise UserError("--with is for runs that classify texts", fix="Leave it out.")
+    if configuration.model.reads == "running text":
+        sourced: dict[str, object] = {**about, "--images": images, "--gold": gold, "--hypotheses": hypotheses}
+        sourced |= {"--beam": beam, "--samples": samples}
+        if given := next((name for name, value in sourced.items() if value), None):
+            raise UserError(f"{given} is for models that write about a source", fix="Leave it out.")
+        evaluate_texts(run, configuration, test, as_json, device)
+        return
     refuse_for("images", {"--images": images, "--gold": gold})
     pairs = list(read_pairs(*pair_up(test)))
     if not pairs:
         raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
-    others = [list(read_lines(file)) for file in reference or []]
+    more = [list(read_lines(file)) for file in reference or []]
     links = read_gold(alignments, pairs) if alignments else []
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
@@ -133,7 +144,7 @@ def evaluate(
         translator,
         pairs,
         options,
-        references=others,
+        references=more,
         split=split_sentences,
         perplexity=perplexity,
         lengths=by_length,
@@ -161,6 +172,28 @@ def evaluate(
     shown = min(samples, len(pairs))
     for i in (k * len(pairs) // shown for k in range(shown)):
         console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")
+
+
+def evaluate_texts(run: Path, configuration: Configuration, test: list[str], as_json: bool, device: str) -> None:
+    """The same for a model of language; see `evaluate`."""
+    from translucid.data.filtering import Skipped
+    from translucid.data.texts import keep_texts, read_texts
+    from translucid.generator import Generator
+    from translucid.ground.errors import UserError
+    from translucid.runs.run_folder import RunFolder
+
+    texts = [text.source for text in keep_texts(read_texts(*test), Skipped("text"))]
+    if not texts:
+        raise UserError("holds no texts", file=test[0], fix="Check the file.")
+    generator = Generator.open(RunFolder(run), configuration, device)
+    with Console(stderr=True).status("reading the texts"):
+        found = generator.evaluate(texts)
+    if as_json:
+        print(json.dumps(found.to_json(), indent=2))
+        return
+    console = Console()
+    for part in found.render():
+        console.print(part)
 
 
 def evaluate_captions(

@@ -22,6 +22,7 @@ from translucid.cli import (
     evaluate,
     explain,
     export,
+    generate,
     look,
     models,
     serve,
@@ -73,6 +74,7 @@ app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.command("caption")(caption.caption)
 app.command("classify")(classify.classify)
+app.command("generate")(generate.generate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("align")(align.align)
 app.command("look")(look.look)

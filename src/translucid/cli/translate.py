@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from translucid.cli.arguments import EngineOption, Format, input_bytes, refuse_to_replace
+from translucid.cli.arguments import EngineOption, Format, input_bytes, refuse_to_replace, text_bytes
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def translate(
     )
     console = Console(stderr=True)
     with ExitStack() as stack:
-        text = stack.enter_context(_bytes(texts) if texts else input_bytes(input_file))
+        text = stack.enter_context(text_bytes(texts) if texts else input_bytes(input_file))
         advance = stack.enter_context(counting(console, "translating", None, hidden=bool(texts)))
         bad = run_job(
             job,
@@ -168,8 +167,3 @@ def _way(job: Job, file: Path | None, workers: int | None, ray: str | None) -> A
     from translucid.jobs.job import alone
 
     return alone(job)
-
-
-def _bytes(texts: list[str]) -> BinaryIO:
-    # A line feed within a text would make two lines of it.
-    return BytesIO("".join(text.replace("\n", " ") + "\n" for text in texts).encode(errors="surrogateescape"))

@@ -59,7 +59,9 @@ def find_fastest(
             files are not there.
     """
     folder = RunFolder(run)
-    configuration, tokenizer = folder.configuration(), folder.tokenizer()
+    configuration = folder.configuration()
+    configuration.refuse_other_reader("text", run)
+    tokenizer = folder.tokenizer()
     model = folder.load_sequence_model(configuration, tokenizer)
     longest = configuration.longest
     if shortlists and not configuration.model.looks:

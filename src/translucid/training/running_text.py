@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from contextlib import nullcontext
 from itertools import chain
 
@@ -15,6 +14,7 @@ from translucid.data.stream import Stream
 from translucid.data.text_store import EncodedTexts, StoredTexts, TextStore
 from translucid.data.texts import keep_texts
 from translucid.data.tokenizer import Tokenizer
+from translucid.evaluation.language import TextScores, measured
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.models.language.model import LanguageModel
@@ -24,15 +24,12 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.material import Beginning, Lessons, sha256
 from translucid.training.stream_epochs import StreamEpochs
-from translucid.training.stream_loss import StreamLoss
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
 
 TEXT = "the training text"
 """What its fingerprint is called in a checkpoint."""
-VALIDATION_ROWS = 32
-"""Rows that the validation text is read in."""
 
 
 class RunningTextMaterial:
@@ -96,28 +93,20 @@ class StreamValidator(Validator):
 
     def __init__(self, texts: EncodedTexts, tokenizer: Tokenizer, *, window: int) -> None:
         """`window`: tokens of a row that are read at a time."""
-        self.texts, self.tokenizer = texts, tokenizer
-        self.stream = Stream(texts, VALIDATION_ROWS, window)
+        self.texts, self.tokenizer, self.window = texts, tokenizer, window
 
-    @torch.inference_mode()
     def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
         """See `Validator`; the first process measures, as a state can't be shared out."""
         workers = workers or Workers()
         assert isinstance(model, LanguageModel)
-        entropy = correct = tokens = 0.0
-        if workers.leads:
-            windows, loss_of = self.stream.straight(), StreamLoss(model)
-            for number in range(len(windows.ends)):
-                loss = loss_of(self.stream.batch(windows, number).to(device))
-                entropy, correct, tokens = entropy + loss.cross_entropy, correct + loss.correct, tokens + loss.tokens
-        entropy, correct, tokens = workers.sum(entropy, correct, tokens)
-        size, mean = self.texts.size, entropy / max(tokens, 1)
-        measures = {
-            "perplexity_word": math.exp(min(entropy / size.words, 700)),
-            "bits_per_character": entropy / size.characters / math.log(2),
-        }
-        perplexity = math.exp(min(mean, 700))
-        return Validation(mean, perplexity, correct / max(tokens, 1), measures, -measures["perplexity_word"], [])
+        found = (
+            measured(model, self.texts, self.window, device) if workers.leads else TextScores(0, 0, 0, self.texts.size)
+        )
+        nats, correct, tokens = workers.sum(found.nats, found.correct, found.tokens)
+        found = TextScores(nats, int(correct), int(tokens), self.texts.size)
+        measures = {"perplexity_word": found.perplexity_word, "bits_per_character": found.bits_per_character}
+        mean = nats / max(tokens, 1)
+        return Validation(mean, found.perplexity, found.accuracy, measures, -found.perplexity_word, [])
 
     def told(self, score: float) -> str:
         """See `Validator`."""

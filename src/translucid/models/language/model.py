@@ -48,6 +48,8 @@ class LanguageModel(SequenceModel[CarriedT]):
 
     carries: ClassVar[bool] = True
     """Whether the state of one window is of use in the next one while training."""
+    context: int | None = None
+    """Tokens that it looks back over at most; None if there is no end to it."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
         """`vocabulary`: V; `width`: D of the tokens' vectors."""

@@ -1,0 +1,188 @@
+"""`translucid generate`, and what other commands do with a model of language."""
+
+import json
+import math
+
+import pytest
+
+from translucid.builtin.phrasebook import generate
+from translucid.cli.main import run as command
+from translucid.generator import Generator
+
+SMALL = [
+    *("model.width=16", "data.tokenizer.vocabulary=200", "training.batch_tokens=600", "training.max_epochs=null"),
+    *("training.max_steps=20", "training.validate_every=10", "decoding.max_length_extra=8"),
+]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("texts")
+    for split, count in (("train", 200), ("valid", 20)):
+        lines = [p.target for p in generate(count, split=split, max_words=8)]
+        (folder / f"{split}.txt").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def language(texts):
+    files = ["--train", texts / "train.txt", "--valid", texts / "valid.txt", "--out", texts / "run"]
+    assert command([str(a) for a in ["train", "--model", "lm-lstm", *files, "--set", *SMALL, "model.hidden=20"]]) == 0
+    return texts / "run"
+
+
+def test_a_line_for_a_prompt_in_order_from_arguments_files_and_standard_input(call, language, tmp_path):
+    prompts = ["me gusta", "", "el\tmar"]
+    (tmp_path / "in.txt").write_text("\n".join(prompts) + "\n")
+    given = call("generate", language, *prompts, "--beam", 1)
+    piped = call("generate", language, "--beam", 1, stdin="\n".join(prompts).encode())
+    named = call("generate", language, "--beam", 1, "--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt")
+    assert given.code == piped.code == named.code == 0, given.err
+    assert given.out == piped.out == (tmp_path / "out.txt").read_text()
+    lines = given.out.split("\n")
+    assert len(lines) == 4 and lines[0].startswith("me gusta") and lines[2].startswith("el\tmar")
+    generator = Generator.load(language)
+    assert lines[:3] == [generator.generate(prompt, beam=1).text for prompt in prompts]
+
+
+def test_sampling_is_the_runs_own_way_and_the_seed_decides(call, language):
+    drawn = [call("generate", language, "me", "me", "--seed", seed).out for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0].split("\n")[0] != drawn[0].split("\n")[1]
+    careful = call("generate", language, "me", "--temperature", "1e-6", "--seed", 9).out
+    assert careful == call("generate", language, "me", "--beam", 1).out
+    assert careful == call("generate", language, "me", "--top-k", 1).out
+    assert careful == call("generate", language, "me", "--top-p", "1e-9").out
+    several = call("generate", language, "me", "--nbest", 4).out
+    assert several.count("\t") == 3
+
+
+def test_jsonl_tells_of_each_piece(call, language):
+    done = call("generate", language, "me", "--format", "jsonl", "--considered", 3, "--beam", 2, "--nbest", 2)
+    record = json.loads(done.out)
+    assert record["prompt"] == "me" and record["text"].startswith("me")
+    assert sum(value for _, value in record["tokens"]) == pytest.approx(record["log_probability"], abs=1e-4)
+    assert record["ended"] == (record["tokens"][-1][0] == "</s>")
+    assert len(record["considered"]) == len(record["tokens"])
+    for step, (piece, value) in zip(record["considered"], record["tokens"], strict=True):
+        assert len(step) == 3 and step[0][1] >= value - 1e-5
+        for name, likely in step:
+            assert name != piece or likely == pytest.approx(value, abs=1e-5)
+    assert record["alternatives"][0] == record["text"] and len(record["log_probabilities"]) == 2
+
+
+def test_at_most_so_many_tokens(call, language):
+    for most in (1, 3):
+        done = call("generate", language, "me", "--format", "jsonl", "--max-tokens", most, "--temperature", 50)
+        assert 1 <= len(json.loads(done.out)["tokens"]) <= most
+
+
+@pytest.mark.parametrize(("options", "what"), [
+    (["x", "--input", "y"], "both a text and --input"),
+    (["x", "--considered", "2"], "--considered has no place in plain text"),
+    (["x", "--beam", "2", "--temperature", "2"], "without sample"),
+    (["x", "--temperature", "-1"], "temperature"),
+    (["x", "--max-tokens", "0"], "max-tokens"),
+    (["--input", "book.docx"], "is a document by its ending"),
+    (["--input", "none.txt"], "can't be read"),
+    (["x", "--output", "no/such/folder"], "no such folder"),
+])  # fmt: skip
+def test_what_is_wrong_is_one_line(call, language, options, what):
+    done = call("generate", language, *options)
+    assert (done.code, done.out) == (2, "")
+    assert what in done.err and done.err.count("\n") == 1
+
+
+def test_bytes_that_are_no_text_still_give_a_line(call, language):
+    done = call("generate", language, "--beam", 1, stdin=b"me\n\xff\xfe gusta\nel\n")
+    assert done.code == 2 and done.out.count("\n") == 3
+    assert "line 2: not UTF-8" in done.err
+
+
+def test_a_job_that_was_killed_goes_on(call, language, tmp_path, monkeypatch):
+    from translucid.jobs.generating import GenerateJob, GenerateWorker
+
+    monkeypatch.setattr(GenerateJob, "window", 2)
+    (tmp_path / "in.txt").write_text("".join(f"me gusta {i}\n" for i in range(7)))
+    arguments = ["generate", language, "--input", tmp_path / "in.txt", "--seed", 3, "--output"]
+    assert call(*arguments, tmp_path / "whole.txt").code == 0
+    work, done = GenerateWorker.work, []
+
+    def interrupted(self, window):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(window)
+        return work(self, window)
+
+    monkeypatch.setattr(GenerateWorker, "work", interrupted)
+    stopped = call(*arguments, tmp_path / "out.txt")
+    assert stopped.code == 130 and "stopped after line 4" in stopped.err
+    monkeypatch.setattr(GenerateWorker, "work", work)
+    assert "continued after line 4" in call(*arguments, tmp_path / "out.txt").err
+    assert (tmp_path / "out.txt").read_text() == (tmp_path / "whole.txt").read_text()
+
+
+def test_other_commands_refuse_it_in_one_line(call, language, corpus, tmp_path):
+    commands = [
+        ("translate", language, "x"),
+        ("caption", language, "x.png"),
+        ("look", language, "x"),
+        ("explain", language, "x"),
+        ("export", language, "--to", "ctranslate2", tmp_path / "out"),
+        ("tune", language),
+        ("serve", language),
+        ("align", language, "--pairs", corpus / "test.tsv"),
+        ("draw", "heads", language, "x", "--out", tmp_path / "x.png"),
+        ("draw", "beam", language, "x", "--out", tmp_path / "x.png"),
+        ("draw", "mask", language, "x", "--out", tmp_path / "x.png"),
+    ]
+    for arguments in commands:
+        done = call(*arguments)
+        assert (done.code, done.out) == (2, ""), arguments
+        assert f"{language}: is a model of language. Use translucid generate." in done.err, arguments
+        assert done.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_translator_is_refused(call, small_run):
+    done = call("generate", small_run, "x")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"error: {small_run}: translates text. Use translucid translate.\n"
+
+
+def test_evaluate_says_what_validation_said(call, language, texts):
+    done = call("evaluate", language, texts / "valid.txt", "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    rows = [json.loads(line) for line in (language / "metrics.jsonl").read_text().splitlines()]
+    best = min((row for row in rows if row["kind"] == "validation"), key=lambda row: row["perplexity_word"])
+    for name, own in (
+        ("perplexity_word", "perplexity_word"),
+        ("perplexity", "perplexity"),
+        ("token_accuracy", "accuracy"),
+    ):
+        assert found[name] == pytest.approx(best[own], rel=1e-4)
+    lines = (texts / "valid.txt").read_text().splitlines()
+    assert found["texts"] == 20
+    assert found["words"] == sum(len(line.split()) + 1 for line in lines)
+    assert found["characters"] == sum(len(line) + 1 for line in lines)
+    nats = found["tokens"] * math.log(found["perplexity"])
+    assert found["bits_per_character"] == pytest.approx(nats / math.log(2) / found["characters"])
+    shown = call("evaluate", language, "--test", texts / "valid.txt")
+    assert "perplexity a word" in shown.out and "20 texts" in shown.out
+
+
+@pytest.mark.parametrize("option", [["--beam", "3"], ["--by-length"], ["--samples", "2"], ["--alignments", "x"]])
+def test_evaluate_refuses_what_is_for_others(call, language, texts, option):
+    done = call("evaluate", language, texts / "valid.txt", *option)
+    assert done.code == 2 and f"{option[0]} is for models that write about a source" in done.err
+
+
+def test_evaluate_of_nothing_is_one_line(call, language, tmp_path):
+    (tmp_path / "blank.txt").write_text("\n \n")
+    assert "holds no texts" in call("evaluate", language, tmp_path / "blank.txt").err
+    assert "nothing to test on" in call("evaluate", language).err
+
+
+def test_its_curves_can_be_drawn(call, language, tmp_path):
+    assert call("draw", "curves", language, "--out", tmp_path / "curves.svg").code == 0

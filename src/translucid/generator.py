@@ -91,7 +91,7 @@ class Generator:
         tokenizer = folder.tokenizer()
         tune_ours()
         chosen = choose_device(device)
-        return cls(folder.load_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
+        return cls(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
 
     @overload
     def generate(

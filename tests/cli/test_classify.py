@@ -2,6 +2,7 @@
 
 import json
 import random
+import signal
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from translucid import TextClassifier
 from translucid.cli.main import run
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
+from translucid.training.trainer import Trainer
 
 GOOD, BAD = ["good", "fine", "lovely", "warm"], ["bad", "awful", "dull", "cold"]
 REST = ["the", "film", "was", "and", "its", "end", "house", "really", "quite", "so"]
@@ -19,13 +21,13 @@ LANGUAGE = [
     *("training.window=20", "training.max_steps=30", "training.validate_every=15", "training.averaging=0.9"),
 ]
 LEARNING = [
-    *("training.batch_tokens=256", "training.validate_every=20", "training.max_epochs=6"),
-    *("training.averaging=0.9", "training.learning_rate=0.02"),
+    *("training.batch_tokens=128", "training.validate_every=20", "training.max_epochs=10"),
+    *("training.averaging=0.9", "training.learning_rate=0.03", "training.layer_decay=1.3"),
 ]
 
 
 def text_of(generator, words):
-    mixed = [*generator.choices(REST, k=6), *generator.choices(words, k=2)]
+    mixed = [*generator.choices(REST, k=generator.randint(2, 7)), *generator.choices(words, k=generator.randint(1, 2))]
     generator.shuffle(mixed)
     return " ".join(mixed)
 
@@ -36,7 +38,7 @@ def folder(tmp_path_factory):
     folder, generator = tmp_path_factory.mktemp("moods"), random.Random(1)
     plain = [text_of(generator, generator.choice([GOOD, BAD])) for _ in range(400)]
     (folder / "texts.txt").write_text("".join(f"{text}\n" for text in plain))
-    for name, count in (("train", 120), ("test", 40)):
+    for name, count in (("train", 240), ("test", 40)):
         rows = [
             {"text": text_of(generator, words), "label": label}
             for _ in range(count // 2)
@@ -126,9 +128,10 @@ def test_a_model_that_reads_backwards(call, folder, tmp_path):
     assert judge.tokenizer.target_pieces(ids[1:-1][::-1])[0] == "▁the"
     found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
     assert found["accuracy"] > 0.9
-    words = json.loads(call("explain", tmp_path / "mood", "the film was awful", "--json").out)
-    assert words["source"] == ["the", "film", "was", "awful"]
-    assert np.argmax(words["importance"][0]) == 3
+    words = json.loads(call("explain", tmp_path / "mood", "the film was really bad and awful so", "--json").out)
+    assert words["source"] == ["the", "film", "was", "really", "bad", "and", "awful", "so"]
+    assert words["target"] == ["bad"]
+    assert np.argmax(words["importance"][0]) in (4, 6)
 
 
 @pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
@@ -180,15 +183,8 @@ def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, 
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl")
     both = ("--model", "classifier", "--from", language, *files)
     trained(*both, "--out", tmp_path / "whole", "--set", *LEARNING, "training.cooldown=0")
-    # Where it stops is in the midst of an epoch in which some layers are still frozen.
-    part = [*LEARNING, "training.cooldown=0", "training.validate_every=1"]
-    del part
-    import signal
-
-    from translucid.training import trainer as trainers
-
-    real = trainers.Trainer._update
-    count = 0
+    real = Trainer._update
+    count = 0  # of updates; the 17th is in the midst of an epoch in which some layers are still frozen
 
     def interrupted(self, *arguments):
         nonlocal count
@@ -198,7 +194,7 @@ def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, 
         return real(self, *arguments)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(trainers.Trainer, "_update", interrupted)
+        patched.setattr(Trainer, "_update", interrupted)
         trained(*both, "--out", tmp_path / "part", "--set", *LEARNING, "training.cooldown=0")
     assert count == 17
     trained("--resume", "--out", tmp_path / "part")

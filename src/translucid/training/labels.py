@@ -48,7 +48,7 @@ class LabelledMaterial:
         self.corpora, self.skipped = corpora, Skipped()
         self.train = list(keep_texts(chain.from_iterable(corpora.train), self.skipped))
         assert isinstance(configuration.model, ClassifierOptions)
-        labels = configuration.model.labels or sorted({text.target for text in self.train})
+        labels = configuration.model.labels or sorted({text.target for text in chain(self.train, corpora.valid)})
         where = configuration.data.train[0] if configuration.data.train else None
         for text in chain(self.train, corpora.valid):
             if text.target not in labels or not text.target:

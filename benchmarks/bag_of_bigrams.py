@@ -1,0 +1,86 @@
+"""Classifiers that learn from labels alone, to compare with: bags of bigrams with logistic regression, and NB-SVM.
+
+    python -m benchmarks.bag_of_bigrams TRAIN.jsonl TEST.jsonl [--labels 100 500 2000] [--seeds 3]
+
+NB-SVM is that of Wang and Manning 2012: a linear model of which words and bigrams there are, each times the logarithm
+of how much more often it is in one label than in the other; for more than two labels, one against the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, diags
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from translucid.data.texts import read_texts
+
+PATTERN = r"\w+|[^\w\s]"
+"""Words, and each mark by itself."""
+MIX = 0.25
+"""Of the weights and their mean, as the authors interpolate."""
+
+
+def drawn(labels: NDArray[np.str_], count: int | None, seed: int) -> NDArray[np.int64]:
+    """Return the places of `count` texts drawn at random, as many of each label as of the others; of all if None."""
+    places = np.arange(len(labels))
+    if count is None:
+        return places
+    random, names = np.random.default_rng(seed), np.unique(labels)
+    share = -(-count // len(names))
+    return np.concatenate([random.permutation(places[labels == name])[:share] for name in names])[:count]
+
+
+def nb_svm(x: csr_matrix, y: NDArray[np.str_], test: csr_matrix) -> NDArray[np.str_]:
+    """Return the labels of test [n, features], learned from x [texts, features], 0 or 1, and y [texts]."""
+    names, scores = np.unique(y), []
+    for name in names:
+        inside = y == name
+        p, q = (1 + np.asarray(x[rows].sum(0)).ravel() for rows in (inside, ~inside))
+        ratio = diags(np.log((p / p.sum()) / (q / q.sum())))
+        model = LinearSVC(C=0.1).fit(x @ ratio, inside)
+        weights = model.coef_[0]
+        mixed = (1 - MIX) * np.abs(weights).mean() + MIX * weights
+        scores.append(test @ ratio @ mixed + model.intercept_[0])
+    return names[np.argmax(scores, 0)]
+
+
+def accuracies(
+    train: Sequence[str], y: NDArray[np.str_], test: Sequence[str], truth: NDArray[np.str_]
+) -> dict[str, float]:
+    """Return the accuracy of both on test texts."""
+    bag = CountVectorizer(ngram_range=(1, 2), token_pattern=PATTERN, binary=True, min_df=2 if len(train) > 2000 else 1)
+    x = bag.fit_transform(train).astype(np.float64)
+    other = bag.transform(test).astype(np.float64)
+    logistic = LogisticRegression(C=0.1 if len(train) > 2000 else 1.0, max_iter=200).fit(x, y).predict(other)
+    return {"logistic": float((logistic == truth).mean()), "nb-svm": float((nb_svm(x, y, other) == truth).mean())}
+
+
+def main() -> None:
+    """Print one line of JSON for each size and seed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("train")
+    parser.add_argument("test")
+    parser.add_argument(
+        "--labels", type=int, nargs="*", default=[], help="texts with labels to learn from; all in the end"
+    )
+    parser.add_argument("--seeds", type=int, default=1)
+    given = parser.parse_args()
+    (texts, y), (test, truth) = (
+        map(np.array, zip(*read_texts(file), strict=True)) for file in (given.train, given.test)
+    )
+    for count in [*given.labels, None]:
+        for seed in range(1, (given.seeds if count else 1) + 1):
+            rows = drawn(y, count, seed)
+            found = accuracies(texts[rows], y[rows], test, truth)
+            print(json.dumps({"labels": len(rows), "seed": seed, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

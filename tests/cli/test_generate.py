@@ -31,6 +31,26 @@ def language(texts):
     return texts / "run"
 
 
+@pytest.mark.parametrize("preset", ["lm-lstm", "lm-transformer"])
+def test_every_preset_trains_resumes_writes_and_is_measured(call, texts, tmp_path, preset):
+    run = tmp_path / "run"
+    short = ["model.context=16", "training.window=16"] if preset == "lm-transformer" else []
+    files = ["--train", texts / "train.txt", "--valid", texts / "valid.txt"]
+    assert call("train", "--model", preset, *files, "--out", run, "--set", *SMALL, *short).code == 0
+    done = call("train", "--resume", "--out", run, "--set", "training.max_steps=24")
+    assert done.code == 0 and "resumed at step 20" in done.err
+    written = call("generate", run, "me gusta", "--temperature", 9, "--max-tokens", 60, "--format", "jsonl")
+    record = json.loads(written.out)
+    generator = Generator.load(run)
+    tokens = generator.tokenizer.encode_target(["me gusta"])[0]
+    assert len(tokens) + len(record["tokens"]) > 20  # past the window
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    best = min(row["perplexity_word"] for row in rows if row["kind"] == "validation")
+    found = json.loads(call("evaluate", run, texts / "valid.txt", "--json").out)
+    assert found["perplexity_word"] == pytest.approx(best, rel=1e-4)
+    assert call("translate", run, "x").err == f"error: {run}: is a model of language. Use translucid generate.\n"
+
+
 def test_a_line_for_a_prompt_in_order_from_arguments_files_and_standard_input(call, language, tmp_path):
     prompts = ["me gusta", "", "el\tmar"]
     (tmp_path / "in.txt").write_text("\n".join(prompts) + "\n")

@@ -11,7 +11,7 @@ from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, EyeOptions
-from translucid.models.language_options import LSTMLanguageOptions
+from translucid.models.language_options import LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 V = 23
@@ -61,6 +61,10 @@ OPTIONS |= {
 OPTIONS |= {
     f"language-lstm {more}": LSTMLanguageOptions(width=16, hidden=12, **more)
     for more in ({}, {"layers": 3, "tie_output": False}, {"layers": 1})
+}
+OPTIONS |= {
+    f"language-transformer {norm}": TransformerLanguageOptions(width=16, heads=2, feed_forward=24, layers=3, norm=norm)
+    for norm in ("pre", "post")
 }
 
 
@@ -211,6 +215,9 @@ def dropouts(model):
 
 def promised_dropouts(options):
     """What the docstrings of `dropout` in `models/model_options.py` say, in the names of the parts."""
+    if options.kind == "language-transformer":
+        found = [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(2)]
+        return dict.fromkeys(["embedding.dropout", *found], options.dropout)
     found = ["source_embedding.dropout", "target_embedding.dropout"]
     if options.kind.endswith("transformer"):
         found += [f"encoder.{i}.residuals.{part}.dropout" for i in range(2) for part in range(2)]

@@ -237,6 +237,18 @@ def test_without_what_is_carried_it_would_be_another_run(texts, whole, tmp_path,
         assert_same_run(tmp_path / "run", whole)
 
 
+def test_a_model_that_carries_nothing_goes_on_exactly_too(texts, tmp_path):
+    (tmp_path / "train.txt").write_text((texts / "train.txt").read_text())
+    (tmp_path / "valid.txt").write_text((texts / "valid.txt").read_text())
+    shape = {"kind": "language-transformer", "width": 12, "heads": 2, "feed_forward": 16, "layers": 1, "context": 16}
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump({**SETTINGS, "model": shape}))
+    train(tmp_path, tmp_path / "whole")
+    train(tmp_path, tmp_path / "run", "training.max_steps=10")
+    assert not any("carried" in name for name in RunFolder(tmp_path / "run").load_state()[0])
+    train(tmp_path, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
 def test_a_carried_state_is_shared_out_anew():
     rows = torch.arange(14).view(7, 2)
 

@@ -64,6 +64,8 @@ def _shape(model: ModelOptions) -> str:
         return f"LSTM {model.layers} layers, width {model.width}, hidden {model.hidden}"
     if model.kind == "classifier":
         return f"two blocks over: {_shape(model.language)}"
+    if model.kind == "language-transformer":
+        return f"{model.layers} layers, width {model.width}, {model.heads} heads, context {model.context}"
     layers = f"{model.encoder_layers}+{model.decoder_layers} layers, width {model.width}"
     if model.kind == "captioning-transformer":
         layers = f"{model.eye.network} network, {layers}"

@@ -13,8 +13,8 @@ from translucid.models.attention_only import AttentionOnly
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.classifier import Classifier
 from translucid.models.classifier_options import ClassifierOptions
-from translucid.models.language import LSTMLanguageModel
-from translucid.models.language_options import LSTMLanguageOptions
+from translucid.models.language import LSTMLanguageModel, TransformerLanguageModel
+from translucid.models.language_options import LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
 from translucid.models.networks import load_learned
 from translucid.models.protocol import Model
@@ -81,6 +81,8 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
         return LSTMLanguageModel(target_vocabulary, options)
     if isinstance(options, ClassifierOptions):
         return Classifier(target_vocabulary, options)
+    if isinstance(options, TransformerLanguageOptions):
+        return TransformerLanguageModel(target_vocabulary, options)
     if isinstance(options, AttentionOnlyOptions):
         return AttentionOnly(source_vocabulary, target_vocabulary, options)
     if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from translucid.models.model_shape import ModelShape
 
@@ -55,3 +55,33 @@ class LSTMLanguageOptions(LanguageShape):
     """alpha of the activation regularisation, the mean square of the features."""
     smoothness: float = Field(0.0, ge=0, le=1e9)
     """beta of the temporal one, the mean square of the change of the last layer from position to position."""
+
+
+class TransformerLanguageOptions(LanguageShape):
+    """The shape of a Transformer that reads nothing but what it writes."""
+
+    kind: Literal["language-transformer"] = "language-transformer"
+    """The family of model."""
+    heads: int = Field(4, ge=1, le=16384)
+    """H, attention heads; they divide the width among them."""
+    feed_forward: int = Field(1024, ge=1, le=65536)
+    """F, the inner width of the feed-forward sublayers."""
+    layers: int = Field(4, ge=1, le=256)
+    """L, blocks."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on each sublayer's output and on the sum of embedding and position."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalisation before each sublayer, or after it."""
+    context: int = Field(128, ge=2, le=1 << 16)
+    """Tokens that it looks back over at most when it writes and is measured; no more than training.window."""
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> TransformerLanguageOptions:
+        if self.width % self.heads:
+            raise ValueError(f"heads={self.heads} do not divide width={self.width}")
+        return self
+
+    @property
+    def maps(self) -> dict[str, int]:
+        """See `ModelShape`."""
+        return {f"decoder.{i}.self": self.heads for i in range(self.layers)}

@@ -22,7 +22,7 @@ from translucid.ground.option_group import OptionGroup
 from translucid.ground.reading import read_at_most
 from translucid.models.captioner_options import CaptioningShape
 from translucid.models.classifier_options import ClassifierOptions
-from translucid.models.language_options import LanguageShape
+from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ModelOptions, TransformerOptions
 from translucid.runs.careful_yaml import LONGEST, parse_yaml
 from translucid.runs.presets import PRESETS
@@ -156,6 +156,11 @@ class Configuration(OptionGroup):
             for name in ("subword_dropout", "weights", "temperature"):
                 if getattr(self.data, name) != DataOptions.model_fields[name].default:
                     raise ValueError(f"data.{name} is for sentence pairs, not for running text")
+            if isinstance(self.model, TransformerLanguageOptions) and self.model.context > (w := self.training.window):
+                raise ValueError(
+                    f"model.context={self.model.context} is more than training.window={w}, over which it learns to "
+                    "look back: raise the one or lower the other"
+                )
             if not self.data.tokenizer.joint:
                 raise ValueError("data.tokenizer.joint=false is for two languages, and running text has one vocabulary")
         if self.data.images and not isinstance(self.model, CaptioningShape):

@@ -161,6 +161,25 @@ PRESETS: dict[str, Preset] = {
             "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
         },
     ),
+    "lm-transformer": Preset(
+        "the same by causal self-attention over a window of tokens (Radford et al. 2018)",
+        {
+            "model": {"kind": "language-transformer", "context": 128},
+            "data": {"tokenizer": {"vocabulary": 8000}},
+            "training": {
+                "optimizer": "muon",
+                "window": 128,
+                "batch_tokens": 8192,
+                "learning_rate": 0.006,
+                "warmup": 500,
+                "cooldown": 0.5,
+                "label_smoothing": 0.0,
+                "max_epochs": 2,
+                "validate_every": 1000,
+            },
+            "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
+        },
+    ),
     "classifier": Preset(
         "texts with labels: a model of language, given with --from, learns to tell them apart (ULMFiT, 2018)",
         {

@@ -28,7 +28,7 @@ class StreamLoss:
     def __call__(self, window: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of the next window; with what the model is taught beyond its words."""
         model, ids = self.model, window.targets_in
-        if self.state is None or not model.carries:
+        if self.state is None:
             self.state = model.begin(len(ids), ids.device)
         reading, after = model.read_on(ids, self.state)
         labels = window.labels.flatten()
@@ -36,16 +36,15 @@ class StreamLoss:
         asked, features = labels.index_select(0, places), reading.features.flatten(0, 1).index_select(0, places)
         loss = smoothed_loss(features, model.output, asked, smoothing)
         # What is not a number would be carried on for ever.
-        self.state = after.of(after.tensors()) if math.isfinite(loss.cross_entropy) else None
+        carried = model.carries and math.isfinite(loss.cross_entropy)
+        self.state = after.of(after.tensors()) if carried else None
         if model.training and (further := model.regularisation(reading)) is not None:
             return loss._replace(smoothed=loss.smoothed + len(places) * further)
         return loss
 
     def carried(self) -> dict[str, Tensor]:
         """Return by name what is carried to the next window."""
-        return (
-            {str(i): part for i, part in enumerate(self.state.tensors())} if self.state and self.model.carries else {}
-        )
+        return {str(i): part for i, part in enumerate(self.state.tensors())} if self.state else {}
 
     def carry(self, tensors: dict[str, Tensor], device: torch.device) -> None:
         """Take over what `carried` returned."""

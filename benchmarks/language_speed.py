@@ -1,0 +1,107 @@
+"""What a training step of the preset lm-lstm costs beside PyTorch's LSTM alone: forwards and backwards, one thread.
+
+    python benchmarks/language_speed.py [--rounds 7]
+
+Taking turns on the same made-up window of 64 rows of 70 tokens: two `torch.nn.LSTM` of the preset's sizes, fed with
+vectors and nothing else; PyTorch's whole model (embedding, LSTMs, projection to 8,000 pieces, cross-entropy) without
+any dropout; and ours with all its dropouts, in float32 and, where the processor has instructions for it, in bfloat16.
+Updates are left out everywhere. Printed are the middle of the rounds, the least and the most.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from translucid.data.batching import Batch
+from translucid.data.stream import nothing
+from translucid.kernels.machine import bfloat16
+from translucid.kernels.rounding import mixed_precision
+from translucid.models.build import build_model
+from translucid.models.protocol import SequenceModel
+from translucid.runs.configuration import resolve
+from translucid.training.stream_loss import StreamLoss
+
+ROWS, WINDOW, VOCABULARY = 64, 70, 8000
+CPU = torch.device("cpu")
+
+
+class Torchs(nn.Module):
+    """The same sizes of PyTorch's own parts."""
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY, width)
+        self.lstms = nn.ModuleList([nn.LSTM(width, hidden), nn.LSTM(hidden, width)])
+        self.output = nn.Linear(width, VOCABULARY)
+        self.output.weight = self.embedding.weight
+
+    def run(self, x: Tensor) -> Tensor:
+        """[T, B, D] -> [T, B, D]."""
+        for lstm in self.lstms:
+            x, _ = lstm(x)
+        return x
+
+
+def variants() -> dict[str, Callable[[], Tensor]]:
+    """Return what gives the loss of each."""
+    model = resolve(preset="lm-lstm").model
+    theirs = Torchs(model.width, model.hidden)
+    ids = torch.randint(4, VOCABULARY, (ROWS, WINDOW + 1))
+    vectors = torch.randn(WINDOW, ROWS, model.width, requires_grad=True)
+    window = Batch(nothing(ROWS), ids[:, :-1], ids[:, 1:])
+
+    def whole() -> Tensor:
+        x = theirs.run(theirs.embedding(ids[:, :-1].t()))
+        return F.cross_entropy(theirs.output(x).flatten(0, 1), ids[:, 1:].t().flatten())
+
+    def ours(rounded: bool) -> Callable[[], Tensor]:
+        built: SequenceModel = build_model(model, VOCABULARY, VOCABULARY).train()
+        loss_of = StreamLoss(built)
+
+        def loss() -> Tensor:
+            with mixed_precision(CPU, wanted=rounded):
+                found = loss_of(window)
+            return found.smoothed / found.tokens
+
+        return loss
+
+    found = {
+        "torch.nn.LSTM alone": lambda: theirs.run(vectors).sum(),
+        "PyTorch's whole model": whole,
+        "lm-lstm, float32": ours(False),
+    }
+    return found | ({"lm-lstm, bfloat16": ours(True)} if bfloat16() else {})
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    losses = variants()
+    seconds: dict[str, list[float]] = {name: [] for name in losses}
+    for number in range(rounds + 1):
+        for name, loss in losses.items():
+            started = time.process_time()
+            loss().backward()
+            if number:  # the first round warms up
+                seconds[name].append(time.process_time() - started)
+    base = statistics.median(seconds["torch.nn.LSTM alone"])
+    for name, own in seconds.items():
+        middle = statistics.median(own)
+        rate = ROWS * WINDOW / middle
+        print(
+            f"{name:24} {1000 * middle:6.0f} ms ({1000 * min(own):.0f} to {1000 * max(own):.0f}), "
+            f"{middle / base:.2f} x, {rate:,.0f} tokens/s"
+        )
+
+
+if __name__ == "__main__":
+    main()

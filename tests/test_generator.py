@@ -71,6 +71,11 @@ def test_the_most_tokens_after_a_prompt(generator):
     assert not any(one.nbest[0].ended for one in generator.generate([""] * 5, max_tokens=1, temperature=50.0))
 
 
+def test_the_length_of_a_prompt_takes_nothing_from_what_follows(generator):
+    found = generator.generate("me gusta " * 30, max_tokens=4, temperature=100.0, nbest=8)
+    assert max(len(one.written) for one in found.nbest) == 4
+
+
 def test_a_seed_draws_the_same_and_without_one_it_goes_on_drawing(generator):
     assert generator.generate("", seed=5).text == generator.generate("", seed=5).text
     texts = {generator.generate("", temperature=5.0).text for _ in range(8)}

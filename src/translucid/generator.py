@@ -32,7 +32,7 @@ from translucid.runs.run_folder import RunFolder
 
 WINDOW = 512
 """Tokens of a text that are scored at a time."""
-LONGEST_PROMPT = 100_000
+LONGEST_PROMPT = 20_000
 """Tokens."""
 
 SAMPLING = ("temperature", "top_k", "top_p")

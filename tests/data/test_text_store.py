@@ -1,5 +1,7 @@
 """Running text on disk is what it would be in memory, whatever happened while it was written."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from translucid.builtin.phrasebook import generate
 from translucid.data import text_store
 from translucid.data.chunked import INDEX
 from translucid.data.corpus import Pair
+from translucid.data.stream import Stream
 from translucid.data.text_store import EncodedTexts, Size, TextStore
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.errors import UserError
@@ -104,6 +107,26 @@ def test_damage_is_found(tokenizer, tmp_path, how):
     with pytest.raises(UserError, match=r"texts\.ids: is (damaged|missing) or cut short"):
         TextStore(tmp_path / "texts").open("this")
     assert build(tmp_path / "texts", tokenizer).texts.size.texts == 230, "it can be made again"
+
+
+def test_writing_and_reading_hold_little_of_the_text(tokenizer, tmp_path):
+    """Eighteen million characters are encoded, and read in windows, in a few million bytes."""
+
+    class Many:
+        def __iter__(self):
+            return (Pair(TEXTS[i % 200].source * 10, "") for i in range(60_000))
+
+    tracemalloc.start()
+    stored = build(tmp_path / "texts", tokenizer, corpora=[Many()])
+    stream = Stream(stored.texts, 64, 70)
+    windows = stream.varied(1, 0)
+    for number in range(0, len(windows.ends), 100):
+        stream.batch(windows, number)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert stored.texts.size.characters > 15_000_000
+    assert stored.texts.ids.nbytes > 9_000_000
+    assert peak < 3_000_000
 
 
 def test_nothing_but_blank_lines_is_refused(tokenizer, tmp_path):

@@ -9,6 +9,7 @@ from translucid.data.stream import nothing
 from translucid.layers import language_lstm
 from translucid.layers.language_lstm import DroppedEmbedding, LSTMLayer, locked_dropout
 from translucid.models.build import build_model
+from translucid.models.language.model import Reading
 from translucid.models.language_options import LSTMLanguageOptions
 from translucid.training.stream_loss import StreamLoss
 
@@ -21,6 +22,12 @@ def model_of(**options):
     torch.manual_seed(2)
     shape = {"width": 6, "hidden": 8, "layers": 3, **WITHOUT, **options}
     return build_model(LSTMLanguageOptions(**shape), V, V).double()
+
+
+def begun(model):
+    """The state of two rows before any token, in float64."""
+    state = model.begin(2, torch.device("cpu"))
+    return state.of(tuple(part.double() for part in state.cells))
 
 
 @pytest.fixture
@@ -64,9 +71,7 @@ def test_it_is_its_equations(tied, ids):
     model = model_of(tie_output=tied).eval()
     assert ("output.weight" in dict(model.named_parameters())) != tied
     expected, after = by_numpy(model, ids.numpy(), ones(model))
-    reading, state = model.read_on(
-        ids, model.begin(2, ids.device).of(tuple(t.double() for t in model.begin(2, ids.device).cells))
-    )
+    reading, state = model.read_on(ids, begun(model))
     np.testing.assert_allclose(model.output(reading.features).log_softmax(-1).detach().numpy(), expected, atol=1e-12)
     np.testing.assert_allclose(
         torch.cat(state.cells[::2], 1).detach().numpy(), np.concatenate([h for h, _ in after], 1)
@@ -90,9 +95,7 @@ def test_a_training_step_is_its_equations_with_the_same_masks(ids, monkeypatch):
     monkeypatch.setattr(language_lstm.nn.functional, "dropout", mask)
     uniform = generator.random(V)
     monkeypatch.setattr(language_lstm.torch, "rand", lambda *size, **more: torch.from_numpy(uniform))
-    state = model.begin(2, ids.device)
-    state = state.of(tuple(part.double() for part in state.cells))
-    reading, _ = model.read_on(ids, state)
+    reading, _ = model.read_on(ids, begun(model))
     # in the order of the equations: input, weights, hidden, weights, hidden, weights, features
     assert [p for p, _ in drawn] == [0.5, 0.6, 0.4, 0.6, 0.4, 0.6, 0.3]
     shapes = [found.shape for _, found in drawn]
@@ -163,19 +166,20 @@ def windows(ids, *lengths):
         start += length
 
 
+def losses(model, ids, *lengths):
+    """The loss of each window, the state carried on."""
+    loss_of = StreamLoss(model)
+    loss_of.state = begun(model)
+    return [loss_of(window) for window in windows(ids, *lengths)]
+
+
 def test_windows_with_their_state_carried_on_are_one_long_pass(ids):
     model = model_of().eval()
-    torch.set_default_dtype(torch.float64)
-    try:
-        whole = StreamLoss(model)(next(windows(ids, 10)))
-        parts = StreamLoss(model)
-        found = [parts(window) for window in windows(ids, 3, 1, 6)]
-        alone = [StreamLoss(model)(window) for window in windows(ids, 3, 1, 6)]
-    finally:
-        torch.set_default_dtype(torch.float32)
+    (whole,), found = losses(model, ids, 10), losses(model, ids, 3, 1, 6)
     assert sum(one.cross_entropy for one in found) == pytest.approx(whole.cross_entropy, abs=1e-10)
     assert sum(one.tokens for one in found) == whole.tokens == 20
     assert sum(one.correct for one in found) == whole.correct
+    alone = [losses(model, ids[:, start : end + 1], end - start)[0] for start, end in ((0, 3), (3, 4), (4, 10))]
     assert sum(one.cross_entropy for one in alone) != pytest.approx(whole.cross_entropy, abs=1e-3)
 
 
@@ -221,8 +225,6 @@ def test_regularisation_by_hand():
     model = model_of(activation=2.0, smoothness=0.5, width=1, layers=1).train()
     features = torch.tensor([[[1.0], [3.0], [-2.0]]])
     last = torch.tensor([[[0.0], [2.0], [1.0]]])
-    from translucid.models.language.model import Reading
-
     found = model.regularisation(Reading(features, [last * 7, last]))
     assert float(found) == pytest.approx(2 * (1 + 9 + 4) / 3 + 0.5 * (4 + 1) / 2)
     assert float(model.regularisation(Reading(features[:, :1], [last[:, :1]]))) == pytest.approx(2.0)

@@ -67,12 +67,12 @@ _READERS = {
 
 
 class DataOptions(OptionGroup):
-    """Which sentence pairs to learn from, and how they become tokens."""
+    """Which sentence pairs or texts to learn from, and how they become tokens."""
 
     train: list[str] = Field(default_factory=list)
-    """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not."""
+    """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not; of running text also .txt and others."""
     valid: list[str] = Field(default_factory=list)
-    """Validation files; without any, up to 1,000 training pairs are held out."""
+    """Validation files; without any, up to 1,000 training pairs, or texts, are held out."""
     images: list[str] = Field(default_factory=list)
     """Folders and .tar files with the images that captions are about; if not given, the folders of the captions."""
     mirror: bool = False
@@ -82,7 +82,7 @@ class DataOptions(OptionGroup):
     """Move training images by up to so many pixels up or down and left or right, in another way each epoch. For
     networks that are not frozen."""
     skip_bad: bool = False
-    """Skip lines that are no sentence pairs, and write them to bad-lines.jsonl in the run folder."""
+    """Skip lines that are no sentence pairs, or no texts, and write them to bad-lines.jsonl in the run folder."""
     weights: list[Annotated[float, Field(gt=0)]] | None = None
     """What part of an epoch each training corpus is, in any unit: [3, 1]; if not given, each as large as it is."""
     temperature: float = Field(1.0, ge=1)

@@ -95,8 +95,8 @@ def read_corpora(
         first = bad.first.append if bad else None
         valid: Sequence[Pair] = list(fit(read(*options.valid, on_bad=first), Skipped()))
         if not valid:
-            what = "texts" if texts else "sentence pairs"
-            raise UserError(f"no {what} are left", file=options.valid[0], fix="See `translucid data stats`.")
+            what, fix = ("texts", "Check the file.") if texts else ("sentence pairs", "See `translucid data stats`.")
+            raise UserError(f"no {what} are left", file=options.valid[0], fix=fix)
     elif held_out is None:
         skipped = Skipped()
         valid = _hold_out(fit(read(*options.train, on_bad=bad), skipped), skipped, seed)

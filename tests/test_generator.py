@@ -117,6 +117,8 @@ def test_a_score_is_the_sum_over_the_pieces(generator, text):
         loss = StreamLoss(generator.model)(window)
     assert -found.log_probability == pytest.approx(loss.cross_entropy, rel=1e-4)
     assert [piece.text for piece in found.pieces] == generator.tokenizer.target_pieces([*ids, 3])
+    assert sum(piece.log_probability for piece in found.pieces) == pytest.approx(found.log_probability)
+    assert (found.correct, found.tokens) == (loss.correct, len(ids) + 1)
     words, characters = len(text.split()) + 1, len(text) + 1
     assert found.perplexity_word == pytest.approx(math.exp(loss.cross_entropy / words), rel=1e-4)
     assert found.bits_per_character == pytest.approx(loss.cross_entropy / math.log(2) / characters, rel=1e-4)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple, Protocol
 
-from translucid.data.text_store import Size
 from translucid.decoding.hypothesis import Hypothesis, percent
 from translucid.decoding.nbest import NBest
+from translucid.evaluation.language import TextScores
 
 
 class Piece(NamedTuple):
@@ -83,30 +83,14 @@ class Generated(NBest):
 
 
 @dataclass(frozen=True)
-class TextScore:
+class TextScore(TextScores):
     """How a model of language finds a text."""
 
-    text: str
-    pieces: list[Piece]
+    text: str = ""
+    pieces: list[Piece] = field(default_factory=list)
     """In the order in which the model reads, the end token last."""
-    size: Size
 
     @property
     def log_probability(self) -> float:
         """In nats."""
-        return sum(piece.log_probability for piece in self.pieces)
-
-    @property
-    def perplexity(self) -> float:
-        """A piece."""
-        return math.exp(min(-self.log_probability / len(self.pieces), 700))
-
-    @property
-    def perplexity_word(self) -> float:
-        """A word, the text's end counted as one."""
-        return math.exp(min(-self.log_probability / self.size.words, 700))
-
-    @property
-    def bits_per_character(self) -> float:
-        """The text's end counted as one."""
-        return -self.log_probability / self.size.characters / math.log(2)
+        return -self.nats

@@ -184,13 +184,15 @@ class Generator:
         ids = torch.from_numpy(encoded.ids).long()[None].to(self.device)  # [1, T]
         length = stride(self.model, WINDOW)
         parts = zip(ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1), strict=True)
-        found: list[float] = []
+        found, correct = [], 0
         with torch.inference_mode():
             for features, labels in readings(self.model, (Batch(nothing(1), *pair) for pair in parts)):
                 log_probs = self.model.output(features[0]).float().log_softmax(-1)
                 found += log_probs.gather(1, labels[0][:, None])[:, 0].tolist()
-        pieces = self.tokenizer.target_pieces(encoded.ids[1:].tolist())
-        return TextScore(text, list(map(Piece, pieces, found)), encoded.size)
+                correct += int((log_probs.argmax(-1) == labels[0]).sum())
+        names = self.tokenizer.target_pieces(encoded.ids[1:].tolist())
+        pieces = list(map(Piece, names, found))
+        return TextScore(-sum(found), correct, len(found), encoded.size, text=text, pieces=pieces)
 
     def evaluate(self, texts: Sequence[str]) -> TextScores:
         """Return how well the model foretells texts, read one after the other as in validation."""

@@ -301,7 +301,7 @@ def test_translators_alone(serve, scene):
 
 
 def test_languages_are_not_given_to_a_model_of_images(eyes):
-    with pytest.raises(UserError, match="writes about images"):
+    with pytest.raises(UserError, match="does not go from one language to another"):
         load([f"en-es={eyes}"], "cpu", ServerOptions())
 
 

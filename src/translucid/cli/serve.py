@@ -77,7 +77,8 @@ def serve(
 ) -> None:
     """Serve models: a web page, and an API that LibreTranslate's clients can use (POST /translate).
 
-    Models that write about images are served beside translators, or alone (POST /caption).
+    Models that write about images, classify texts or go on with them are served beside translators, or alone (POST
+    /caption, /classify, /generate).
 
     Needs the packages of the extra `serve`. Every option can stand in the environment, as TRANSLUCID_PORT=8080.
 
@@ -131,6 +132,10 @@ def serve(
             console.print(f"{served.source} → {served.target}: {served.name}", soft_wrap=True)
         for writer in catalogue.captioners:
             console.print(f"images: {writer.name}", soft_wrap=True)
+        for judge in catalogue.classifiers:
+            console.print(f"labels: {judge.name}", soft_wrap=True)
+        for generator in catalogue.generators:
+            console.print(f"prompts: {generator.name}", soft_wrap=True)
         try:
             listening.listen(2048)
         except OSError as error:  # another one that was loading too has been quicker

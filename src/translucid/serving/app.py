@@ -24,6 +24,7 @@ from translucid.serving.desk import Desk
 from translucid.serving.door import Door
 from translucid.serving.failures import answer_errors
 from translucid.serving.guard import Guard
+from translucid.serving.judging import Judging
 from translucid.serving.libretranslate import LibreTranslate
 from translucid.serving.looking import Looking
 from translucid.serving.measuring import measure
@@ -34,6 +35,7 @@ PAGE = {
     "/page.css": ("translucid.serving", "page/page.css"),
     "/page.js": ("translucid.serving", "page/page.js"),
     "/asking.js": ("translucid.serving", "page/asking.js"),
+    "/judging.js": ("translucid.serving", "page/judging.js"),
     "/images.js": ("translucid.serving", "page/images.js"),
     "/attention.css": ("translucid.inspection", "web/attention.css"),
     "/attention.js": ("translucid.inspection", "web/attention.js"),
@@ -70,7 +72,7 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
     app = FastAPI(
         title="Translucid",
         version=__version__,
-        description="Translation and captions you can see through. "
+        description="Translation, captions and judgements you can see through. "
         "The routes of translation are those of LibreTranslate 1.9.",
         lifespan=lifespan,
         servers=[{"url": options.url_prefix}] if options.url_prefix else None,
@@ -81,6 +83,7 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
     app.include_router(_with_heads(LibreTranslate(desk).routes()))
     app.include_router(_with_heads(Looking(desk).routes()))
     app.include_router(Captioning(desk).routes())
+    app.include_router(Judging(desk).routes())
     answer_errors(app)
     if options.origins:
         app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])

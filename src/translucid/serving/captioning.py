@@ -62,14 +62,14 @@ class Captioning:
         self.desk.catalogue.captioner()  # before megabytes are read
         fields, image, errand = await self.desk.image(request)
         served = self.desk.catalogue.captioner(text_field(fields, "model", "") or None)
-        wanted = self._wanted(fields, served.captioner.configuration.decoding)
+        wanted = self._wanted(fields, served.model.configuration.decoding)
 
         def answer() -> dict[str, Any]:
-            picture = served.captioner.picture(image, "image")
+            picture = served.model.picture(image, "image")
             between_steps()
-            (seen,) = served.captioner.seen([picture])
+            (seen,) = served.model.seen([picture])
             between_steps()
-            return _answer(served.captioner, seen, wanted)
+            return _answer(served.model, seen, wanted)
 
         found = await errand.result(request, self.desk.workshop.submit(errand, answer))
         return JSONResponse({"model": served.name, **found})

@@ -1,4 +1,4 @@
-"""The models that are served: translators by language pair, captioners by name."""
+"""The models that are served: translators by language pair, others by name."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from babel import Locale
 from babel.core import get_global
 
 from translucid.engines.choosing import EngineName
+from translucid.generator import Generator
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.batcher import Batcher
 from translucid.serving.failures import ApiError
 from translucid.serving.server_options import ServerOptions
+from translucid.text_classifier import TextClassifier
 from translucid.translator import Translator
 
 if TYPE_CHECKING:
@@ -36,21 +38,31 @@ class Served:
     batcher: Batcher
 
 
+Model = TypeVar("Model")
+
+
 @dataclass(frozen=True)
-class ServedCaptioner:
-    """One model that writes about images."""
+class Named(Generic[Model]):
+    """One model that does not translate."""
 
     name: str
-    """As shown on the page; no translator has it either."""
-    captioner: Captioner
+    """As shown on the page; no other model has it."""
+    model: Model
 
 
 class Catalogue:
-    """All models; the first one of a language pair, or of those for images, answers unless another is named."""
+    """All models; the first one of a language pair, or of those of another kind, answers unless another is named."""
 
-    def __init__(self, models: Sequence[Served], captioners: Sequence[ServedCaptioner] = ()) -> None:
-        """At least one of either."""
+    def __init__(
+        self,
+        models: Sequence[Served],
+        captioners: Sequence[Named[Captioner]] = (),
+        classifiers: Sequence[Named[TextClassifier]] = (),
+        generators: Sequence[Named[Generator]] = (),
+    ) -> None:
+        """At least one of all."""
         self.models, self.captioners = list(models), list(captioners)
+        self.classifiers, self.generators = list(classifiers), list(generators)
 
     def __iter__(self) -> Iterator[Served]:
         """The translators."""
@@ -63,20 +75,25 @@ class Catalogue:
             ApiError: 400, there are only models that write about images.
         """
         if not self.models:
-            raise ApiError(400, "No translator is served here, only models that write about images (/caption)")
+            ways = {"/caption": self.captioners, "/classify": self.classifiers, "/generate": self.generators}
+            there = ", ".join(path for path, models in ways.items() if models)
+            raise ApiError(400, f"No translator is served here, only other models ({there})")
 
-    def captioner(self, name: str | None = None) -> ServedCaptioner:
+    def captioner(self, name: str | None = None) -> Named[Captioner]:
         """Return a model that writes about images.
 
         Raises:
             ApiError: 400, there is none.
         """
-        for served in self.captioners:
-            if name in (None, served.name):
-                return served
-        if name is None or not self.captioners:
-            raise ApiError(400, "No model that writes about images is served here")
-        raise ApiError(400, f"there is no model {name[:50]!r} that writes about images")
+        return _named(self.captioners, name, "writes about images")
+
+    def classifier(self, name: str | None = None) -> Named[TextClassifier]:
+        """Return a model that says what a text is; errors as of `captioner`."""
+        return _named(self.classifiers, name, "says what a text is")
+
+    def generator(self, name: str | None = None) -> Named[Generator]:
+        """Return a model of language; errors as of `captioner`."""
+        return _named(self.generators, name, "goes on with a text")
 
     @property
     def languages(self) -> list[str]:
@@ -110,6 +127,15 @@ class Catalogue:
             served.batcher.close()
 
 
+def _named(models: Sequence[Named[Model]], name: str | None, does: str) -> Named[Model]:
+    for served in models:
+        if name in (None, served.name):
+            return served
+    if name is None or not models:
+        raise ApiError(400, f"No model that {does} is served here")
+    raise ApiError(400, f"there is no model {name[:50]!r} that {does}")
+
+
 def load(runs: Sequence[str], device: str, options: ServerOptions, engine: EngineName = "auto") -> Catalogue:
     """Load run folders; `en-es=FOLDER` says the languages of one that was trained without naming them.
 
@@ -117,21 +143,29 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
         UserError: one is no run folder, a label is not two languages, or the languages of one are not known.
     """
     models: list[Served] = []
-    captioners: list[ServedCaptioner] = []
+    captioners: list[Named[Captioner]] = []
+    classifiers: list[Named[TextClassifier]] = []
+    generators: list[Named[Generator]] = []
     labelled = [_labelled(given) for given in runs]
     for (source, target), folder in labelled:
-        taken = {served.name for served in models} | {served.name for served in captioners}
+        taken = {served.name for kind in (models, captioners, classifiers, generators) for served in kind}
         name = folder.rstrip("/").rsplit("/", 1)[-1] or "model"
         unique = next(n for n in (name, *(f"{name} {i}" for i in range(2, len(runs) + 2))) if n not in taken)
         run = RunFolder(Path(folder))
         configuration = run.configuration()
-        if configuration.model.reads == "images":
+        reads = configuration.model.reads
+        if reads != "text" and source:
+            raise UserError("does not go from one language to another", file=folder, fix=f"Write {folder} alone.")
+        if reads == "images":
             from translucid.captioner import Captioner  # needs Pillow
 
-            if source:
-                fix = f"Write {folder} alone."
-                raise UserError("writes about images, not from one language to another", file=folder, fix=fix)
-            captioners.append(ServedCaptioner(unique, Captioner.open(run, configuration, device)))
+            captioners.append(Named(unique, Captioner.open(run, configuration, device)))
+            continue
+        if reads == "texts with labels":
+            classifiers.append(Named(unique, TextClassifier.load(folder, device=device)))
+            continue
+        if reads == "running text":
+            generators.append(Named(unique, Generator.open(run, configuration, device)))
             continue
         translator = Translator.open(run, configuration, device, engine)
         data = configuration.data
@@ -141,7 +175,7 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
                 "does not say which languages it translates", file=folder, fix=f"Write en-es={folder} (with its codes)."
             )
         models.append(Served(unique, source, target, translator, Batcher(translator, options.queue, options.batch)))
-    return Catalogue(models, captioners)
+    return Catalogue(models, captioners, classifiers, generators)
 
 
 def _labelled(given: str) -> tuple[tuple[str | None, str | None], str]:

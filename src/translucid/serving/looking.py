@@ -57,7 +57,10 @@ class Looking:
         """List the models by name."""
         catalogue = self.desk.catalogue
         rows = [{"name": s.name, "reads": "text", "source": s.source, "target": s.target} for s in catalogue]
-        return JSONResponse([*rows, *({"name": s.name, "reads": "images"} for s in catalogue.captioners)])
+        rows += [{"name": served.name, "reads": "images"} for served in catalogue.captioners]
+        rows += [{"name": served.name, "reads": "texts"} for served in catalogue.classifiers]
+        rows += [{"name": served.name, "reads": "prompts"} for served in catalogue.generators]
+        return JSONResponse(rows)
 
     async def look(self, request: Request) -> JSONResponse:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""

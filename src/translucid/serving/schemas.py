@@ -50,6 +50,25 @@ CONTINUE = body(
     model=TEXT,
     prefix={"type": "array", "items": {"type": "integer"}},
 )
+CLASSIFY = body(
+    ["q"],
+    q=TEXT,
+    model={**TEXT, "description": "a name from /models; the first that classifies if not given"},
+    explain={"type": "string", "enum": ["lime", "erasure", "gradients"]},
+    label={**TEXT, "description": "explain this one instead of the likeliest"},
+)
+GENERATE = body(
+    ["q"],
+    q={**TEXT, "description": "what is to be gone on with; may be empty"},
+    model={**TEXT, "description": "a name from /models; the first that goes on with texts if not given"},
+    max_tokens={"type": "integer", "minimum": 1, "maximum": 200},
+    considered={"type": "integer", "minimum": 0, "maximum": 8, "description": "likeliest pieces told of at each step"},
+    temperature={"type": "number"},
+    top_k={"type": "integer"},
+    top_p={"type": "number"},
+    seed={"type": "integer"},
+    beam={"type": "integer", "minimum": 1, "maximum": 10, "description": "search instead of drawing"},
+)
 BEAM = body(
     ["q", "source", "target"],
     q=TEXT,

@@ -3,6 +3,7 @@
 import { $, RETRY, answered, element, option, wayButton } from "./asking.js";
 import { showAttention } from "./attention.js";
 import { startImages } from "./images.js";
+import { startJudging } from "./judging.js";
 
 const LOOKED = 500; // characters that are looked into
 const PANELS = ["attention", "compared-attention", "words", "ways", "explanation", "warnings", "trees"];
@@ -28,19 +29,26 @@ async function start() {
   const captioners = all.filter((one) => one.reads === "images");
   if (models.length) startTexts(settings);
   if (captioners.length) startImages(captioners, () => turnTo("images"));
-  $("kinds").hidden = !models.length || !captioners.length;
-  for (const kind of ["texts", "images"]) $(`on-${kind}`).addEventListener("click", () => turnTo(kind));
-  turnTo(captioners.length && (!models.length || location.hash === "#images") ? "images" : "texts");
+  const [classifiers, generators] = ["texts", "prompts"].map((kind) => all.filter((one) => one.reads === kind));
+  const judging = [...classifiers, ...generators];
+  if (judging.length) startJudging(classifiers, generators, settings);
+  const there = { texts: models, images: captioners, judging };
+  const kinds = Object.keys(there).filter((kind) => there[kind].length);
+  for (const kind of Object.keys(there)) $(`on-${kind}`).hidden = !kinds.includes(kind);
+  $("kinds").hidden = kinds.length < 2;
+  for (const kind of kinds) $(`on-${kind}`).addEventListener("click", () => turnTo(kind));
+  turnTo(kinds.find((kind) => location.hash === `#${kind}`) ?? kinds[0]);
 }
 
-// Show the part of the page for texts, or the one for images.
+// Show the part of the page for translation, for images, or for texts that are judged and gone on with.
 function turnTo(kind) {
-  for (const one of ["texts", "images"]) {
+  for (const one of ["texts", "images", "judging"]) {
     $(one).hidden = $(`for-${one}`).hidden = one !== kind;
     $(`on-${one}`).setAttribute("aria-pressed", one === kind);
   }
-  document.querySelector("h1 span").textContent = `${kind === "images" ? "captions" : "translation"} you can see through`;
-  history.replaceState(null, "", kind === "images" ? "#images" : location.pathname + location.search);
+  const what = { texts: "translation", images: "captions", judging: "models" }[kind];
+  document.querySelector("h1 span").textContent = `${what} you can see through`;
+  history.replaceState(null, "", kind === "texts" ? location.pathname + location.search : `#${kind}`);
 }
 
 function startTexts(settings) {

@@ -1,0 +1,114 @@
+// Texts without translation: what one is and which words decide, and how a model of language goes on with one.
+
+import { $, answered, element, option } from "./asking.js";
+
+const WAIT = 300; // milliseconds after the last key
+const CONSIDERED = 6; // pieces told of at each step
+const turns = { classify: 0, generate: 0 }; // answers that come too late are thrown away
+let timer;
+
+// Begin with the models that classify and those that go on with texts; either may be none.
+export function startJudging(classifiers, generators, settings) {
+  for (const [id, models] of [["classifier", classifiers], ["generator", generators]]) {
+    $(id).append(...models.map((one) => option(one.name, one.name)));
+    $(id).parentElement.hidden = models.length < 2;
+  }
+  $("judged").hidden = !classifiers.length;
+  $("went-on").hidden = !generators.length;
+  for (const way of $("judge-method").querySelectorAll("option")) {
+    if (way.value && !settings.explanations.includes(way.value)) way.remove();
+  }
+  if (classifiers.length) {
+    $("judge-text").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(judge, WAIT); });
+    for (const id of ["classifier", "judge-method"]) $(id).addEventListener("change", judge);
+  }
+  $("write").addEventListener("click", write);
+}
+
+function ask(path, fields) {
+  const body = { q: $("judge-text").value, ...fields };
+  if ($("key").value) body.api_key = $("key").value;
+  return answered(fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+}
+
+async function work(place, path, fields, show) {
+  const mine = ++turns[path];
+  document.body.classList.add("busy");
+  try {
+    const answer = await ask(path, fields);
+    if (mine !== turns[path]) return;
+    $("judge-problem").textContent = "";
+    show(answer);
+  } catch (error) {
+    if (mine !== turns[path]) return;
+    $(place).replaceChildren();
+    $("judge-problem").textContent = error.message;
+  } finally {
+    if (mine === turns[path]) document.body.classList.remove("busy");
+  }
+}
+
+function judge() {
+  if (!$("judge-text").value.trim()) {
+    turns.classify++;
+    for (const id of ["labels", "judge-words", "judge-note"]) $(id).replaceChildren();
+    return;
+  }
+  const explain = $("judge-method").value;
+  work("labels", "classify", { model: $("classifier").value, ...(explain ? { explain } : {}) }, judged);
+}
+
+// The labels with their probabilities, and the words, the bluer the more they speak for the likeliest one.
+function judged(answer) {
+  const sorted = Object.entries(answer.probabilities).sort((one, other) => other[1] - one[1]);
+  $("labels").replaceChildren(...sorted.map(([label, probability]) => {
+    const row = element("li", {});
+    row.append(element("meter", { value: probability, min: 0, max: 1 }), ` ${(100 * probability).toFixed(1)} % `, element("b", { textContent: label }));
+    return row;
+  }));
+  const explained = answer.explanation;
+  let before = 1 / sorted.length;
+  const values = answer.words.map(({ probability, importance }) => {
+    const value = explained ? importance : probability - before;
+    before = probability;
+    return value;
+  });
+  const most = Math.max(...values.map(Math.abs), 1e-9);
+  $("judge-words").replaceChildren(...answer.words.flatMap(({ word, probability }, w) => {
+    const share = values[w] / most;
+    const said = explained ? values[w].toFixed(2) : `${answer.label} ${(100 * probability).toFixed(1)} % so far`;
+    const span = element("span", { textContent: word, title: said, dir: "auto" });
+    span.style.background = `rgba(${share > 0 ? "37,99,235" : "220,80,20"},${(0.7 * Math.abs(share)).toFixed(2)})`;
+    return [span, " "];
+  }));
+  const measured = (what) => `left out ${what.comprehensiveness.toFixed(2)}, alone ${what.sufficiency.toFixed(2)}`;
+  $("judge-note").textContent = explained
+    ? `Blue speaks for ${explained.label}, orange against it. Log-probability lost with the most important word: ${measured(explained.faithfulness)}; with one drawn at random: ${measured(explained.random)}.`
+    : `Read word by word, blue where ${answer.label} becomes likelier, orange where it becomes less likely.`;
+}
+
+function write() {
+  const fields = { model: $("generator").value, considered: CONSIDERED, temperature: Number($("temperature").value) };
+  work("written", "generate", { ...fields, seed: Math.floor(Math.random() * 2 ** 31) }, written);
+}
+
+// What was given, and each piece that was written; a piece that is pointed at tells what else was considered.
+function written(answer) {
+  const buttons = answer.pieces.map(({ piece, probability, considered }) => {
+    const text = piece === "</s>" ? "(end)" : piece.replaceAll("▁", " ");
+    const button = element("button", { type: "button", className: "word", textContent: text, title: `${(100 * probability).toFixed(1)} %` });
+    for (const event of ["mouseenter", "focus"]) {
+      button.addEventListener(event, () => {
+        $("considered").replaceChildren(...considered.map((one) => {
+          const row = element("li", {});
+          row.append(element("meter", { value: one.probability, min: 0, max: 1 }), ` ${(100 * one.probability).toFixed(1)} % `, element("b", { textContent: one.piece.replaceAll("▁", " ") }));
+          return row;
+        }));
+      });
+    }
+    return button;
+  });
+  $("considered").replaceChildren();
+  const given = element("span", { textContent: $("judge-text").value });
+  $("written").replaceChildren(...(answer.backwards ? [...buttons.reverse(), given] : [given, ...buttons]));
+}

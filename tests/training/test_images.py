@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import EYES
+from tests.training.conftest import KINDS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data import image_store
 from translucid.data.image_files import ImageFiles
@@ -20,37 +20,12 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
-from translucid.training.experiment import prepared, run_experiment
-
-TINY = [*EYES, "model.dropout=0.2"]
-KINDS = {
-    "caption-soft": [],
-    "caption-hard": [],
-    "caption-transformer": ["model.heads=2", "model.feed_forward=16"],
-}
-TRAINING = [
-    "training.batch_tokens=600",
-    "training.validate_every=4",
-    "training.validate_sentences=3",
-    "training.log_every=2",
-    "training.max_steps=9",
-    "decoding.max_length_extra=12",
-]
+from translucid.training.experiment import prepared
 
 
 @pytest.fixture(scope="session")
-def train(scenes):
-    def training(folder, kind="caption-soft", *settings, images=None, said=None, **more):
-        files = [
-            f"data.train=[{scenes / 'train.tsv'}]",
-            f"data.valid=[{scenes / 'valid.tsv'}]",
-            f"data.images=[{images or scenes / 'images.tar'}]",
-        ]
-        configuration = resolve(preset=kind, assignments=[*TINY, *KINDS[kind], *TRAINING, *files, *settings])
-        console = Console(quiet=said is None, file=said, width=1000)
-        return run_experiment(configuration, folder, device="cpu", console=console, **more).progress
-
-    return training
+def train(train_captioner):
+    return train_captioner
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -80,6 +81,12 @@ class CaptionedImages:
     def __len__(self) -> int:
         """Return the number of images."""
         return len(self.place)
+
+    def captions(self) -> Iterator[list[list[int]]]:
+        """Yield of each image the ids of its captions, end tokens included."""
+        for first, end in pairwise(self.first):
+            bounds = pairwise(self.target_offsets[first : end + 1])
+            yield [self.target_ids[begin:after].tolist() for begin, after in bounds]
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for the images `rows` [n] twice what they take of a batch: captions times the longest of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from translucid.ground.errors import UserError
@@ -14,7 +14,7 @@ LONGEST = 4
 SIGMA = 6.0
 """How many words a caption may be longer or shorter before that counts much."""
 
-_Gram: TypeAlias = tuple[str, ...]
+_Gram: TypeAlias = tuple[Hashable, ...]
 
 
 class _Vector(NamedTuple):
@@ -25,10 +25,8 @@ class _Vector(NamedTuple):
     words: int
 
 
-def cider_d(
-    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]], *, sigma: float = SIGMA
-) -> list[float]:
-    """Return CIDEr-D of each caption, 0 to 10; that of a test set is the mean.
+class Cider:
+    """CIDEr-D of captions, 0 to 10.
 
     The weight of an n-gram k in a sentence s is how often it is there, times how rare it is among the images I, where
     df(k) is the number of images with k in one of their references:
@@ -41,6 +39,40 @@ def cider_d(
 
         CIDEr-D_n(c, S) = 10/m · Σ_j exp(-(|c| - |s_j|)² / 2σ²) · min(g(c), g(s_j)) · g(s_j) / (‖g(c)‖ ‖g(s_j)‖)
         CIDEr-D(c, S)   = 1/4 · Σ_n CIDEr-D_n(c, S)
+    """
+
+    def __init__(self, references: Iterable[Sequence[Sequence[Hashable]]], *, sigma: float = SIGMA) -> None:
+        """Count in how many images each n-gram is.
+
+        Args:
+            references: of each image, the words of one reference or more.
+            sigma: of the penalty for another length, in words.
+        """
+        self.common: Counter[_Gram] = Counter()
+        images = 0
+        for of_image in references:
+            self.common.update(set().union(*map(_grams, of_image)))
+            images += 1
+        self.images, self.sigma = math.log(max(images, 1)), sigma
+
+    def __call__(self, captions: Sequence[Sequence[Hashable]], references: Sequence[Sequence[Hashable]]) -> list[float]:
+        """Return CIDEr-D of each of the captions of an image with these references."""
+        others = [self._vector(reference) for reference in references]
+        found = [self._vector(caption) for caption in captions]
+        return [10 * sum(_likeness(one, other, self.sigma) for other in others) / len(others) for one in found]
+
+    def _vector(self, words: Sequence[Hashable]) -> _Vector:
+        weights: list[dict[_Gram, float]] = [{} for _ in range(LONGEST)]
+        for gram, count in _grams(words).items():
+            weights[len(gram) - 1][gram] = count * (self.images - math.log(max(1, self.common[gram])))
+        norms = [math.sqrt(sum(weight * weight for weight in of_length.values())) for of_length in weights]
+        return _Vector(weights, norms, len(words))
+
+
+def cider_d(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]], *, sigma: float = SIGMA
+) -> list[float]:
+    """Return CIDEr-D of each caption, see `Cider`; that of a test set is the mean.
 
     Rarity is measured on the references that are given, so figures of different test sets do not compare; of a single
     image, all n-grams are equally common and the figure is 0.
@@ -56,26 +88,11 @@ def cider_d(
     if len(hypotheses) != len(references) or not all(references):
         what = f"there are {len(hypotheses):,} captions and references of {sum(map(bool, references)):,} images"
         raise UserError(what, fix="Each caption needs at least one reference.")
-    found = [[_grams(words) for words in of_image] for of_image in references]
-    common = Counter(gram for of_image in found for gram in set().union(*of_image))
-    images = math.log(len(references)) if references else 0.0
-
-    def vector(counts: Counter[_Gram], words: int) -> _Vector:
-        weights: list[dict[_Gram, float]] = [{} for _ in range(LONGEST)]
-        for gram, count in counts.items():
-            weights[len(gram) - 1][gram] = count * (images - math.log(max(1, common[gram])))
-        norms = [math.sqrt(sum(weight * weight for weight in of_length.values())) for of_length in weights]
-        return _Vector(weights, norms, words)
-
-    scores = []
-    for words, of_image, counts in zip(hypotheses, references, found, strict=True):
-        caption = vector(_grams(words), len(words))
-        others = [vector(one, len(reference)) for one, reference in zip(counts, of_image, strict=True)]
-        scores.append(10 * sum(_likeness(caption, other, sigma) for other in others) / len(others))
-    return scores
+    cider = Cider(references, sigma=sigma)
+    return [cider([words], of_image)[0] for words, of_image in zip(hypotheses, references, strict=True)]
 
 
-def _grams(words: Sequence[str]) -> Counter[_Gram]:
+def _grams(words: Sequence[Hashable]) -> Counter[_Gram]:
     return Counter(tuple(words[i : i + n]) for n in range(1, LONGEST + 1) for i in range(len(words) - n + 1))
 
 

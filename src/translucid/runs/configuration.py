@@ -20,7 +20,7 @@ from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.ground.reading import read_at_most
-from translucid.models.captioner_options import CaptioningShape
+from translucid.models.captioner_options import CaptionerOptions, CaptioningShape
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ModelOptions, TransformerOptions
@@ -165,6 +165,17 @@ class Configuration(OptionGroup):
                 raise ValueError("data.tokenizer.joint=false is for two languages, and running text has one vocabulary")
         if self.data.images and not isinstance(self.model, CaptioningShape):
             raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
+        return self
+
+    @model_validator(mode="after")
+    def _who_learns_from_its_own_captions(self) -> Configuration:
+        if self.training.self_critical:
+            if not isinstance(self.model, CaptioningShape):
+                raise ValueError("training.self_critical is for models that write about images, such as caption-soft")
+            if isinstance(self.model, CaptionerOptions) and self.model.attention == "hard":
+                raise ValueError("training.self_critical does not teach model.attention=hard where to look")
+            if self.training.sharded:
+                raise ValueError("training.self_critical draws captions from whole models, not from training.sharded")
         return self
 
     def searching(self, given: Mapping[str, Any]) -> DecodingOptions:

@@ -55,6 +55,9 @@ class TrainingOptions(OptionGroup):
     unfreeze: bool = False
     """Move only the uppermost layer in the first epoch, and one more from the top in each epoch after it (gradual
     unfreezing, Howard and Ruder 2018)."""
+    self_critical: float = Field(0.0, ge=0, le=1)
+    """Of captioners: the last share of the training, in which the model learns from captions that it draws itself, by
+    how much each has of what people say of the image (CIDEr-D; Rennie et al. 2017), instead of theirs word by word."""
     clip_norm: float = Field(1.0, gt=0, le=MANY)
     """Gradients longer than this are shortened to it."""
     averaging: float = Field(0.999, ge=0, lt=1)

@@ -33,6 +33,8 @@ class Status(NamedTuple):
     learning_rate: float
     skipped: int
     """Updates that were not made because the loss was not a finite number."""
+    reward: float | None = None
+    """Of a self-critical training, the mean of what its own captions are worth."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -43,9 +45,10 @@ class Status(NamedTuple):
         """All of it in one line."""
         left = "" if self.seconds_left is None else f"  {clock(self.seconds_left)} left"
         left += f"  {self.skipped:,} skipped" if self.skipped else ""
+        reward = "" if self.reward is None else f"  reward {self.reward:.3f}"
         return (
             f"step {self.step:,}  epoch {self.epoch + 1}  loss {self.loss:.3f}  ppl {self.perplexity:.2f}  "
-            f"acc {self.accuracy:.1%}  {self.tokens_per_second:,.0f} tokens/s{left}"
+            f"acc {self.accuracy:.1%}{reward}  {self.tokens_per_second:,.0f} tokens/s{left}"
         )
 
 

@@ -179,7 +179,7 @@ def _trainer(
     if run.bad_lines_file.exists():
         console.print(f"the lines that are no {unit}s are in {run.bad_lines_file}", soft_wrap=True)
     origin |= lessons.fingerprints
-    trainer = Trainer(model, lessons.epochs, lessons.validator, run, options, device, workers, origin)
+    trainer = Trainer(model, lessons.epochs, lessons.validator, run, options, device, workers, origin, lessons.reward)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     console.print(
         f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "

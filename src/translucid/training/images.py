@@ -25,6 +25,7 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.epochs import PairEpochs
 from translucid.training.material import Beginning, Lessons, sha256
+from translucid.training.self_critical import CaptionReward
 from translucid.training.text import counted
 from translucid.training.validation import ImageValidator
 
@@ -97,7 +98,8 @@ class ImageMaterial:
             images=options.validate_sentences,
         )
         fingerprints = {CAPTIONS: sha256(json.dumps(self.train)), IMAGES: identity}
-        return Lessons(epochs, validator, fingerprints, self.skipped)
+        reward = CaptionReward(tokenizer, train.captions()) if options.self_critical else None
+        return Lessons(epochs, validator, fingerprints, self.skipped, reward)
 
     def _read(self, at: Beginning, store: ImageStore, identity: str) -> StoredImages | None:
         """Open the stored images; those that are damaged on disk, or others than those there, are read again."""

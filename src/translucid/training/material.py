@@ -15,6 +15,7 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.epochs import Epochs
+from translucid.training.self_critical import Reward
 from translucid.training.validation import Validator
 from translucid.training.workers import Workers
 
@@ -30,6 +31,8 @@ class Lessons:
     fingerprints: dict[str, str]
     """By name: what must be the same when the training goes on."""
     skipped: Skipped
+    reward: Reward | None = None
+    """What captions of the model's own are worth, if it is to learn from them."""
 
 
 @dataclass(frozen=True)

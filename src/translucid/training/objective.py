@@ -30,6 +30,18 @@ class Loss(NamedTuple):
     in bfloat16, each is first."""
     tokens: int
     """Target tokens, end tokens included."""
+    reward: float = 0.0
+    """Of what the model has drawn itself, if it has; see `self_critical.py`."""
+    drawn: int = 0
+    """How many that were."""
+
+    def figures(self) -> tuple[float, ...]:
+        """Return what is added up over batches and processes: all but what is minimised."""
+        return self[1:]
+
+
+FIGURES = len(Loss._fields) - 1
+"""How many they are."""
 
 
 def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0) -> Loss:

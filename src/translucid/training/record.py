@@ -21,14 +21,20 @@ WINDOW = 50
 class Recent:
     """The figures of the last updates."""
 
-    def __init__(self, figures: Iterable[tuple[float, int, int, float]] = ()) -> None:
-        """`figures`: what `list` gave before."""
+    def __init__(self, figures: Iterable[tuple[float, int, int, float]] = (), rewards: Iterable[float] = ()) -> None:
+        """`figures` and `rewards`: what `facts` gave before."""
         self.window = deque((tuple(row) for row in figures), maxlen=WINDOW)
+        self.rewards = deque(rewards, maxlen=WINDOW)
         self.last = time.monotonic()
 
-    def add(self, entropy: float, correct: int, tokens: int) -> None:
-        """Take the summed cross-entropy, the tokens ranked first and all tokens of an update that has just ended."""
+    def add(self, entropy: float, correct: int, tokens: int, reward: float | None = None) -> None:
+        """Take the summed cross-entropy, the tokens ranked first and all tokens of an update that has just ended.
+
+        `reward`: of a self-critical one the mean.
+        """
         now = time.monotonic()
+        if reward is not None:
+            self.rewards.append(reward)
         self.window.append((entropy, correct, tokens, now - self.last))
         self.last = now
 
@@ -37,6 +43,15 @@ class Recent:
         entropy, correct, tokens, seconds = (sum(column) for column in zip(*self.window, strict=True))
         loss = entropy / tokens
         return loss, math.exp(min(loss, 700)), correct / tokens, tokens / seconds
+
+    @property
+    def reward(self) -> float | None:
+        """The mean reward of self-critical updates, if there have been any."""
+        return sum(self.rewards) / len(self.rewards) if self.rewards else None
+
+    def facts(self) -> dict[str, list[Any]]:
+        """Return what is saved."""
+        return {"recent": [*self.window], "rewards": [*self.rewards]}
 
 
 def board_missing() -> str:
@@ -60,10 +75,10 @@ class Record:
 
     def write_training(self, status: Status) -> None:
         """Write one row about the last updates."""
-        row = status._asdict()
+        row = {name: value for name, value in status._asdict().items() if value is not None}
         self.run.add_metrics({"kind": "training", **_rounded(row)})
         if self.board:
-            for name in ("loss", "accuracy", "tokens_per_second", "learning_rate"):
+            for name in row.keys() & {"loss", "accuracy", "tokens_per_second", "learning_rate", "reward"}:
                 self.board.add_scalar(f"training/{name}", row[name], status.step)
 
     def write_validation(self, step: int, seconds: float, found: Validation) -> None:

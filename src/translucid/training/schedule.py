@@ -10,6 +10,11 @@ RATIO = 32
 """How much smaller its ends are than its peak."""
 
 
+def self_critical(options: TrainingOptions, progress: float) -> bool:
+    """Return whether the next update learns from captions that the model draws itself; `progress` as below."""
+    return bool(options.self_critical) and progress >= 1 - options.self_critical
+
+
 def learning_rate(options: TrainingOptions, step: int, progress: float) -> float:
     """Return the rate of update `step`, counted from 1.
 

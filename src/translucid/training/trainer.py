@@ -19,9 +19,11 @@ from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
+from translucid.training.objective import FIGURES
 from translucid.training.optimizer import Optimizer
 from translucid.training.record import Recent, Record
-from translucid.training.schedule import learning_rate
+from translucid.training.schedule import learning_rate, self_critical
+from translucid.training.self_critical import Reward, SelfCritical
 from translucid.training.stream_loss import carried_by
 from translucid.training.validation import Validator
 from translucid.training.weights import Weights, under
@@ -67,14 +69,20 @@ class Trainer:
         device: torch.device,
         workers: Workers | None = None,
         origin: dict[str, str] | None = None,
+        reward: Reward | None = None,
     ) -> None:
         """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains.
 
-        `origin`: fingerprints, by name, of what must be the same when the training is resumed.
+        `origin`: fingerprints, by name, of what must be the same when the training is resumed; `reward`: of what the
+        model draws itself, for its self-critical share.
         """
         self.workers, self.origin = workers or Workers(), origin or {}
         self.weights = _weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
+        self.critical: SelfCritical | None = None
+        if reward:
+            assert isinstance(self.weights.model, SequenceModel)
+            self.critical = SelfCritical(self.weights.model, reward)
         self.progress = Progress()
         self.recent = Recent()
         self.skipped_in_a_row = 0
@@ -143,21 +151,24 @@ class Trainer:
             UserError: that has happened too often in a row.
         """
         tokens = sum(batch.target_tokens for batch in batches)
-        entropy, correct = 0.0, 0.0
+        loss_of = self.weights.loss
+        if self.critical and self_critical(self.options, self._done()):
+            loss_of = self.critical
+        sums = [0.0] * FIGURES
         for batch in batches:
             rows = self.weights.rows(batch.rows)
             if rows is None:
                 continue
             with mixed_precision(self.device, wanted=self.bfloat16):
-                loss = self.weights.loss(rows, self.options.label_smoothing)
-            entropy, correct = entropy + loss.cross_entropy, correct + loss.correct
+                loss = loss_of(rows, self.options.label_smoothing)
+            sums = [total + figure for total, figure in zip(sums, loss.figures(), strict=True)]
             (loss.smoothed / tokens).backward()
         self.weights.sum_gradients()
-        entropy, correct = self.workers.sum(entropy, correct)
+        entropy, correct, said, reward, drawn = self.workers.sum(*sums)
         norm = self.weights.clip(self.options.clip_norm)
         if math.isfinite(entropy) and torch.isfinite(norm):
             self.skipped_in_a_row = 0
-            self.recent.add(entropy, int(correct), tokens)
+            self.recent.add(entropy, int(correct), int(said), reward / drawn if drawn else None)
         else:
             self._skip(entropy / tokens, float(norm), display)
             return
@@ -203,7 +214,9 @@ class Trainer:
 
     def _status(self, rate: float) -> Status:
         p = self.progress
-        return Status(p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate, p.skipped)
+        return Status(
+            p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate, p.skipped, self.recent.reward
+        )
 
     def _validate(self, record: Record | None, display: Display) -> None:
         with self.weights.averaged_model() as model:
@@ -232,7 +245,7 @@ class Trainer:
             return
         for rank, state in enumerate(states):
             tensors |= {f"process.{rank}.{name}": tensor for name, tensor in state.items()}
-        facts = {"place": asdict(self.progress), "recent": [*self.recent.window], "origin": self.origin}
+        facts = {"place": asdict(self.progress), **self.recent.facts(), "origin": self.origin}
         self.run.save_state(tensors, facts)
 
     def resume(self, state: Checkpoint, on_damage: Callable[[str], None]) -> None:
@@ -261,7 +274,7 @@ class Trainer:
             part = self.weights.part(tensor, self.weights.parameters[int(index)])
             moments.setdefault(int(index), {})[moment] = part
         self.optimizer.restore(moments)
-        self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"])
+        self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"], facts.get("rewards", ()))
         self._restore_own_states(under(f"process.{self.workers.rank}.", tensors))
         if stream := self.weights.stream:
             stream.carry(carried_by(self.workers.rank, self.workers.count, tensors), self.device)

@@ -1,0 +1,40 @@
+"""What tests of training share."""
+
+import pytest
+
+from tests.conftest import EYES
+from translucid.ground.console import Console
+from translucid.runs.configuration import resolve
+from translucid.training.experiment import run_experiment
+
+TINY = [*EYES, "model.dropout=0.2"]
+KINDS = {
+    "caption-soft": [],
+    "caption-hard": [],
+    "caption-transformer": ["model.heads=2", "model.feed_forward=16"],
+}
+TRAINING = [
+    "training.batch_tokens=600",
+    "training.validate_every=4",
+    "training.validate_sentences=3",
+    "training.log_every=2",
+    "training.max_steps=9",
+    "decoding.max_length_extra=12",
+]
+
+
+@pytest.fixture(scope="session")
+def train_captioner(scenes):
+    """Train a tiny captioner on the scenes: train_captioner(folder, "caption-soft", "training.max_steps=5")."""
+
+    def training(folder, kind="caption-soft", *settings, images=None, said=None, **more):
+        files = [
+            f"data.train=[{scenes / 'train.tsv'}]",
+            f"data.valid=[{scenes / 'valid.tsv'}]",
+            f"data.images=[{images or scenes / 'images.tar'}]",
+        ]
+        configuration = resolve(preset=kind, assignments=[*TINY, *KINDS[kind], *TRAINING, *files, *settings])
+        console = Console(quiet=said is None, file=said, width=1000)
+        return run_experiment(configuration, folder, device="cpu", console=console, **more).progress
+
+    return training

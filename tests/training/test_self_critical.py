@@ -1,0 +1,197 @@
+"""Self-critical training: the reward, the estimate of its gradient, and that it goes on exactly."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from itertools import product
+
+import pytest
+import torch
+
+from tests.training.conftest import TINY, TRAINING
+from tests.training.test_resume import assert_same_run
+from translucid.data.batching import Batch
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.evaluation.caption_scores import papers_tokens
+from translucid.evaluation.cider import cider_d
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
+from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+from translucid.training import self_critical
+from translucid.training.self_critical import CaptionReward, SelfCritical, advantages, draw
+
+EYE = {"size": 16, "stride": 8, "channels": 4}
+MODELS = [
+    lambda: CaptioningLSTM(6, CaptionerOptions(eye=EYE, width=8, dropout=0.3)),
+    lambda: CaptioningTransformer(
+        6, CaptioningTransformerOptions(eye=EYE, width=8, heads=2, feed_forward=8, decoder_layers=1, dropout=0.3)
+    ),
+]
+END = SPECIAL.end
+WORTH = {(END,): 0.3, (4, END): 1.0, (5, END): -2.0, (4, 4): 0.5, (4, 5): 3.0, (5, 4): 0.1, (5, 5): 7.0}
+"""All captions of up to two tokens of a language with two words, the longer ones cut off, and a reward of each."""
+
+
+@pytest.fixture(params=MODELS, ids=["lstm", "transformer"])
+def model(request):
+    return request.param().train()
+
+
+@pytest.fixture
+def image():
+    return torch.randint(256, (1, 16, 16, 3), dtype=torch.uint8)
+
+
+def probabilities(model, image):
+    """p(c) of each caption in WORTH, with gradients, step by step."""
+    memory, found = model.eval().encode(image), []
+    for caption in WORTH:
+        log_p = torch.zeros(())
+        for t, token in enumerate(caption):
+            logits = model.decode(memory, torch.tensor([[model.bos, *caption[:t]]]))[0, -1, 3:]
+            log_p = log_p + logits.log_softmax(-1)[token - 3]
+        found.append(log_p.exp())
+    return torch.stack(found)
+
+
+def test_on_average_the_gradient_is_that_of_the_expected_reward(model, image, monkeypatch):
+    learned = [parameter for name, parameter in model.named_parameters() if not name.startswith("source_embedding.net")]
+    p = probabilities(model, image)
+    assert p.sum().item() == pytest.approx(1, abs=1e-5)
+    expected = torch.autograd.grad((p * torch.tensor([*WORTH.values()])).sum(), learned, allow_unused=True)
+    p, model = p.detach(), model.train()
+    critical = SelfCritical(model, lambda captions, _: [WORTH[tuple(caption)] for caption in captions], samples=2)
+    found = [torch.zeros_like(parameter) for parameter in learned]
+    batch = Batch(image, torch.tensor([[model.bos]]), torch.tensor([[END]]))
+    for (i, one), (j, other) in product(enumerate(WORTH), repeat=2):
+        drawn = torch.tensor([[*caption, 0][:2] for caption in (one, other)])
+        monkeypatch.setattr(self_critical, "draw", lambda *_, drawn=drawn: drawn)
+        loss = critical(batch)
+        assert loss.reward == pytest.approx(WORTH[one] + WORTH[other]) and loss.drawn == 2
+        assert loss.tokens == len(one) + len(other) and model.training
+        assert loss.cross_entropy == pytest.approx(-float((p[i] * p[j]).log()), rel=1e-3)
+        gradients = torch.autograd.grad(loss.smoothed, learned, allow_unused=True)
+        for total, gradient in zip(found, gradients, strict=True):
+            total -= 0 if gradient is None else p[i] * p[j] * gradient
+    assert max(gradient.abs().max() for gradient in expected if gradient is not None) > 0.01
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, torch.zeros_like(ours) if theirs is None else theirs, rtol=1e-3, atol=1e-5)
+
+
+def test_captions_are_drawn_as_likely_as_they_are(model, image):
+    p = probabilities(model, image).detach()
+    images = torch.cat([torch.zeros_like(image), image])
+    drawn = draw(model, model.encode(images), 4000, 2)[4000:]
+    captions = [tuple(token for token in row if token) for row in drawn.tolist()]
+    for caption, likely in zip(WORTH, p.tolist(), strict=True):
+        assert captions.count(caption) / 4000 == pytest.approx(likely, abs=0.03)
+
+
+def test_advantages_are_over_the_mean_of_the_others():
+    rewards = torch.rand(3, 5)
+    found = advantages(rewards)
+    torch.testing.assert_close(found.sum(1), torch.zeros(3), atol=1e-6, rtol=0)
+    torch.testing.assert_close(found[1, 2], rewards[1, 2] - rewards[1, [0, 1, 3, 4]].mean())
+
+
+@pytest.fixture(scope="module")
+def captions(scenes):
+    """A tokenizer, and for each image the captions that it was learned from."""
+    of_image = {}
+    for name, text in (line.split("\t") for line in (scenes / "train.tsv").open()):
+        of_image.setdefault(name, []).append(text.strip())
+    pairs = [Pair("", text) for texts in of_image.values() for text in texts]
+    return Tokenizer.learn(pairs, TokenizerOptions(vocabulary=200), seed=1), list(of_image.values())
+
+
+def test_the_reward_is_the_figure_that_evaluation_gives(captions):
+    tokenizer, texts = captions
+    ids = [tokenizer.encode_target(of_image) for of_image in texts]
+    said = [of_image[0] for of_image in reversed(texts)]
+    expected = cider_d([*map(papers_tokens, said)], [[*map(papers_tokens, of_image)] for of_image in texts])
+    assert max(expected) > 0.5
+    reward = CaptionReward(tokenizer, ids)  # without end tokens there is nothing else
+    found = [reward(tokenizer.encode_target([text]), of_image)[0] for text, of_image in zip(said, ids, strict=True)]
+    assert found == pytest.approx(expected)
+
+
+def test_it_is_worth_something_to_end_where_people_end(captions):
+    tokenizer, texts = captions
+    ids = [[[*one, END] for one in tokenizer.encode_target(of_image)] for of_image in texts]
+    reward = CaptionReward(tokenizer, ids)
+    whole = tokenizer.encode_target(texts[0][:1])[0]
+    ended, cut, begun = reward([[*whole, END], whole, [*whole[:-2], END]], ids[0])
+    assert ended > cut > begun
+
+
+def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path):
+    settings = ["model.dropout=0", "training.learning_rate=0.01", "training.warmup=20", "training.cooldown=0"]
+    limits = ["training.validate_every=100", "training.max_steps=100", "training.self_critical=0.4"]
+    said = io.StringIO()
+    train_captioner(tmp_path / "run", "caption-soft", *settings, *limits, said=said)
+    rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
+    rewards = [row["reward"] for row in rows if "reward" in row]
+    assert [row["step"] for row in rows if "reward" in row] == [*range(62, 101, 2)]
+    print(rewards)
+    assert rewards[-1] > 1.2 * rewards[0] > 0
+
+
+def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner, tmp_path, monkeypatch):
+    from translucid.training.trainer import Trainer
+
+    update = Trainer._update
+
+    def interrupted(self, batches, *rest):
+        update(self, batches, *rest)
+        if self.progress.step + 1 in (3, 5, 8):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    settings = ["caption-transformer", "training.self_critical=0.45", "training.max_steps=9"]
+    train_captioner(tmp_path / "whole", *settings)
+    monkeypatch.setattr(Trainer, "_update", interrupted)
+    for _ in range(3):
+        train_captioner(tmp_path / "parts", *settings, resume=True)
+    monkeypatch.setattr(Trainer, "_update", update)
+    train_captioner(tmp_path / "parts", *settings, resume=True)
+    assert_same_run(tmp_path / "parts", tmp_path / "whole")
+
+
+def test_several_processes_go_on_exactly(scenes, tmp_path):
+    settings = [*TINY, *TRAINING, "training.self_critical=1", "training.cooldown=0"]
+    files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
+
+    def train(run, steps, *more):
+        told = [*torchrun, "train", "--model", "caption-soft", *files, "--out", run, *more, "--set", *settings]
+        told = [*map(str, told), f"training.max_steps={steps}"]
+        done = subprocess.run(
+            told, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        assert done.returncode == 0, done.stderr
+
+    train(tmp_path / "whole", 6)
+    train(tmp_path / "parts", 3)
+    train(tmp_path / "parts", 6, "--resume")
+    ours, theirs = (RunFolder(tmp_path / name).load_state()[0] for name in ("parts", "whole"))
+    assert "process.1.cpu" in ours and ours.keys() == theirs.keys()
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
+
+
+@pytest.mark.parametrize(
+    ("preset", "setting", "reason"),
+    [
+        ("tiny", "training.seed=1", "is for models that write about images"),
+        ("caption-hard", "training.seed=1", "does not teach model.attention=hard"),
+        ("caption-soft", "training.sharded=true", "from whole models, not from training.sharded"),
+    ],
+)
+def test_it_says_what_it_is_not_for(preset, setting, reason):
+    resolve(preset="caption-soft", assignments=["training.self_critical=0.5"])
+    with pytest.raises(UserError, match=rf"training\.self_critical .*{reason}"):
+        resolve(preset=preset, assignments=["training.self_critical=0.5", setting])

@@ -2,6 +2,7 @@
 
 import io
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from itertools import product
 
 import pytest
 import torch
+from sacrebleu.metrics.bleu import BLEU
 
 from tests.training.conftest import TINY, TRAINING
 from tests.training.test_resume import assert_same_run
@@ -24,7 +26,8 @@ from translucid.models.captioner_options import CaptionerOptions, CaptioningTran
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.training import self_critical
-from translucid.training.self_critical import CaptionReward, SelfCritical, advantages, draw
+from translucid.training.caption_reward import PRECISION, CaptionReward, precisions
+from translucid.training.self_critical import SelfCritical, advantages, draw
 
 EYE = {"size": 16, "stride": 8, "channels": 4}
 MODELS = [
@@ -116,9 +119,24 @@ def test_the_reward_is_the_figure_that_evaluation_gives(captions):
     said = [of_image[0] for of_image in reversed(texts)]
     expected = cider_d([*map(papers_tokens, said)], [[*map(papers_tokens, of_image)] for of_image in texts])
     assert max(expected) > 0.5
-    reward = CaptionReward(tokenizer, ids)  # without end tokens there is nothing else
+    reward = CaptionReward(tokenizer, ids, precision=0)  # without end tokens there is nothing else
     found = [reward(tokenizer.encode_target([text]), of_image)[0] for text, of_image in zip(said, ids, strict=True)]
     assert found == pytest.approx(expected)
+    at = expected.index(max(expected))
+    (precision,) = precisions([papers_tokens(said[at])], [*map(papers_tokens, texts[at])])
+    assert precision > 0
+    with_it = CaptionReward(tokenizer, ids)(tokenizer.encode_target([said[at]]), ids[at])
+    assert with_it == pytest.approx([expected[at] + PRECISION * precision])
+
+
+def test_precisions_are_those_of_bleu():
+    random.seed(1)
+    for _ in range(50):
+        words, *references = (random.choices("abcd", k=random.randint(1, 9)) for _ in range(4))
+        bleu = BLEU(tokenize="none", force=True, smooth_method="none")
+        score = bleu.corpus_score([" ".join(words)], [[" ".join(one)] for one in references])
+        assert precisions([words], references) == [pytest.approx(score.bp * sum(score.precisions) / 400)]
+    assert precisions([[]], [["a"]]) == [0]
 
 
 def test_it_is_worth_something_to_end_where_people_end(captions):
@@ -138,7 +156,6 @@ def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path):
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     rewards = [row["reward"] for row in rows if "reward" in row]
     assert [row["step"] for row in rows if "reward" in row] == [*range(62, 101, 2)]
-    print(rewards)
     assert rewards[-1] > 1.2 * rewards[0] > 0
 
 

@@ -14,13 +14,14 @@ LONGEST = 4
 SIGMA = 6.0
 """How many words a caption may be longer or shorter before that counts much."""
 
-_Gram: TypeAlias = tuple[Hashable, ...]
+Gram: TypeAlias = tuple[Hashable, ...]
+"""Words in a row."""
 
 
 class _Vector(NamedTuple):
     """A caption: the weight of each of its n-grams, for n from 1."""
 
-    weights: list[dict[_Gram, float]]
+    weights: list[dict[Gram, float]]
     norms: list[float]
     words: int
 
@@ -48,10 +49,10 @@ class Cider:
             references: of each image, the words of one reference or more.
             sigma: of the penalty for another length, in words.
         """
-        self.common: Counter[_Gram] = Counter()
+        self.common: Counter[Gram] = Counter()
         images = 0
         for of_image in references:
-            self.common.update(set().union(*map(_grams, of_image)))
+            self.common.update(set().union(*map(grams, of_image)))
             images += 1
         self.images, self.sigma = math.log(max(images, 1)), sigma
 
@@ -62,8 +63,8 @@ class Cider:
         return [10 * sum(_likeness(one, other, self.sigma) for other in others) / len(others) for one in found]
 
     def _vector(self, words: Sequence[Hashable]) -> _Vector:
-        weights: list[dict[_Gram, float]] = [{} for _ in range(LONGEST)]
-        for gram, count in _grams(words).items():
+        weights: list[dict[Gram, float]] = [{} for _ in range(LONGEST)]
+        for gram, count in grams(words).items():
             weights[len(gram) - 1][gram] = count * (self.images - math.log(max(1, self.common[gram])))
         norms = [math.sqrt(sum(weight * weight for weight in of_length.values())) for of_length in weights]
         return _Vector(weights, norms, len(words))
@@ -92,7 +93,8 @@ def cider_d(
     return [cider([words], of_image)[0] for words, of_image in zip(hypotheses, references, strict=True)]
 
 
-def _grams(words: Sequence[Hashable]) -> Counter[_Gram]:
+def grams(words: Sequence[Hashable]) -> Counter[Gram]:
+    """Count the n-grams of 1 to 4 words."""
     return Counter(tuple(words[i : i + n]) for n in range(1, LONGEST + 1) for i in range(len(words) - n + 1))
 
 

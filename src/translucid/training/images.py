@@ -23,9 +23,9 @@ from translucid.models.captioner_options import CaptioningShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
+from translucid.training.caption_reward import CaptionReward
 from translucid.training.epochs import PairEpochs
 from translucid.training.material import Beginning, Lessons, sha256
-from translucid.training.self_critical import CaptionReward
 from translucid.training.text import counted
 from translucid.training.validation import ImageValidator
 

@@ -12,19 +12,15 @@ Its gradient is on average that of -E[r(c)], the reward that a drawn caption may
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from translucid.data.batching import Batch
-from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.sampling import draw_tokens
-from translucid.evaluation.caption_scores import papers_tokens
-from translucid.evaluation.cider import Cider
-from translucid.ground.special import SPECIAL, SPELLED
 from translucid.models.protocol import Memory, SequenceModel
 from translucid.training.objective import Loss
 
@@ -37,28 +33,6 @@ Ids: TypeAlias = Sequence[int]
 """A caption; one that has not been cut off ends in the end token."""
 Reward: TypeAlias = Callable[[Sequence[Ids], Sequence[Ids]], Sequence[float]]
 """reward(captions, references of the same image) -> of each caption what it is worth."""
-
-
-class CaptionReward:
-    """CIDEr-D, 0 to 10, of the words that evaluation counts, and of the end as a word of its own.
-
-    Words and not tokens, since words are what is measured, and to make them costs little. Without the end, a caption
-    that stops after `in front of a` would lose nothing.
-    """
-
-    def __init__(self, tokenizer: Tokenizer, references: Iterable[Sequence[Ids]]) -> None:
-        """`references`: of each training image the captions, which say how rare an n-gram is."""
-        self.tokenizer = tokenizer
-        self.cider = Cider([self.words(ids) for ids in of_image] for of_image in references)
-
-    def __call__(self, captions: Sequence[Ids], references: Sequence[Ids]) -> list[float]:
-        """See `Reward`."""
-        return self.cider([self.words(ids) for ids in captions], [self.words(ids) for ids in references])
-
-    def words(self, ids: Ids) -> list[str]:
-        """Return what is compared."""
-        end = [SPELLED.end] if ids and ids[-1] == SPECIAL.end else []
-        return papers_tokens(self.tokenizer.decode(ids)) + end
 
 
 class SelfCritical:

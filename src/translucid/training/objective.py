@@ -19,12 +19,12 @@ from translucid.models.protocol import Maps, SequenceModel
 
 
 class Loss(NamedTuple):
-    """Sums over the real target tokens of a batch."""
+    """Sums over the real target tokens of a batch; of a self-critical one, over those that the model has drawn."""
 
     smoothed: Tensor
     """What is minimised, [] with a gradient; with what a model is taught beyond its words."""
     cross_entropy: float
-    """-log p of the right tokens, in nats."""
+    """-log p of these tokens, in nats."""
     correct: int
     """Tokens that the model ranks first, given the right ones before; of logits that are equal, as they more often are
     in bfloat16, each is first."""

@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import json
 import os
 import stat
 from pathlib import Path
@@ -54,6 +55,19 @@ EYES = [
 ]
 
 
+LANGUAGE = [
+    *("model.width=16", "model.hidden=24", "data.tokenizer.vocabulary=120"),
+    *(
+        "training.batch_tokens=160",
+        "training.window=10",
+        "training.log_every=5",
+        "training.warmup=10",
+        "training.learning_rate=0.02",
+    ),
+    *("training.max_steps=40", "training.validate_every=20", "training.averaging=0.9"),
+]
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of real corpora, from $TRANSLUCID_DATA or beside the checkout; tests that need it skip without."""
@@ -101,6 +115,33 @@ def small_run(corpus, tmp_path_factory):
     code = run([str(a) for a in ["train", *files, "--out", folder, "--no-tune", "--set", *SHAPE, *limits]])
     assert code == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def texts(corpus):
+    """Files of running text: train.jsonl and test.jsonl, the English side of `corpus`."""
+    for split in ("train", "test"):
+        lines = (corpus / f"{split}.tsv").read_text(encoding="utf-8").splitlines()
+        rows = [json.dumps({"text": line.split("\t")[0]}) + "\n" for line in lines]
+        (corpus / f"{split}.jsonl").write_text("".join(rows))
+    return corpus
+
+
+@pytest.fixture(scope="session")
+def language_run(texts, tmp_path_factory):
+    """Train a model of language: language_run("lm-bilstm", "model.characters=true"); a run folder."""
+    made = {}
+
+    def training(preset: str, *settings: str) -> Path:
+        if (preset, settings) not in made:
+            folder = tmp_path_factory.mktemp("runs") / preset
+            files = ["--train", texts / "train.jsonl", "--valid", texts / "test.jsonl", "--out", folder]
+            more = [*LANGUAGE, *settings]
+            assert run([str(a) for a in ["train", *files, "--model", preset, "--set", *more]]) == 0
+            made[preset, settings] = folder
+        return made[preset, settings]
+
+    return training
 
 
 @pytest.fixture(scope="session")

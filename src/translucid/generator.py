@@ -17,7 +17,7 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.search import search
-from translucid.evaluation.language import TextScores, measured, readings, stride
+from translucid.evaluation.language import TextScores, measured, readings, stride, together
 from translucid.generation import Continuation, Generated, Piece, TextScore
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -198,7 +198,7 @@ class Generator:
         """Return how well the model foretells texts, read one after the other as in validation."""
         encoded = EncodedTexts.encode(texts, self.tokenizer, backwards=self.backwards)
         started = time.perf_counter()
-        found = measured(self.model, encoded, self.configuration.training.window, self.device)
+        found = together(measured(self.model, encoded, self.configuration.training.window, self.device))
         return replace(found, seconds=time.perf_counter() - started)
 
     @torch.inference_mode()

@@ -60,7 +60,7 @@ def _shape(model: ModelOptions) -> str:
         return f"{model.cell.upper()} {model.layers}+{model.layers}, width {model.width}"
     if model.kind == "captioner":
         return f"{model.eye.network} network, LSTM, width {model.width}"
-    if model.kind == "language-lstm":
+    if model.kind == "language-lstm" or model.kind == "language-bilstm":
         return f"LSTM {model.layers} layers, width {model.width}, hidden {model.hidden}"
     if model.kind == "classifier":
         return f"two blocks over: {_shape(model.language)}"

@@ -41,9 +41,16 @@ class Windows(NamedTuple):
 class Stream:
     """A text in B rows."""
 
-    def __init__(self, texts: EncodedTexts, rows: int, window: int) -> None:
-        """A text with fewer than 2 B tokens has fewer rows; `window`: tokens of a row at a time, on average."""
-        self.texts, self.window = texts, window
+    def __init__(self, texts: EncodedTexts, rows: int, window: int, *, backwards: bool = False) -> None:
+        """A text with fewer than 2 B tokens has fewer rows.
+
+        Args:
+            texts: of any length.
+            rows: B.
+            window: tokens of a row at a time, on average.
+            backwards: read from the last token to the first; start and end tokens change places.
+        """
+        self.texts, self.window, self.backwards = texts, window, backwards
         self.rows = max(1, min(rows, len(texts.ids) // 2))
 
     def straight(self) -> Windows:
@@ -74,13 +81,44 @@ class Stream:
         So each token is asked for once, that which a row begins with at the end of the row before, the first of all at
         the end of the last one; but nothing is asked where a text would begin, or behind the end of all text.
         """
-        ids, (end, length) = self.texts.ids, (windows.ends[number], windows.lengths[number])
+        count, (end, length) = len(self.texts.ids), (windows.ends[number], windows.lengths[number])
         starts = windows.first + windows.columns * np.arange(self.rows)
         places = starts[:, None] + np.arange(end - length, end + 1)
-        inside = places <= windows.first + len(ids)
-        tokens = np.where(inside, ids[places % len(ids)], SPECIAL.pad).astype(np.int64)
+        inside = places <= windows.first + count
+        tokens = np.where(inside, self._at(places % count), SPECIAL.pad).astype(np.int64)
         labels = np.where(tokens[:, 1:] == SPECIAL.start, SPECIAL.pad, tokens[:, 1:])
         return Batch(nothing(len(tokens)), torch.from_numpy(tokens[:, :-1].copy()), torch.from_numpy(labels))
+
+    def _at(self, places: NDArray[np.int64]) -> NDArray[np.integer]:
+        ids = self.texts.ids
+        if not self.backwards:
+            return ids[places]
+        tokens = ids[-1 - places]
+        swapped = np.where(tokens == SPECIAL.start, SPECIAL.end, tokens)
+        return np.where(tokens == SPECIAL.end, SPECIAL.start, swapped)
+
+
+class BothWays(Stream):
+    """A text in B rows and, beside each, a row of the same text read from its end, for models of two directions.
+
+    A text that is read from its end has a past there as well, so the state of both goes on from window to window.
+    """
+
+    def __init__(self, texts: EncodedTexts, rows: int, window: int) -> None:
+        """See `Stream`."""
+        super().__init__(texts, rows, window)
+        self.mirror = Stream(texts, rows, window, backwards=True)
+
+    def batch(self, windows: Windows, number: int) -> Batch:
+        """Return window `number` of all rows [B, 2, T]; see `Stream.batch`."""
+        forth, back = super().batch(windows, number), self.mirror.batch(windows, number)
+        fed = torch.stack([forth.targets_in, back.targets_in], 1)
+        return Batch(forth.source, fed, torch.stack([forth.labels, back.labels], 1))
+
+
+def stream_of(directions: int) -> type[Stream]:
+    """Return the stream for a model of one direction or of two."""
+    return BothWays if directions == 2 else Stream
 
 
 def nothing(rows: int) -> Tensor:

@@ -186,6 +186,11 @@ class Tokenizer:
         """Return the pieces of target ids as they are written in the vocabulary, `▁` for a space."""
         return [self._target.id_to_piece(int(i)) for i in ids]
 
+    @property
+    def target_vocabulary(self) -> list[str]:
+        """The target pieces in the order of their ids."""
+        return self.target_pieces(range(self.target_size))
+
     def target_word_starts(self) -> list[bool]:
         """Return for each target id whether its piece begins a word."""
         return [self._target.id_to_piece(i).startswith(SPACE) for i in range(self.target_size)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,10 @@ from rich.text import Text
 from torch import Tensor
 
 from translucid.data.batching import Batch
-from translucid.data.stream import Stream
+from translucid.data.stream import stream_of
 from translucid.data.text_store import EncodedTexts, Size
 from translucid.models.language.model import LanguageModel
+from translucid.models.language_options import LanguageShape
 
 ROWS = 32
 """Rows that texts are read in."""
@@ -91,8 +92,10 @@ class TextScores:
 
 
 @torch.inference_mode()
-def measured(model: LanguageModel[Any], texts: EncodedTexts, window: int, device: torch.device) -> TextScores:
+def measured(model: LanguageModel[Any], texts: EncodedTexts, window: int, device: torch.device) -> list[TextScores]:
     """Read texts one after the other, in some rows, each window with what stands before it in its row.
+
+    Of a model of two directions, the figures of each.
 
     Args:
         model: in evaluation mode.
@@ -100,18 +103,36 @@ def measured(model: LanguageModel[Any], texts: EncodedTexts, window: int, device
         window: tokens of a row at a time, if the model carries all that it has read on to the next ones.
         device: where the model is.
     """
-    stream = Stream(texts, ROWS, stride(model, window))
+    count = directions(model)
+    stream = stream_of(count)(texts, ROWS, stride(model, window))
     windows = stream.straight()
     batches = (stream.batch(windows, number).to(device) for number in range(len(windows.ends)))
-    nats = correct = tokens = 0.0
+    sums = [[0.0, 0, 0] for _ in range(count)]
     for features, labels in readings(model, batches):
-        real = labels != model.pad
-        for part, asked in zip(features[real].split(TOGETHER), labels[real].split(TOGETHER), strict=True):
-            logits = model.output(part).float()
-            nats += float(F.cross_entropy(logits, asked, reduction="none").double().sum())
-            correct += int((logits.argmax(-1) == asked).sum())
-            tokens += len(asked)
-    return TextScores(nats, int(correct), int(tokens), texts.size)
+        ways = [(features, labels)]
+        if count == 2:
+            ways = [*zip(features.unbind(1), labels.unbind(1), strict=True)]
+        for one, (own, wanted) in zip(sums, ways, strict=True):
+            real = wanted != model.pad
+            for part, asked in zip(own[real].split(TOGETHER), wanted[real].split(TOGETHER), strict=True):
+                logits = model.output(part).float()
+                one[0] += float(F.cross_entropy(logits, asked, reduction="none").double().sum())
+                one[1] += int((logits.argmax(-1) == asked).sum())
+                one[2] += len(asked)
+    return [TextScores(nats, int(correct), int(tokens), texts.size) for nats, correct, tokens in sums]
+
+
+def directions(model: LanguageModel[Any]) -> int:
+    """Return in how many directions a model reads."""
+    assert isinstance(model.options, LanguageShape)
+    return model.options.directions
+
+
+def together(ways: Sequence[TextScores]) -> TextScores:
+    """Return the mean of the figures of each direction."""
+    count, seconds = len(ways), sum(one.seconds for one in ways)
+    nats, correct, tokens = (sum(getattr(one, name) for one in ways) for name in ("nats", "correct", "tokens"))
+    return TextScores(nats / count, correct // count, tokens // count, ways[0].size, seconds)
 
 
 def stride(model: LanguageModel[Any], window: int) -> int:
@@ -120,7 +141,7 @@ def stride(model: LanguageModel[Any], window: int) -> int:
 
 
 def readings(model: LanguageModel[Any], windows: Iterable[Batch]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield features [B, T, D] and labels [B, T] of windows that follow each other, each of `stride` tokens.
+    """Yield features [B, .., T, D] and labels [B, .., T] of windows that follow each other, each of `stride` tokens.
 
     A model that does not carry a state on reads the window before once more with each.
     """
@@ -129,7 +150,7 @@ def readings(model: LanguageModel[Any], windows: Iterable[Batch]) -> Iterator[tu
         ids = window.targets_in
         if state is None or model.context is not None:
             state = model.begin(len(ids), ids.device)
-        seen = ids if before is None else torch.cat([before, ids], 1)
+        seen = ids if before is None else torch.cat([before, ids], -1)
         reading, state = model.read_on(seen, state)
-        yield reading.features[:, -ids.size(1) :], window.labels
+        yield reading.features[..., -ids.size(-1) :, :], window.labels
         before = None if model.context is None else ids

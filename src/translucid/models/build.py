@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,8 +14,8 @@ from translucid.models.attention_only import AttentionOnly
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.classifier import Classifier
 from translucid.models.classifier_options import ClassifierOptions
-from translucid.models.language import LSTMLanguageModel, TransformerLanguageModel
-from translucid.models.language_options import LSTMLanguageOptions, TransformerLanguageOptions
+from translucid.models.language import BidirectionalLSTM, LSTMLanguageModel, TransformerLanguageModel
+from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
 from translucid.models.networks import load_learned
 from translucid.models.protocol import Model
@@ -22,17 +23,20 @@ from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer
 
 
-def build_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> Model:
+def build_model(
+    options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()
+) -> Model:
     """Return a model of this kind and shape, with fresh weights from PyTorch's random state.
 
-    Only a network for images that has learned before has its own weights.
+    Only a network for images that has learned before has its own weights. `pieces`: how the target vocabulary is
+    written, for models that read characters.
 
     Raises:
         ValueError: embeddings are to be shared between two different vocabularies.
         UserError: this machine has not the memory for its weights.
     """
-    refuse_too_large(hollow_model(options, source_vocabulary, target_vocabulary))
-    model = _built(options, source_vocabulary, target_vocabulary)
+    refuse_too_large(hollow_model(options, source_vocabulary, target_vocabulary, pieces))
+    model = _built(options, source_vocabulary, target_vocabulary, pieces)
     if isinstance(options, CaptioningShape):
         from translucid.models.captioner.eye import Eye
 
@@ -41,7 +45,9 @@ def build_model(options: ModelOptions, source_vocabulary: int, target_vocabulary
     return model
 
 
-def hollow_model(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> Model:
+def hollow_model(
+    options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()
+) -> Model:
     """Return a model whose weights have shapes but neither memory nor values; nothing is drawn at random.
 
     All else of it is there, such as tables of positions.
@@ -50,7 +56,7 @@ def hollow_model(options: ModelOptions, source_vocabulary: int, target_vocabular
         ValueError: embeddings are to be shared between two different vocabularies.
     """
     with _Hollow():
-        return _built(options, source_vocabulary, target_vocabulary)
+        return _built(options, source_vocabulary, target_vocabulary, pieces)
 
 
 def weight_shapes(model: Model) -> dict[str, torch.Size]:
@@ -74,7 +80,7 @@ def refuse_too_large(model: Model) -> None:
         )
 
 
-def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int) -> Model:
+def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str]) -> Model:
     if isinstance(options, RecurrentOptions):
         return RecurrentModel(source_vocabulary, target_vocabulary, options)
     if isinstance(options, LSTMLanguageOptions):
@@ -83,6 +89,8 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
         return Classifier(target_vocabulary, options)
     if isinstance(options, TransformerLanguageOptions):
         return TransformerLanguageModel(target_vocabulary, options)
+    if isinstance(options, BiLSTMLanguageOptions):
+        return BidirectionalLSTM(target_vocabulary, options, pieces)
     if isinstance(options, AttentionOnlyOptions):
         return AttentionOnly(source_vocabulary, target_vocabulary, options)
     if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,8 @@ class LanguageShape(ModelShape):
 
     reads: ClassVar[Literal["running text"]] = "running text"
     """What a source is."""
+    directions: ClassVar[int] = 1
+    """In how many a text is read at once."""
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
     longest: ClassVar[None] = None
@@ -85,3 +87,25 @@ class TransformerLanguageOptions(LanguageShape):
     def maps(self) -> dict[str, int]:
         """See `ModelShape`."""
         return {f"decoder.{i}.self": self.heads for i in range(self.layers)}
+
+
+class BiLSTMLanguageOptions(LanguageShape):
+    """The shape of the bidirectional language model of Peters et al. 2018 (arXiv 1802.05365)."""
+
+    kind: Literal["language-bilstm"] = "language-bilstm"
+    """The family of model."""
+    hidden: int = Field(512, ge=1, le=16384)
+    """H, the width inside each LSTM, which is then projected down to D."""
+    layers: int = Field(2, ge=1, le=64)
+    """L, LSTM layers in each direction."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on what each layer reads and on the features; one mask for all positions of a window."""
+    characters: bool = False
+    """Read each piece by its characters; the output projection then has weights of its own."""
+    filters: list[Annotated[int, Field(ge=1, le=16384)]] = Field([32, 32, 64, 128, 128], min_length=1, max_length=50)
+    """Of characters: how many filters span one, how many span two, and so on."""
+    backwards: Literal[False] = False
+    """It reads in both directions."""
+
+    directions: ClassVar[int] = 2
+    """In how many a text is read at once."""

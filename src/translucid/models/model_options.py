@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.classifier_options import ClassifierOptions
-from translucid.models.language_options import LSTMLanguageOptions, TransformerLanguageOptions
+from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 
@@ -114,4 +114,5 @@ ModelOptions: TypeAlias = (
     | LSTMLanguageOptions
     | ClassifierOptions
     | TransformerLanguageOptions
+    | BiLSTMLanguageOptions
 )

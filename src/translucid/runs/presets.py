@@ -42,6 +42,28 @@ def _captioning(suits: str, **model: Any) -> Preset:
     )
 
 
+def _language(suits: str, **model: Any) -> Preset:
+    """Return a model of language."""
+    return Preset(
+        suits,
+        {
+            "model": model,
+            "data": {"tokenizer": {"vocabulary": 8000}},
+            "training": {
+                "optimizer": "muon",
+                "batch_tokens": 8960,
+                "learning_rate": 0.006,
+                "warmup": 500,
+                "cooldown": 0.5,
+                "label_smoothing": 0.0,
+                "max_epochs": 2,
+                "validate_every": 1000,
+            },
+            "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
+        },
+    )
+
+
 PRESETS: dict[str, Preset] = {
     "demo": Preset(
         "the built-in phrasebook: two minutes on two cores",
@@ -143,23 +165,13 @@ PRESETS: dict[str, Preset] = {
             "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
         },
     ),
-    "lm-lstm": Preset(
+    "lm-lstm": _language(
         "running text, to write on from or to learn a task from: the AWD-LSTM (Merity et al. 2018)",
-        {
-            "model": {"kind": "language-lstm"},
-            "data": {"tokenizer": {"vocabulary": 8000}},
-            "training": {
-                "optimizer": "muon",
-                "batch_tokens": 8960,
-                "learning_rate": 0.006,
-                "warmup": 500,
-                "cooldown": 0.5,
-                "label_smoothing": 0.0,
-                "max_epochs": 2,
-                "validate_every": 1000,
-            },
-            "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
-        },
+        kind="language-lstm",
+    ),
+    "lm-bilstm": _language(
+        "running text, for vectors of words in their context: ELMo (Peters et al. 2018)",
+        kind="language-bilstm",
     ),
     "lm-transformer": Preset(
         "the same by causal self-attention over a window of tokens (Radford et al. 2018)",

@@ -208,7 +208,9 @@ class RunFolder:
         self._refuse_untrained()
         shapes, facts = read_header(self.model_file)
         try:
-            model = hollow_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
+            model = hollow_model(
+                configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary
+            )
         except ValueError as error:
             raise UserError(
                 str(error), file=self.config_file, fix="It does not belong to the files beside it."

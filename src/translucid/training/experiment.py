@@ -149,7 +149,8 @@ def _trainer(
     options = configuration.training
     tokenizer = run.tokenizer()
     torch.manual_seed(options.seed)
-    model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
+    sizes = tokenizer.source_size, tokenizer.target_size
+    model = build_model(configuration.model, *sizes, tokenizer.target_vocabulary)
     if not resuming and (earlier := _earlier(configuration)):
         begin_from(model, earlier)
     if workers.rank:  # the same weights as the first, but dropout of its own

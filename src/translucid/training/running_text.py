@@ -10,11 +10,11 @@ import torch
 
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
-from translucid.data.stream import Stream
+from translucid.data.stream import stream_of
 from translucid.data.text_store import EncodedTexts, StoredTexts, TextStore
 from translucid.data.texts import keep_texts
 from translucid.data.tokenizer import Tokenizer
-from translucid.evaluation.language import TextScores, measured
+from translucid.evaluation.language import TextScores, directions, measured, together
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.models.language.model import LanguageModel
@@ -28,6 +28,7 @@ from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
 
+WAYS = ("forwards", "backwards")
 TEXT = "the training text"
 """What its fingerprint is called in a checkpoint."""
 
@@ -39,7 +40,7 @@ class RunningTextMaterial:
         """Nothing is read yet."""
         self.configuration, self.corpora = configuration, corpora
         assert isinstance(configuration.model, LanguageShape)
-        self.backwards = configuration.model.backwards
+        self.backwards, self.directions = configuration.model.backwards, configuration.model.directions
 
     def learn(self, console: Console) -> Tokenizer:
         """See `Material`."""
@@ -59,12 +60,12 @@ class RunningTextMaterial:
             at.run.refuse_changes(at.before, {TEXT: identity})
         store = TextStore(at.run.texts_folder)
         stored = at.stored(lambda: self._encoded(at, store, identity), lambda: store.open(identity))
-        rows = max(1, options.batch_tokens // options.window)
-        epochs = StreamEpochs(Stream(stored.texts, rows, options.window), seed=options.seed, workers=at.workers)
+        rows = max(1, options.batch_tokens // options.window // self.directions)
+        stream = stream_of(self.directions)(stored.texts, rows, options.window)
+        epochs = StreamEpochs(stream, seed=options.seed, workers=at.workers)
         valid = [text.source for text in self.corpora.valid]
-        validator = StreamValidator(
-            EncodedTexts.encode(valid, at.tokenizer, backwards=self.backwards), at.tokenizer, window=options.window
-        )
+        encoded = EncodedTexts.encode(valid, at.tokenizer, backwards=self.backwards)
+        validator = StreamValidator(encoded, at.tokenizer, window=options.window)
         return Lessons(epochs, validator, {TEXT: identity}, stored.skipped)
 
     def _encoded(self, at: Beginning, store: TextStore, identity: str) -> StoredTexts | None:
@@ -99,13 +100,15 @@ class StreamValidator(Validator):
         """See `Validator`; the first process measures, as a state can't be shared out."""
         workers = workers or Workers()
         assert isinstance(model, LanguageModel)
-        found = (
-            measured(model, self.texts, self.window, device) if workers.leads else TextScores(0, 0, 0, self.texts.size)
-        )
-        nats, correct, tokens = workers.sum(found.nats, found.correct, found.tokens)
-        found = TextScores(nats, int(correct), int(tokens), self.texts.size)
+        size, nothing = self.texts.size, [TextScores(0, 0, 0, self.texts.size)] * directions(model)
+        ways = measured(model, self.texts, self.window, device) if workers.leads else nothing
+        sums = [workers.sum(one.nats, one.correct, one.tokens) for one in ways]
+        ways = [TextScores(nats, int(correct), int(tokens), size) for nats, correct, tokens in sums]
+        found = together(ways)
         measures = {"perplexity_word": found.perplexity_word, "bits_per_character": found.bits_per_character}
-        mean = nats / max(tokens, 1)
+        if len(ways) == 2:
+            measures |= {f"perplexity_word_{name}": one.perplexity_word for name, one in zip(WAYS, ways, strict=True)}
+        mean = found.nats / max(found.tokens, 1)
         return Validation(mean, found.perplexity, found.accuracy, measures, -found.perplexity_word, [])
 
     def told(self, score: float) -> str:

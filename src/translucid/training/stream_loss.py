@@ -31,16 +31,19 @@ class StreamLoss:
         if self.state is None:
             self.state = model.begin(len(ids), ids.device)
         reading, after = model.read_on(ids, self.state)
-        labels = window.labels.flatten()
-        places = labels.ne(model.pad).nonzero().squeeze(1)
-        asked, features = labels.index_select(0, places), reading.features.flatten(0, 1).index_select(0, places)
-        loss = smoothed_loss(features, model.output, asked, smoothing)
+        loss = self._asked(reading.features, window.labels, smoothing)
         # What is not a number would be carried on for ever.
         carried = model.carries and math.isfinite(loss.cross_entropy)
         self.state = after.of(after.tensors()) if carried else None
         if model.training and (further := model.regularisation(reading)) is not None:
-            return loss._replace(smoothed=loss.smoothed + len(places) * further)
+            return loss._replace(smoothed=loss.smoothed + loss.tokens * further)
         return loss
+
+    def _asked(self, features: Tensor, labels: Tensor, smoothing: float) -> Loss:
+        """Return the loss of features [.., D] where labels [..] ask for something."""
+        places = labels.flatten().ne(self.model.pad).nonzero().squeeze(1)
+        asked, features = labels.flatten()[places], features.flatten(0, -2).index_select(0, places)
+        return smoothed_loss(features, self.model.output, asked, smoothing)
 
     def carried(self) -> dict[str, Tensor]:
         """Return by name what is carried to the next window."""

@@ -1,10 +1,12 @@
 """Language models: what comes next, given what came before.
 
-Read `model.py`, which says what they have in common, then `lstm.py` next to its paper, or `transformer.py`.
+Read `model.py`, which says what they have in common, then `lstm.py`, `bilstm.py` and `transformer.py`, each next to its
+paper.
 """
 
+from translucid.models.language.bilstm import BidirectionalLSTM
 from translucid.models.language.lstm import LSTMLanguageModel
 from translucid.models.language.model import LanguageModel
 from translucid.models.language.transformer import TransformerLanguageModel
 
-__all__ = ["LSTMLanguageModel", "LanguageModel", "TransformerLanguageModel"]
+__all__ = ["BidirectionalLSTM", "LSTMLanguageModel", "LanguageModel", "TransformerLanguageModel"]

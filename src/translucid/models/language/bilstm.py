@@ -1,0 +1,66 @@
+"""The bidirectional language model of Peters et al. 2018 (arXiv 1802.05365), whose states are ELMo's vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from translucid.kernels.linear import Linear
+from translucid.layers.characters import Characters
+from translucid.layers.embedding import output_projection
+from translucid.layers.language_lstm import DroppedEmbedding, locked_dropout
+from translucid.layers.projected_lstm import ProjectedLSTM
+from translucid.models.language.lstm import LSTMState
+from translucid.models.language.model import LanguageModel, Reading
+from translucid.models.language_options import BiLSTMLanguageOptions
+
+
+class BidirectionalLSTM(LanguageModel[LSTMState]):
+    """Two language models that read a text from its two ends, and share only their words (section 3.1).
+
+        p(w_k | w_1 .. w_{k-1}) = softmax(W f_{k-1} + b),    p(w_k | w_{k+1} .. w_N) = softmax(W g_{k+1} + b)
+
+    f and g are the last layers of two `ProjectedLSTM` over the same embeddings, E w or what `Characters` makes of w.
+    Nothing of one reaches the other, so neither ever sees a word that it is to predict. The loss is the sum of both.
+
+    Ids [B, 2, T] are a window of a text in [:, 0] and a window of a text read from its end in [:, 1]; features and
+    layers are then [B, 2, T, D], those of f and of g. Ids [B, T] are read by f alone, the language model that writes.
+    """
+
+    options: BiLSTMLanguageOptions
+
+    def __init__(self, vocabulary: int, options: BiLSTMLanguageOptions, pieces: Sequence[str] = ()) -> None:
+        """Build a model with fresh weights; `pieces`: how the vocabulary is written, needed for characters."""
+        super().__init__(vocabulary, options.width)
+        o = self.options = options
+        if o.characters:
+            if len(pieces) != vocabulary:
+                raise ValueError(f"a vocabulary of {vocabulary} is read by its characters, but {len(pieces)} are given")
+            self.embedding: nn.Module = Characters(pieces, o.filters, o.width)
+            self.output = Linear(o.width, vocabulary)
+            nn.init.xavier_uniform_(self.output.weight)
+            nn.init.zeros_(self.output.bias)
+        else:
+            self.embedding = embedding = DroppedEmbedding(vocabulary, o.width, 0.0)
+            self.output = output_projection(embedding.tokens, tied=o.tie_output)
+        self.directions = nn.ModuleList(ProjectedLSTM(o.width, o.hidden, o.layers, o.dropout) for _ in range(2))
+
+    def begin(self, rows: int, device: torch.device) -> LSTMState:
+        """See `LanguageModel`; the cells of f come first."""
+        count = 2 * 2 * self.options.layers
+        return LSTMState(tuple(torch.zeros(rows, self.options.hidden, device=device) for _ in range(count)))
+
+    def read_on(self, ids: Tensor, state: LSTMState) -> tuple[Reading, LSTMState]:
+        """See `LanguageModel`, and above for ids [B, 2, T]."""
+        both, each = ids.ndim == 3, 2 * self.options.layers
+        x = self.embedding(ids)
+        seen, after = [], []
+        for number, own in enumerate(x.unbind(1) if both else [x]):
+            layers, cells = self.directions[number](own, state.cells[number * each : (number + 1) * each])
+            features = locked_dropout(layers[-1], self.options.dropout, self.training)
+            seen.append([features, own, *layers])
+            after += cells
+        features, *every = (torch.stack(parts, 1) if both else parts[0] for parts in zip(*seen, strict=True))
+        return Reading(features, every), LSTMState((*after, *state.cells[len(after) :]))

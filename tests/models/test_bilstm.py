@@ -1,0 +1,168 @@
+"""The bidirectional language model, its stream, and how it learns."""
+
+import numpy as np
+import pytest
+import torch
+
+from translucid.data.stream import BothWays, Stream
+from translucid.data.text_store import EncodedTexts, Size
+from translucid.ground.special import SPECIAL
+from translucid.kernels.lstm import plain_lstm
+from translucid.models.build import build_model
+from translucid.models.language import BidirectionalLSTM
+from translucid.models.language_options import BiLSTMLanguageOptions
+from translucid.training.stream_loss import StreamLoss
+
+V = 23
+PIECES = ["<pad>", "<unk>", "<s>", "</s>", *(f"▁{chr(97 + i)}" for i in range(V - 4))]
+SMALL = {"width": 8, "hidden": 12, "filters": [3, 4]}
+OPTIONS = {
+    "embeddings": BiLSTMLanguageOptions(**SMALL),
+    "untied, three layers": BiLSTMLanguageOptions(**SMALL, tie_output=False, layers=3),
+    "characters": BiLSTMLanguageOptions(**SMALL, characters=True),
+}
+
+
+@pytest.fixture(params=OPTIONS)
+def model(request):
+    return build_model(OPTIONS[request.param], V, V, PIECES).eval()
+
+
+@pytest.fixture
+def texts():
+    generator = np.random.default_rng(1)
+    rows = [[SPECIAL.start, *generator.integers(4, V, length), SPECIAL.end] for length in (5, 9, 3, 12, 7, 6)]
+    return EncodedTexts(np.concatenate(rows), Size(6, 48, 96))
+
+
+def read_all(model, stream):
+    """What is fed, asked for and answered in all windows, [B, 2, columns, ..]."""
+    windows, loss = stream.straight(), StreamLoss(model)
+    got = [stream.batch(windows, number) for number in range(len(windows.ends))]
+    logits = torch.cat([model.output(loss.read(window).features) for window in got], 2)
+    return torch.cat([one.targets_in for one in got], 2), torch.cat([one.labels for one in got], 2), logits
+
+
+def test_the_text_is_read_from_both_ends(texts):
+    windows = (stream := BothWays(texts, 3, 4)).straight()
+    got = [stream.batch(windows, number) for number in range(len(windows.ends))]
+    back = torch.cat([one.targets_in for one in got], 2)[:, 1].flatten().tolist()
+    turned = texts.ids[::-1].tolist()
+    swapped = [{2: 3, 3: 2}.get(token, token) for token in turned]
+    assert back[: len(swapped)] == swapped
+    assert swapped[:4] == [2, *texts.ids[-2:-5:-1]]
+    forth = torch.cat([one.targets_in for one in got], 2)[:, 0].flatten().tolist()
+    assert forth[: len(swapped)] == texts.ids.tolist()
+    for one in got:
+        assert (one.labels[:, :, :-1] * one.labels[:, :, :-1].ne(0)).le(one.targets_in[:, :, 1:]).all()
+
+
+def test_each_direction_is_asked_for_all_tokens_but_the_beginnings(texts):
+    stream = BothWays(texts, 3, 4)
+    for windows in (stream.straight(), stream.varied(1, 0)):
+        for way in range(2):
+            labels = [stream.batch(windows, number).labels[:, way] for number in range(len(windows.ends))]
+            asked = sorted(torch.cat([one.flatten() for one in labels]).tolist())
+            asked = [token for token in asked if token]
+            wanted = sorted(texts.ids[texts.ids != SPECIAL.start].tolist())
+            assert len(wanted) - 3 <= len(asked) <= len(wanted)
+            assert set(asked) <= set(wanted)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("place", [1, 4, 20, 33, 47])
+def test_no_direction_sees_the_word_that_it_predicts(model, texts, place):
+    """What is asked for is changed, wherever it stands: no logit that answers for it changes, others do."""
+    count = len(texts.ids)
+    assert texts.ids[place] > SPECIAL.end
+    changed = texts.ids.copy()
+    changed[place] = 4 + (changed[place] - 3) % (V - 4)
+    stream = BothWays(texts, 2, 5)
+    _, labels, before = read_all(model, stream)
+    _, other, after = read_all(model, BothWays(EncodedTexts(changed, texts.size), 2, 5))
+    columns = before.size(2)
+    differ = ((before - after).abs() > 1e-6).any(-1)  # [B, 2, columns]; convolutions add up otherwise in a batch
+    for way, at in ((0, place), (1, count - 1 - place)):
+        row, column = divmod(at - 1, columns)
+        assert labels[row, way, column] == texts.ids[place]
+        assert other[row, way, column] == changed[place]
+        assert not differ[row, way, : column + 1].any(), "a word is seen before it is predicted"
+        if column + 1 < columns:
+            assert differ[row, way, column + 1], "a word is not seen after it"
+        assert not differ[:row, way].any()
+
+
+@torch.no_grad()
+def test_each_half_is_a_language_model_of_plain_lstms():
+    """In float64, with embeddings E sqrt(D), the skip, and logits by E again."""
+    model = build_model(OPTIONS["embeddings"], V, V).double().eval()
+    assert isinstance(model, BidirectionalLSTM)
+    ids = torch.randint(4, V, (2, 2, 6))
+    zeros = torch.zeros(2, 12, dtype=torch.float64)
+    start = type(model.begin(2, ids.device))((zeros,) * 8)
+    reading, after = model.read_on(ids, start)
+    for way in range(2):
+        lstm = model.directions[way]
+        x = model.output.weight[ids[:, way]] * 8**0.5
+        torch.testing.assert_close(reading.layers[0][:, way], x)
+        first, cells = plain_lstm(x, (zeros, zeros), lstm.layers[0].w, lstm.layers[0].u, lstm.layers[0].b)
+        h = first @ lstm.projections[0].weight.t()
+        torch.testing.assert_close(reading.layers[1][:, way], h)
+        second, _ = plain_lstm(h, (zeros, zeros), lstm.layers[1].w, lstm.layers[1].u, lstm.layers[1].b)
+        last = h + second @ lstm.projections[1].weight.t()
+        torch.testing.assert_close(reading.features[:, way], last)
+        torch.testing.assert_close(after.cells[4 * way], cells[0])
+        logits = last @ model.output.weight.t() + model.output.bias
+        torch.testing.assert_close(model.output(reading.features)[:, way], logits)
+
+
+@torch.no_grad()
+def test_windows_with_a_carried_state_are_one_long_pass(model, texts):
+    whole, pieces = BothWays(texts, 2, 1000), BothWays(texts, 2, 5)
+    assert len(whole.straight().ends) == 1
+    assert len(pieces.straight().ends) > 3
+    for one, other in zip(read_all(model, whole), read_all(model, pieces), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
+def test_it_writes_as_its_forward_half(model):
+    targets = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
+    memory = model.encode(torch.full((2, 1), SPECIAL.end))
+    expected = model.decode(memory, targets)
+    both = model.read_on(torch.stack([targets, targets.flip(1)], 1), model.start(memory))[0].features
+    torch.testing.assert_close(model.output(both[:, 0]), expected, rtol=0, atol=1e-5)
+    state = model.start(memory)
+    for t in range(4):
+        logits, state = model.step(targets[:, t], state)
+        torch.testing.assert_close(logits, expected[:, t], rtol=0, atol=1e-5)
+    chosen = state.select(torch.tensor([1, 1]))
+    first, second = model.step(torch.tensor([4, 4]), chosen)[0]
+    assert torch.equal(first, second)
+
+
+def test_gradients_reach_every_weight_and_dropout_drops_while_training_only(model, texts):
+    window = BothWays(texts, 2, 9).batch(BothWays(texts, 2, 9).straight(), 0)
+    quiet = [StreamLoss(model)(window).smoothed for _ in range(2)]
+    assert torch.equal(*quiet)
+    model.train()
+    loss = StreamLoss(model)(window)
+    assert not torch.equal(loss.smoothed, StreamLoss(model)(window).smoothed)
+    assert loss.tokens == int(window.labels.ne(0).sum())
+    loss.smoothed.backward()
+    for name, parameter in model.named_parameters():
+        assert torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.any(), name
+
+
+def test_characters_need_to_know_how_words_are_written():
+    with pytest.raises(ValueError, match="23 is read by its characters, but 0 are given"):
+        build_model(OPTIONS["characters"], V, V)
+
+
+def test_one_direction_is_read_as_before(texts):
+    forth = Stream(texts, 2, 5)
+    both = BothWays(texts, 2, 5)
+    windows = forth.varied(3, 1)
+    for number in range(len(windows.ends)):
+        assert torch.equal(forth.batch(windows, number).targets_in, both.batch(windows, number).targets_in[:, 0])

@@ -1,0 +1,73 @@
+"""A bidirectional language model in training."""
+
+import math
+
+import pytest
+import torch
+
+from translucid.cli.main import run
+from translucid.data.stream import BothWays
+from translucid.data.text_store import EncodedTexts
+from translucid.data.texts import read_texts
+from translucid.runs.run_folder import RunFolder
+from translucid.training.running_text import StreamValidator
+
+from ..conftest import LANGUAGE
+
+CHARACTERS = ["model.characters=true", "model.filters=[8, 8]"]
+
+
+@pytest.fixture
+def bilstm(language_run):
+    return language_run("lm-bilstm")
+
+
+def validations(folder):
+    return [row for row in RunFolder(folder).metrics() if row["kind"] == "validation"]
+
+
+@pytest.mark.parametrize("more", [[], CHARACTERS], ids=["embeddings", "characters"])
+def test_it_learns_in_both_directions(language_run, more):
+    longer = ["training.max_steps=150", "training.validate_every=30", "training.cooldown=0.3"]
+    first, *_, last = validations(language_run("lm-bilstm", *more, *longer))
+    for name in ("perplexity", "perplexity_word_forwards", "perplexity_word_backwards"):
+        assert last[name] < 0.8 * first[name], name
+    mean = (last["perplexity_word_forwards"] + last["perplexity_word_backwards"]) / 2
+    assert last["perplexity_word"] == pytest.approx(mean, rel=1e-4)
+
+
+@torch.inference_mode()
+def test_the_perplexity_of_each_direction_is_that_of_its_own_logits(bilstm, texts):
+    folder = RunFolder(bilstm)
+    tokenizer = folder.tokenizer()
+    model = folder.load_model(folder.configuration(), tokenizer)
+    lines = [text.source for text in read_texts(texts / "test.jsonl")]
+    encoded = EncodedTexts.encode(lines, tokenizer)
+    found = StreamValidator(encoded, tokenizer, window=10, directions=2).measure(model, torch.device("cpu"))
+    stream = BothWays(encoded, 32, 10_000)
+    window = stream.batch(stream.straight(), 0)
+    reading, _ = model.read_on(window.targets_in, model.begin(len(window.targets_in), torch.device("cpu")))
+    log_p = model.output(reading.features).log_softmax(-1)
+    for way, name in enumerate(("forwards", "backwards")):
+        asked = window.labels[:, way]
+        right = log_p[:, way].gather(-1, asked[..., None])[..., 0][asked != 0].sum()
+        assert found.measures[f"perplexity_word_{name}"] == pytest.approx(
+            math.exp(-float(right) / encoded.size.words), rel=1e-3
+        )
+
+
+@pytest.mark.parametrize("more", [[], CHARACTERS], ids=["embeddings", "characters"])
+def test_an_interrupted_training_ends_with_the_same_weights(language_run, texts, tmp_path, more):
+    files = ["--train", texts / "train.jsonl", "--valid", texts / "test.jsonl", "--out", tmp_path / "run"]
+    start = ["train", *files, "--model", "lm-bilstm", "--set", *LANGUAGE, *more, "training.cooldown=0"]
+    whole = ["train", *files[:-1], tmp_path / "whole", *start[len(files) + 1 :]]
+    assert run([str(a) for a in whole]) == 0
+    assert run([str(a) for a in [*start, "training.max_steps=13"]]) == 0
+    carried = [name for name in RunFolder(tmp_path / "run").load_state()[0] if "carried" in name]
+    assert len(carried) == 8
+    again = ["train", "--resume", "--out", tmp_path / "run", "--set", "training.max_steps=40"]
+    assert run([str(a) for a in again]) == 0
+    one, other = (RunFolder(tmp_path / name).load_state()[0] for name in ("run", "whole"))
+    assert one.keys() == other.keys()
+    for name in one:
+        assert torch.equal(one[name], other[name]), name

@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Captioner",
     "DecodingOptions",
+    "Embedder",
     "Generator",
     "TextClassifier",
     "Translation",
@@ -26,6 +27,10 @@ def __getattr__(name: str) -> Any:
         from translucid.captioner import Captioner
 
         return Captioner
+    if name == "Embedder":
+        from translucid.embedder import Embedder
+
+        return Embedder
     if name == "Generator":
         from translucid.generator import Generator
 

@@ -22,7 +22,7 @@ FLOORS = [
     {"runs"},
     {"engines"},
     {"translation", "caption", "classified", "generation"},
-    {"translator", "captioner", "text_classifier", "generator"},
+    {"translator", "captioner", "text_classifier", "generator", "embedder"},
     {"scoring", "caption_scoring"},
     {"training"},
     {"demonstration", "caption_demonstration"},

@@ -19,12 +19,14 @@ from translucid.cli import (
     data,
     demo,
     draw,
+    embed,
     evaluate,
     explain,
     export,
     generate,
     look,
     models,
+    nearest,
     serve,
     train,
     translate,
@@ -35,7 +37,7 @@ from translucid.ground.errors import UserError
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import take_over
 
-SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv", "--images")
+SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv", "--images", "--among")
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
@@ -79,6 +81,8 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("align")(align.align)
 app.command("look")(look.look)
 app.command("explain")(explain.explain)
+app.command("embed")(embed.embed)
+app.command("nearest")(nearest.nearest)
 app.command("serve")(serve.serve)
 app.command("tune")(tune.tune)
 app.command("export")(export.export)

@@ -9,7 +9,15 @@ from translucid.embedder import TOGETHER, bare
 from translucid.ground.special import SPECIAL
 from translucid.layers.mix import Mix
 
-TEXTS = ["I like soccer", "", "She likes the beach and the zzyxq 漢字 , too", "   ", "soccer", "I like soccer!"]
+TEXTS = [
+    "I like soccer",
+    "",
+    "She likes the beach and the zzyxq 漢字 , too",
+    "   ",
+    "soccer",
+    "I like soccer!",
+    "I \u200b like",
+]
 
 
 @pytest.fixture(scope="module", params=["embeddings", "characters"])
@@ -24,8 +32,9 @@ def test_each_word_gets_one_vector(embedder):
         assert [one.shape for one in found] == [(len(text.split()), *shape) for text in TEXTS]
         assert all(np.isfinite(one).all() and one.dtype == np.float32 for one in found)
     assert embedder.embed([]) == []
-    pieces = embedder._pieces(["the zzyxq"])[0]
-    assert len(pieces.ids) > 2, "no word of several pieces is tested"
+    several, none = embedder._pieces(["the zzyxq", "\u200b"])
+    assert len(several.ids) > 2, "no word of several pieces is tested"
+    assert none.ids == [SPECIAL.unknown]
 
 
 def test_layers_are_those_of_all(embedder):
@@ -103,11 +112,11 @@ def test_the_same_sentence_is_the_nearest(embedder):
 
 def test_the_nearest_are_those_of_all_in_order(embedder):
     """Against all cosines at once."""
-    among = ["the beach is nice", "I like soccer, too", "", "She likes the Soccer of the beach"] * 100
+    among = ["the beach is nice", "I like soccer, too", "", "She likes the Soccer of the beach", "a nice beach"] * 100
     query = embedder.embed(["They like soccer"], 1)[0][2]
     read = [0]
     found = embedder.nearest(
-        "They like soccer", "soccer", among, layer=1, top=7, same=True, on_done=lambda n: read.append(n)
+        "They like soccer", "soccer", among, layer=1, top=150, same=True, on_done=lambda n: read.append(n)
     )
     assert sum(read) == len(among)
     expected = []
@@ -117,8 +126,9 @@ def test_the_nearest_are_those_of_all_in_order(embedder):
                 cosine = vectors[place] @ query / np.linalg.norm(vectors[place]) / np.linalg.norm(query)
                 expected.append((cosine, number, place))
     expected.sort(key=lambda one: -one[0])
-    np.testing.assert_allclose([one.similarity for one in found], [one[0] for one in expected[:7]], atol=1e-5)
+    np.testing.assert_allclose([one.similarity for one in found], [one[0] for one in expected[:150]], atol=1e-5)
     assert {bare(one.words[one.place]) for one in found} == {"soccer"}
+    assert all(one.words == among[one.text].split() for one in found)
     every = embedder.nearest("They like soccer", "soccer", among, layer=1, top=300)
     assert {bare(one.words[one.place]) for one in every} > {"soccer"}
 

@@ -136,6 +136,8 @@ def test_it_writes_as_its_forward_half(model):
     for t in range(4):
         logits, state = model.step(targets[:, t], state)
         torch.testing.assert_close(logits, expected[:, t], rtol=0, atol=1e-5)
+    assert len(state.cells) == len(model.begin(2, targets.device).cells)
+    assert not any(cells.any() for cells in state.cells[len(state.cells) // 2 :]), "the backward half has read"
     chosen = state.select(torch.tensor([1, 1]))
     first, second = model.step(torch.tensor([4, 4]), chosen)[0]
     assert torch.equal(first, second)

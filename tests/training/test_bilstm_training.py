@@ -48,12 +48,14 @@ def test_the_perplexity_of_each_direction_is_that_of_its_own_logits(bilstm, text
     window = stream.batch(stream.straight(), 0)
     reading, _ = model.read_on(window.targets_in, model.begin(len(window.targets_in), torch.device("cpu")))
     log_p = model.output(reading.features).log_softmax(-1)
+    entropy = 0.0
     for way, name in enumerate(("forwards", "backwards")):
         asked = window.labels[:, way]
         right = log_p[:, way].gather(-1, asked[..., None])[..., 0][asked != 0].sum()
-        assert found.measures[f"perplexity_word_{name}"] == pytest.approx(
-            math.exp(-float(right) / encoded.size.words), rel=1e-3
-        )
+        expected = math.exp(-float(right) / encoded.size.words)
+        assert found.measures[f"perplexity_word_{name}"] == pytest.approx(expected, rel=1e-3)
+        entropy -= float(right) / 2 / math.log(2) / encoded.size.characters
+    assert found.measures["bits_per_character"] == pytest.approx(entropy, rel=1e-3)
 
 
 @pytest.mark.parametrize("more", [[], CHARACTERS], ids=["embeddings", "characters"])
@@ -65,6 +67,8 @@ def test_an_interrupted_training_ends_with_the_same_weights(language_run, texts,
     assert run([str(a) for a in [*start, "training.max_steps=13"]]) == 0
     carried = [name for name in RunFolder(tmp_path / "run").load_state()[0] if "carried" in name]
     assert len(carried) == 8
+    rows = RunFolder(tmp_path / "run").load_state()[0][carried[0]].size(0)
+    assert rows == 160 // 10 // 2, "a batch has rows of both directions"
     again = ["train", "--resume", "--out", tmp_path / "run", "--set", "training.max_steps=40"]
     assert run([str(a) for a in again]) == 0
     one, other = (RunFolder(tmp_path / name).load_state()[0] for name in ("run", "whole"))

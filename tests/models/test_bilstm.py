@@ -6,6 +6,7 @@ import torch
 
 from translucid.data.stream import BothWays, Stream
 from translucid.data.text_store import EncodedTexts, Size
+from translucid.evaluation.language import readings
 from translucid.ground.special import SPECIAL
 from translucid.kernels.lstm import plain_lstm
 from translucid.models.build import build_model
@@ -37,9 +38,9 @@ def texts():
 
 def read_all(model, stream):
     """What is fed, asked for and answered in all windows, [B, 2, columns, ..]."""
-    windows, loss = stream.straight(), StreamLoss(model)
+    windows = stream.straight()
     got = [stream.batch(windows, number) for number in range(len(windows.ends))]
-    logits = torch.cat([model.output(loss.read(window).features) for window in got], 2)
+    logits = torch.cat([model.output(features) for features, _ in readings(model, got)], 2)
     return torch.cat([one.targets_in for one in got], 2), torch.cat([one.labels for one in got], 2), logits
 
 

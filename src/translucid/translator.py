@@ -59,9 +59,9 @@ class Translator:
         self.tokenizer, self.configuration = tokenizer, configuration
         self.longest = configuration.longest
         """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
-        self.cutter = Cutter(tokenizer, self.longest, configuration.data.source_language)
+        self.cutter = Cutter(tokenizer, self.longest, configuration.data.languages[0])
         """Cuts texts into what is translated in one go."""
-        self._doubts = Doubts(tokenizer, configuration.data.source_language, configuration.data.target_language)
+        self._doubts = Doubts(tokenizer, *configuration.data.languages)
         self._drawn = 0
         self._own = own
         self.engine = engine or own()

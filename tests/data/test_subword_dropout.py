@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from translucid.data.corpus import Pair
+from translucid.data.corpus import Pair, SyntheticPair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.subword_dropout import VariedCorpus, bpe_dropout, words_of
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
@@ -88,3 +88,29 @@ def test_another_process_draws_the_same(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
     drawn = VariedCorpus(PAIRS, learn(), 0.3, 1).draw([1, 5])
     assert done.stdout.strip() == hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest()
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_synthetic_sources_get_their_tag_and_no_others_in_any_pieces(kind):
+    pairs = [
+        Pair("<bt> b", "a"),
+        *PAIRS[:3],
+        *(SyntheticPair(*pair) for pair in PAIRS[:3]),
+        PAIRS[0],
+        SyntheticPair("<bt>", "a"),
+    ]
+    options = TokenizerOptions(kind=kind, vocabulary=36 if kind == "unigram" else 60)
+    tokenizer = Tokenizer.learn(PAIRS * 2, options, seed=1, tagged=True)
+    plain = [Pair(*pair) for pair in pairs]
+    for without, varied in (
+        (EncodedCorpus.encode(plain, tokenizer, max_tokens=99), EncodedCorpus.encode(pairs, tokenizer, max_tokens=99)),
+        *(
+            (VariedCorpus(plain, tokenizer, 0.3, 1).draw([seed]), VariedCorpus(pairs, tokenizer, 0.3, 1).draw([seed]))
+            for seed in range(4)
+        ),
+    ):
+        for i, pair in enumerate(pairs):
+            before = [tokenizer.tag] if isinstance(pair, SyntheticPair) else []
+            assert varied.source(i).tolist() == [*before, *without.source(i).tolist()]
+            assert varied.target(i).tolist() == without.target(i).tolist()
+            assert tokenizer.tag not in without.source(i)

@@ -99,6 +99,19 @@ def test_special_tokens_written_in_a_text_are_ordinary_characters():
     assert tokenizer.decode(tokenizer.encode_target(["a▁b"])[0]) == "a_b"
 
 
+@KINDS
+def test_no_text_yields_the_tag_of_synthetic_pairs(kind):
+    pairs = [*PAIRS, Pair("a <bt> b<bt>c", "<bt>"), Pair("a < b > c", "b t")] * 4
+    for options in ({"vocabulary": 60}, {"vocabulary": 45, "joint": False}):
+        tokenizer = Tokenizer.learn(pairs, TokenizerOptions(kind=kind, **options), seed=1, tagged=True)
+        assert tokenizer.tag == 4 and tokenizer.source_pieces([4]) == ["<bt>"]
+        assert learn(pairs=pairs, kind=kind, **options).tag is None
+        for text in ("<bt>", "<bt> a", "a <bt>", "x<bt>y", "< bt >", "<\u200bbt>", "＜bt＞", "▁<bt>", "<b\0t>"):
+            assert tokenizer.tag not in tokenizer.encode_source([text])[0]
+        assert tokenizer.decode_source([4, *tokenizer.encode_source(["the sea"])[0]]) == "the sea"
+        assert tokenizer.source_segmenter.is_bpe == (kind == "bpe")
+
+
 def test_half_a_surrogate_pair_is_read_as_a_question_mark(joint):
     assert joint.encode_source(["go \ud800"]) == joint.encode_source(["go ?"])
     learn(pairs=[*PAIRS, Pair("\ud800", "a")])

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
+from translucid.data.corpus import Pair, SyntheticPair
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
@@ -126,6 +126,44 @@ def test_weights_that_do_not_match_the_corpora_are_refused(file, tmp_path):
         read_corpora(options(file, **{"data.weights": [1, 2]}), seed=1)
     with pytest.raises(UserError, match="give one of them"):
         options(file, **{"data.weights": [1], "data.temperature": 2})
+
+
+def test_synthetic_pairs_come_after_real_ones_are_never_held_out_or_turned(file, tmp_path):
+    made = write(tmp_path / "made.tsv", ["a source\tun destino"] * 3)
+    for reverse in (False, True):
+        more = {"data.synthetic": [str(made)], "data.reverse": reverse}
+        corpora = read_corpora(options(file, **more), seed=1)
+        real, synthetic = map(list, corpora.train)
+        pairs = [Pair(*line.split("\t")) for line in LINES]
+        known = {pair.swapped for pair in pairs} if reverse else set(pairs)
+        assert {*real, *corpora.valid} == known
+        assert synthetic == [SyntheticPair("a source", "un destino")] * 3
+        assert all(isinstance(pair, SyntheticPair) for pair in synthetic)
+        assert not any(isinstance(pair, SyntheticPair) for pair in real)
+        target = corpora.valid[0].target
+        write(made, ["a source\tun destino", f"a source\t{target}"] * 2)
+        assert len(list(read_corpora(options(file, **more), seed=1).train[1])) == 2
+        write(made, ["a source\tun destino"] * 3)
+
+
+def test_each_way_to_read_the_same_files_is_another_text(file, tmp_path):
+    other = write(tmp_path / "other.tsv", LINES[:100])
+    ways = [options(file, other), options(file, other, **{"data.reverse": True})]
+    ways.append(options(file, **{"data.synthetic": [str(other)]}))
+    assert len({read_corpora(way, seed=1, held_out=[]).digest for way in ways}) == 3
+
+
+def test_weights_are_of_real_and_then_of_synthetic_corpora(file, tmp_path):
+    made = {"data.synthetic": [str(file)]}
+    read_corpora(options(file, **made, **{"data.weights": [1, 3]}), seed=1)
+    with pytest.raises(UserError, match=r"data\.weights has 1 numbers for 2 corpora"):
+        read_corpora(options(file, **made, **{"data.weights": [1]}), seed=1)
+
+
+def test_languages_are_those_of_the_files():
+    languages = {"data.source_language": "en", "data.target_language": "es"}
+    assert options(**languages).languages == ("en", "es")
+    assert options(**languages, **{"data.reverse": True}).languages == ("es", "en")
 
 
 def test_mixing_can_not_change_in_a_resumed_run(tmp_path, file):

@@ -41,24 +41,25 @@ def align(
 
         translucid align runs/en-es --reverse runs/es-en --pairs pairs.tsv --layer 1 --shift
     """
-    from translucid.data.corpus import Pair, read_pairs
     from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
     from translucid.ground.atomic import write_output
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import read_alignment
+    from translucid.runs.corpora import pairs_of
     from translucid.translator import Translator
 
     if not pairs:
         raise UserError("there is nothing to align", fix="Give sentence pairs with --pairs FILES.")
     refuse_to_replace(output, overwrite)
-    texts = list(read_pairs(*pair_up(pairs)))
+    files = pair_up(pairs)
     given = {key: value for key, value in (("layer", layer), ("shift", shift), ("both", both)) if value is not None}
 
     forward = Translator.load(run, device, "torch")
+    texts = list(pairs_of(forward.configuration.data, *files))
     backward = Translator.load(reverse, device, "torch") if reverse else None
     options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **given})
-    turned = [Pair(pair.target, pair.source) for pair in texts]
+    turned = [pair.swapped for pair in texts]
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
         seen = forward.inspect_all(texts, advance)
         back = backward.inspect_all(turned) if backward else repeat(None, len(texts))

@@ -92,12 +92,13 @@ def evaluate(
     """
     from translucid.cli.images import refuse_for
     from translucid.cli.texts import evaluate_labels
-    from translucid.data.corpus import read_lines, read_pairs
+    from translucid.data.corpus import read_lines
     from translucid.evaluation.alignment_error import read_gold
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
+    from translucid.runs.corpora import pairs_of
     from translucid.runs.run_folder import RunFolder
     from translucid.scoring import read_alignments_there, score
     from translucid.translator import Translator
@@ -129,10 +130,13 @@ def evaluate(
         evaluate_texts(run, configuration, test, as_json, device)
         return
     refuse_for("images", {"--images": images, "--gold": gold})
-    pairs = list(read_pairs(*pair_up(test)))
+    pairs = list(pairs_of(configuration.data, *pair_up(test)))
     if not pairs:
         raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
     more = [list(read_lines(file)) for file in reference or []]
+    if alignments and configuration.data.reverse:
+        fix = "Give them for a run of the other direction."
+        raise UserError("gold word links are for runs that read pairs as they stand", file=run, fix=fix)
     links = read_gold(alignments, pairs) if alignments else []
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")

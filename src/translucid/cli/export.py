@@ -33,15 +33,16 @@ def export(
 
         translucid export runs/mine mine-ct2 --quantization int8 --check dev.tsv
     """
-    from translucid.data.corpus import read_pairs
     from translucid.engines.ctranslate2.export import export_ctranslate2, refuse_to_lose
     from translucid.engines.trials import compare_export, refuse_loss
     from translucid.ground.errors import UserError
+    from translucid.runs.corpora import pairs_of
+    from translucid.runs.run_folder import RunFolder
     from translucid.translator import Translator
 
     console = Console(stderr=True)
     refuse_to_lose(out, overwrite)
-    pairs = list(read_pairs(*pair_up(check))) if check else []
+    pairs = list(pairs_of(RunFolder(run).configuration().data, *pair_up(check))) if check else []
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = Translator.load(run, "cpu", "torch")

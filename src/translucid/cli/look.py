@@ -117,11 +117,11 @@ def look(
 
 def _save_all(translator: Translator, files: list[str], save: Path) -> None:
     """Write the attention of a model that is made to write the targets of sentence pairs."""
-    from translucid.data.corpus import read_pairs
     from translucid.ground.console import counting
     from translucid.inspection.archive import save_maps
+    from translucid.runs.corpora import pairs_of
 
-    pairs = list(read_pairs(*pair_up(files)))
+    pairs = list(pairs_of(translator.configuration.data, *pair_up(files)))
     log = Console(stderr=True)
     with counting(log, "looking", len(pairs)) as advance:
         count = save_maps(translator.inspect_all(pairs, advance), save)

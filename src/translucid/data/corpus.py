@@ -30,6 +30,17 @@ class Pair(NamedTuple):
     source: str
     target: str
 
+    @property
+    def swapped(self) -> Pair:
+        """The same, read the other way round."""
+        return Pair(self.target, self.source)
+
+
+class SyntheticPair(Pair):
+    """A pair whose source a model wrote: it is encoded with a tag, see `Tokenizer.tag`."""
+
+    __slots__ = ()
+
 
 def sides(file: str | Path) -> list[Path]:
     """Return the files of a corpus: two for a Moses pair, else one."""

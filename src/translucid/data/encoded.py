@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, shifted, side_by_side
-from translucid.data.corpus import Pair
+from translucid.data.corpus import Pair, SyntheticPair
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
@@ -53,7 +53,7 @@ class EncodedCorpus:
         max_tokens: int,
         skipped: Skipped | None = None,
     ) -> Self:
-        """Encode sentence pairs, and append the end token to both sides.
+        """Encode sentence pairs, put the tag before synthetic sources, and append the end token to both sides.
 
         Args:
             pairs: the text.
@@ -64,6 +64,9 @@ class EncodedCorpus:
         sources, targets = _Side(), _Side()
         for chunk in chunks(pairs):
             source = tokenizer.encode_source([pair.source for pair in chunk])
+            for i in synthetic(chunk):
+                assert tokenizer.tag is not None  # `train` refuses the others
+                source[i].insert(0, tokenizer.tag)
             target = tokenizer.encode_target([pair.target for pair in chunk])
             kept = [max(len(s), len(t)) < max_tokens for s, t in zip(source, target, strict=True)]
             sources.append([ids for ids, keep in zip(source, kept, strict=True) if keep])
@@ -127,6 +130,11 @@ class _Side:
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         return np.concatenate(self.ids), np.cumsum(np.concatenate(self.lengths))
+
+
+def synthetic(pairs: Iterable[Pair]) -> list[int]:
+    """Return the numbers of the pairs whose source a model wrote."""
+    return [i for i, pair in enumerate(pairs) if isinstance(pair, SyntheticPair)]
 
 
 def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:

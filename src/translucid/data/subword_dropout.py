@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus
+from translucid.data.encoded import EncodedCorpus, synthetic
 from translucid.data.tokenizer import SPACE, Segmenter, Tokenizer
 from translucid.ground.special import SPECIAL
 
@@ -40,13 +40,18 @@ class VariedCorpus:
             seed: decides the pools.
         """
         generator = random.Random(seed)
+        self.tag, self.tagged = tokenizer.tag, np.array(synthetic(pairs), np.int64)
         self.source = _VariedSide([pair.source for pair in pairs], tokenizer.source_segmenter, dropout, generator)
         self.target = _VariedSide([pair.target for pair in pairs], tokenizer.target_segmenter, dropout, generator)
 
     def draw(self, seed: Sequence[int]) -> EncodedCorpus:
         """Return the corpus in segmentations that `seed` decides."""
         generator = np.random.default_rng(np.random.SeedSequence(seed))
-        return EncodedCorpus(*self.source.draw(generator), *self.target.draw(generator))
+        ids, offsets = self.source.draw(generator)
+        if self.tag is not None:
+            ids = np.insert(ids, offsets[self.tagged], self.tag)
+            offsets = offsets + np.searchsorted(self.tagged, np.arange(len(offsets)))  # tags before each sentence
+        return EncodedCorpus(ids, offsets, *self.target.draw(generator))
 
 
 class _VariedSide:

@@ -1,7 +1,7 @@
 """Text to subword ids and back: SentencePiece (Kudo and Richardson 2018), one model for both languages or one each.
 
 The first four ids are those of `ground.special`. No text yields padding, start or end: `<s>` in a sentence is three
-ordinary characters.
+ordinary characters. The same holds for the tag of synthetic pairs, a control symbol too: only `tag` gives its id.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.ground.reading import read_at_most
-from translucid.ground.special import SPECIAL
+from translucid.ground.special import SPECIAL, TAG
 
 SPACE = "▁"
 """What SentencePiece writes for a space: a piece that begins with it begins a word."""
@@ -89,16 +89,22 @@ class Tokenizer:
         return Tokenizer, tuple(self._models.values())
 
     @classmethod
-    def learn(cls, pairs: Iterable[Pair], options: TokenizerOptions, *, seed: int) -> Tokenizer:
-        """Learn the vocabulary from sentence pairs; the same pairs, options and seed give the same model.
+    def learn(cls, pairs: Iterable[Pair], options: TokenizerOptions, *, seed: int, tagged: bool = False) -> Tokenizer:
+        """Learn the vocabulary from sentence pairs; the same arguments give the same model.
+
+        Args:
+            pairs: the text.
+            options: how.
+            seed: which pairs are drawn from a large text.
+            tagged: whether the source vocabulary gets a `tag`.
 
         Raises:
             UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
         """
         drawn = draw(pairs, options.sample, seed)
         if options.joint:
-            return cls(_learn((text for pair in drawn for text in pair), options, "the training text"))
-        source = _learn((pair.source for pair in drawn), options, "the source text")
+            return cls(_learn((text for pair in drawn for text in pair), options, "the training text", tagged))
+        source = _learn((pair.source for pair in drawn), options, "the source text", tagged)
         return cls(source, _learn((pair.target for pair in drawn), options, "the target text"))
 
     @classmethod
@@ -156,6 +162,12 @@ class Tokenizer:
     def encode_target(self, texts: list[str]) -> list[list[int]]:
         """Return the target ids of each text, without the end token; see `encode_source`."""
         return _encode(self._target, texts, self.threads)
+
+    @property
+    def tag(self) -> int | None:
+        """The source id that marks synthetic pairs, if the vocabulary has one; no text yields it."""
+        number: int = self._source.piece_to_id(TAG)
+        return number if self._source.is_control(number) else None
 
     @property
     def source_segmenter(self) -> Segmenter:
@@ -234,7 +246,7 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     return processor
 
 
-def _learn(texts: Iterator[str], options: TokenizerOptions, where: str) -> bytes:
+def _learn(texts: Iterator[str], options: TokenizerOptions, where: str, tagged: bool = False) -> bytes:
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -249,6 +261,7 @@ def _learn(texts: Iterator[str], options: TokenizerOptions, where: str) -> bytes
             bos_id=SPECIAL.start,
             eos_id=SPECIAL.end,
             unk_surface="⁇",
+            control_symbols=[TAG] if tagged else [],
             max_sentence_length=1 << 16,
             num_threads=_LEARNING_THREADS,
             minloglevel=_QUIET,
@@ -285,8 +298,10 @@ class Segmenter:
     def __init__(self, processor: sentencepiece.SentencePieceProcessor) -> None:
         """`processor`: of one language."""
         self._processor = processor
+        every = range(len(SPECIAL), processor.get_piece_size())
+        self._ids = [i for i in every if not processor.is_control(i)]  # a tag is no piece of any word
         # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
-        self.is_bpe = bool(processor.get_score(len(SPECIAL)) == 0)
+        self.is_bpe = bool(processor.get_score(self._ids[0]) == 0)
 
     def normalise(self, text: str) -> str:
         """Return the text as SentencePiece cuts it, each word with a `▁` in front."""
@@ -295,8 +310,7 @@ class Segmenter:
 
     def ranks(self) -> dict[str, int]:
         """Return the rank of each piece of a BPE model, 0 for the one merged first."""
-        ids = range(len(SPECIAL), self._processor.get_piece_size())
-        return {self._processor.id_to_piece(i): round(-self._processor.get_score(i)) for i in ids}
+        return {self._processor.id_to_piece(i): round(-self._processor.get_score(i)) for i in self._ids}
 
     def number(self, piece: str) -> int:
         """Return the id of a piece, or that of the unknown one."""

@@ -25,3 +25,6 @@ SPECIAL = SpecialTokens(pad=0, unknown=1, start=2, end=3)
 
 SPELLED = SpecialTokens(pad="<pad>", unknown="<unk>", start="<s>", end="</s>")
 """How the vocabulary spells them, and CTranslate2, and every picture."""
+
+TAG = "<bt>"
+"""Begins a source that a model wrote (Caswell et al. 2019), in vocabularies that are learned with such sources."""

@@ -46,6 +46,7 @@ _FIXED = (
     "data.temperature",
     "data.mirror",
     "data.shift",
+    "data.reverse",
     "training.seed",
     "training.batch_tokens",
     "training.accumulate",
@@ -73,6 +74,10 @@ class DataOptions(OptionGroup):
     """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not; of running text also .txt and others."""
     valid: list[str] = Field(default_factory=list)
     """Validation files; without any, up to 1,000 training pairs, or texts, are held out."""
+    synthetic: list[str] = Field(default_factory=list)
+    """Training files whose sources a model wrote (`translucid data back-translate`); each gets a tag in front."""
+    reverse: bool = False
+    """Learn from the target to the source of the files, those of evaluation too; `synthetic` is read as it stands."""
     images: list[str] = Field(default_factory=list)
     """Folders and .tar files with the images that captions are about; if not given, the folders of the captions."""
     mirror: bool = False
@@ -84,11 +89,12 @@ class DataOptions(OptionGroup):
     skip_bad: bool = False
     """Skip lines that are no sentence pairs, or no texts, and write them to bad-lines.jsonl in the run folder."""
     weights: list[Annotated[float, Field(gt=0)]] | None = None
-    """What part of an epoch each training corpus is, in any unit: [3, 1]; if not given, each as large as it is."""
+    """What part of an epoch each training corpus is, in any unit, those of `train` first, then those of `synthetic`:
+    [3, 1]; if not given, each as large as it is."""
     temperature: float = Field(1.0, ge=1)
     """T of the parts size^(1/T) of the training corpora: above 1, small ones are read more often than large ones."""
     source_language: str | None = Field(None, pattern=_PRINTABLE)
-    """Code of the source language, such as `en`; for display, and for splitting sentences."""
+    """Code of the source language of the files, such as `en`; for display, and for splitting sentences."""
     target_language: str | None = Field(None, pattern=_PRINTABLE)
     """Code of the target language, such as `es`."""
     filter: Filter = Field(default_factory=Filter)
@@ -101,11 +107,21 @@ class DataOptions(OptionGroup):
     """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020), for small data, which it holds
     in memory; learning then takes longer (docs/results.md)."""
 
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Codes of what the model reads and of what it writes."""
+        both = self.source_language, self.target_language
+        return both[::-1] if self.reverse else both
+
     @model_validator(mode="after")
     def _one_way_of_mixing(self) -> DataOptions:
         if self.weights and self.temperature != 1:
             raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
         return self
+
+
+_AS_IT_IS = DataOptions()
+_FOR_PAIRS = "subword_dropout", "weights", "temperature", "reverse", "synthetic"
 
 
 class Configuration(OptionGroup):
@@ -142,10 +158,10 @@ class Configuration(OptionGroup):
 
     @model_validator(mode="after")
     def _what_only_text_has(self) -> Configuration:
+        only = [n for n in _FOR_PAIRS if getattr(self.data, n) != getattr(_AS_IT_IS, n)]
         if isinstance(self.model, CaptioningShape):
-            for name in ("subword_dropout", "weights", "temperature"):
-                if getattr(self.data, name) != DataOptions.model_fields[name].default:
-                    raise ValueError(f"data.{name} is for sentence pairs, not for images with captions")
+            if only:
+                raise ValueError(f"data.{only[0]} is for sentence pairs, not for images with captions")
             if self.model.eye.frozen and (self.data.mirror or self.data.shift):
                 raise ValueError("data.mirror and data.shift change pixels, of which a frozen network sees no more")
         elif self.data.mirror or self.data.shift:
@@ -153,9 +169,8 @@ class Configuration(OptionGroup):
         elif isinstance(self.model, LanguageShape | ClassifierOptions):
             if self.training.sharded:
                 raise ValueError("training.sharded is not for models of language and classifiers")
-            for name in ("subword_dropout", "weights", "temperature"):
-                if getattr(self.data, name) != DataOptions.model_fields[name].default:
-                    raise ValueError(f"data.{name} is for sentence pairs, not for running text")
+            if only:
+                raise ValueError(f"data.{only[0]} is for sentence pairs, not for running text")
             if isinstance(self.model, TransformerLanguageOptions) and self.model.context > (w := self.training.window):
                 raise ValueError(
                     f"model.context={self.model.context} is more than training.window={w}, over which it learns to "

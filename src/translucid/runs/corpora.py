@@ -6,12 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from random import Random
 from typing import TypeAlias
 
-from translucid.data.bad_lines import BadLines
-from translucid.data.corpus import Pair, read_pairs, sides
+from translucid.data.bad_lines import BadLines, OnBad
+from translucid.data.corpus import Pair, SyntheticPair, read_pairs, sides
 from translucid.data.filtering import Filter, Skipped, draw, keep
 from translucid.data.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError
@@ -56,14 +57,28 @@ class Corpora:
 
 
 class _Files:
-    """The pairs of one corpus, without those whose source is held out."""
+    """The pairs of one corpus, without those one side of which is held out."""
 
-    def __init__(self, name: str, held: Collection[str], bad: BadLines | None, read: Reader) -> None:
-        self.name, self.held, self.bad, self.read = name, held, bad, read
+    def __init__(self, name: str, held: Collection[str], bad: BadLines | None, read: Reader, side: int = 0) -> None:
+        self.name, self.held, self.bad, self.read, self.side = name, held, bad, read, side
 
     def __iter__(self) -> Iterator[Pair]:
         pairs = self.read(self.name, on_bad=self.bad)
-        return (pair for pair in pairs if pair.source not in self.held) if self.held else pairs
+        return (pair for pair in pairs if pair[self.side] not in self.held) if self.held else pairs
+
+
+def pairs_of(options: DataOptions, *files: str, on_bad: OnBad = None) -> Iterator[Pair]:
+    """Yield the pairs of files as a run reads them: the source is what its model is to translate.
+
+    Raises:
+        UserError: see `read_pairs`.
+    """
+    pairs = read_pairs(*files, on_bad=on_bad)
+    return (pair.swapped for pair in pairs) if options.reverse else pairs
+
+
+def _synthetic(file: str, on_bad: OnBad = None) -> Iterator[Pair]:
+    return (SyntheticPair(*pair) for pair in read_pairs(file, on_bad=on_bad))
 
 
 def read_corpora(
@@ -82,11 +97,12 @@ def read_corpora(
     """
     if not options.train:
         raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
-    if options.weights and len(options.weights) != len(options.train):
-        weights, corpora = len(options.weights), len(options.train)
+    corpora = len(options.train) + len(options.synthetic)
+    if options.weights and len(options.weights) != corpora:
+        weights = len(options.weights)
         raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
     bad = BadLines() if options.skip_bad else None
-    read: Reader = read_texts if texts else read_pairs
+    read: Reader = read_texts if texts else partial(pairs_of, options)
 
     def fit(pairs: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
         return keep_texts(pairs, skipped) if texts else keep(pairs, options.filter, skipped)
@@ -104,9 +120,12 @@ def read_corpora(
         valid = held_out
     held = set() if options.valid else {pair.source for pair in valid}
     train = [_Files(name, held, bad, read) for name in options.train]
+    held_targets = set() if options.valid else {pair.target for pair in valid}
+    train += [_Files(name, held_targets, bad, _synthetic, side=1) for name in options.synthetic]
     text = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
-    hashes = {str(file): digest(file) for name in options.train for file in sides(name)}
-    for name in options.train:
+    hashes = {str(file): digest(file) for name in [*options.train, *options.synthetic] for file in sides(name)}
+    for number, name in enumerate([*options.train, *options.synthetic]):
+        text.update(b"synthetic" if number >= len(options.train) else b"reversed" if options.reverse else b"")
         for file in sides(name):
             text.update(bytes.fromhex(hashes[str(file)]))
     hashes |= {str(file): digest(file) for name in options.valid for file in sides(name)}

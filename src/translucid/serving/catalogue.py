@@ -168,8 +168,8 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
             generators.append(Named(unique, Generator.open(run, configuration, device)))
             continue
         translator = Translator.open(run, configuration, device, engine)
-        data = configuration.data
-        source, target = source or data.source_language, target or data.target_language
+        reads, writes = configuration.data.languages
+        source, target = source or reads, target or writes
         if not source or not target:
             raise UserError(
                 "does not say which languages it translates", file=folder, fix=f"Write en-es={folder} (with its codes)."

@@ -114,6 +114,10 @@ def prepared(
             configuration = material.configuration
             earlier = _earlier(configuration)
             tokenizer = earlier.tokenizer() if earlier else material.learn(console)
+            if configuration.data.synthetic and tokenizer.tag is None:
+                assert earlier
+                fix = "Train without --from, or give the synthetic pairs with --train, untagged."
+                raise UserError("has no tag for synthetic pairs in its vocabulary", file=earlier.path, fix=fix)
         with run.locked() if workers.leads else nullcontext():
             if begins:
                 assert corpora is not None

@@ -46,7 +46,8 @@ class TextMaterial:
                 fix = "See `translucid data stats`."
                 raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
             every = chain(first, counted(pairs, advance))
-            tokenizer = Tokenizer.learn(every, data.tokenizer, seed=self.configuration.training.seed)
+            seed, tagged = self.configuration.training.seed, bool(data.synthetic)
+            tokenizer = Tokenizer.learn(every, data.tokenizer, seed=seed, tagged=tagged)
         kept = (
             EncodedCorpus.encode(part, tokenizer, max_tokens=self.configuration.longest)
             for part in chunks(corpora.kept(data.filter))

@@ -1,4 +1,4 @@
-"""`translucid data`: looking at corpora, and writing the built-in one."""
+"""`translucid data`: looking at corpora, writing the built-in ones, and pairs from text of one language."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.back_translate import back_translate
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
     from translucid.data.statistics import Overlap, SplitStatistics
 
 app = typer.Typer(
-    no_args_is_help=True, help="Look at corpora, and write the built-in one.", rich_markup_mode="markdown"
+    no_args_is_help=True,
+    help="Look at corpora, write the built-in ones, make pairs of text of one language.",
+    rich_markup_mode="markdown",
 )
+app.command("back-translate")(back_translate)
 
 Files = Annotated[list[str] | None, typer.Option(metavar="FILES", help="Sentence pairs.")]
 

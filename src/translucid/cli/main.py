@@ -37,7 +37,19 @@ from translucid.ground.errors import UserError
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import take_over
 
-SEVERAL = ("--train", "--valid", "--test", "--reference", "--pairs", "--check", "--set", "--tsv", "--images", "--among")
+SEVERAL = (
+    "--train",
+    "--synthetic",
+    "--valid",
+    "--test",
+    "--reference",
+    "--pairs",
+    "--check",
+    "--set",
+    "--tsv",
+    "--images",
+    "--among",
+)
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)

@@ -30,6 +30,15 @@ A recipe, with files of your own; then go on after an interruption, for longer:
 
     translucid train --resume --out runs/es --set training.max_minutes=120
 
+Few pairs, and text of the target language alone: a translator of the other direction makes pairs of it, and the one
+that is wanted learns from both, by `data.weights` one part of an epoch real and three synthetic:
+
+    translucid train low-resource --train pairs.tsv --out runs/reverse --set data.reverse=true
+
+    translucid data back-translate runs/reverse --text target.txt.gz --out synthetic.tsv
+
+    translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine --set 'data.weights=[1,3]'
+
 Captions, one `image TAB caption` a line, several lines for an image, and the images in a folder or a tar:
 
     translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
@@ -63,6 +72,10 @@ def train(
     ] = None,
     valid_files: Annotated[
         list[str] | None, typer.Option("--valid", metavar="FILES", help="Validation pairs, or texts.")
+    ] = None,
+    synthetic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILES", help="More training pairs, whose sources `data back-translate` wrote."),
     ] = None,
     images: Annotated[
         list[str] | None,
@@ -107,7 +120,7 @@ def train(
     if out is None:
         raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
     overrides: dict[str, object] = {}
-    given = {"data.train": train_files, "data.valid": valid_files}
+    given = {"data.train": train_files, "data.valid": valid_files, "data.synthetic": synthetic}
     files = {key: names for key, names in given.items() if names}
     if images:
         overrides["data.images"] = images

@@ -76,7 +76,7 @@ class Job:
         """See `AnyJob`."""
         return WINDOW
 
-    def on(self, device: str) -> Job:
+    def on(self, device: str) -> Self:
         """Return the same on another device."""
         return replace(self, device=device)
 
@@ -90,7 +90,7 @@ class Done:
     """What came of a window."""
 
     text: bytes
-    """One line for each of its lines, line feeds included."""
+    """What is written, line feeds included: one line for each of its lines, unless the job leaves some out."""
     warnings: list[tuple[int, str]] = field(default_factory=list)
     """(line, what the reader should know), lines counted from 0 within the window."""
     bad: list[tuple[int, str]] = field(default_factory=list)

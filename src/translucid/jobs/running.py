@@ -16,6 +16,11 @@ SAID = 3
 """Lines that can't be read of which each is told of."""
 
 
+def looks_wrong(record: PartRecord) -> str | None:
+    """Say what looks wrong, if anything does."""
+    return record.warned.summary(record.place.lines) if record.warned.lines else None
+
+
 def run(
     job: AnyJob,
     text: BinaryIO,
@@ -24,8 +29,9 @@ def run(
     *,
     say: Say,
     advance: Callable[[int], None] = lambda lines: None,
+    summary: Callable[[PartRecord], str | None] = looks_wrong,
 ) -> int:
-    """Translate a text: one output line for each line, in order.
+    """Translate a text, in order.
 
     Args:
         job: what is to be done.
@@ -34,6 +40,7 @@ def run(
         way: how it is done; it is entered when the output is ours, before anything is written.
         say: told what the reader should know, a line at a time.
         advance: called with the number of lines just written.
+        summary: gives what is said in the end.
 
     Returns:
         How many lines can't be read; the first of them are told of.
@@ -67,8 +74,8 @@ def run(
                 say(f"stopped after line {output.kept:,}: the same command goes on from there")
             raise
         output.finish()
-        if record.warned.lines:
-            say(record.warned.summary(record.place.lines))
+        if told := summary(record):
+            say(told)
     return record.bad
 
 

@@ -51,9 +51,9 @@ def _language(suits: str, **model: Any) -> Preset:
             "data": {"tokenizer": {"vocabulary": 8000}},
             "training": {
                 "optimizer": "muon",
-                "batch_tokens": 8960,
-                "learning_rate": 0.006,
-                "warmup": 500,
+                "batch_tokens": 4480,
+                "learning_rate": 0.005,
+                "warmup": 200,
                 "cooldown": 0.5,
                 "label_smoothing": 0.0,
                 "max_epochs": 2,

@@ -168,8 +168,8 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
             generators.append(Named(unique, Generator.open(run, configuration, device)))
             continue
         translator = Translator.open(run, configuration, device, engine)
-        reads, writes = configuration.data.languages
-        source, target = source or reads, target or writes
+        of_source, of_target = configuration.data.languages
+        source, target = source or of_source, target or of_target
         if not source or not target:
             raise UserError(
                 "does not say which languages it translates", file=folder, fix=f"Write en-es={folder} (with its codes)."

@@ -1,0 +1,200 @@
+"""Text of the target language alone becomes pairs, and a translator learns from both, by commands."""
+
+import gzip
+import itertools
+import json
+
+import pytest
+import torch
+
+from translucid.builtin.phrasebook import generate
+from translucid.cli.main import run
+from translucid.data.corpus import read_pairs
+from translucid.data.store import CorpusStore
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+
+from ..conftest import SHAPE
+
+LIMITS = ["training.max_steps=20", "training.validate_every=10"]
+GREEDY = ["--beam", "1", "--engine", "torch", "--no-repeat-ngram", "1", "--max-length-ratio", "1"]
+TEXT = [phrase.target for phrase in generate(12, split="valid", max_words=8)]
+
+
+@pytest.fixture(scope="module")
+def reverse_run(corpus, tmp_path_factory):
+    """A run that reads Spanish and writes English, learned from the files that hold English first."""
+    folder = tmp_path_factory.mktemp("runs") / "reverse"
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", folder]
+    settings = ["--no-tune", "--set", *SHAPE, *LIMITS, "data.reverse=true"]
+    assert run([str(word) for word in ["train", *files, *settings]]) == 0
+    return folder
+
+
+@pytest.fixture
+def back_translate(call, reverse_run, tmp_path):
+    """Call the command on lines: back_translate(lines, "--sample") gives the outcome and the pairs."""
+
+    def calling(lines, *options, name="text.txt", out=tmp_path / "synthetic.tsv"):
+        content = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        done = call("data", "back-translate", reverse_run, "--text", tmp_path / name, "--out", out, *GREEDY, *options)
+        return done, list(read_pairs(out)) if out.exists() and out.stat().st_size else []
+
+    return calling
+
+
+def test_a_pair_is_a_translation_and_the_line_it_is_of(call, back_translate, reverse_run):
+    done, pairs = back_translate(TEXT)
+    assert done.code == 0, done.err
+    assert [pair.target for pair in pairs] == TEXT
+    assert f"{len(TEXT)} synthetic pairs\n" in done.err
+    translated = call("translate", reverse_run, *GREEDY, stdin="\n".join(TEXT).encode()).out
+    assert [pair.source for pair in pairs] == translated.splitlines()
+
+
+def test_packed_text_sampling_and_workers_give_pairs_too(back_translate, tmp_path):
+    _, greedy = back_translate(TEXT)
+    done, packed = back_translate(TEXT, "--workers", 2, name="text.txt.gz", out=tmp_path / "packed.tsv")
+    assert done.code == 0 and packed == greedy
+    _, drawn = back_translate(TEXT, "--sample", "--top-k", 5, out=tmp_path / "drawn.tsv")
+    assert [pair.target for pair in drawn] == TEXT
+    assert [pair.source for pair in drawn] != [pair.source for pair in greedy]
+
+
+def test_lines_that_make_no_pair_are_left_out_and_counted(back_translate):
+    lines = ["\ufeff" + TEXT[0], "", "  ", "ven " * 600, b"ca\xf1a", b"a\0b", TEXT[1] + "\tque", TEXT[0]]
+    done, pairs = back_translate(lines, "--skip-bad")
+    assert done.code == 0, done.err
+    assert [pair.target for pair in pairs] == [TEXT[0], TEXT[1] + " que", TEXT[0]]
+    assert "3 synthetic pairs; left out 5 of 8 lines: 2 empty, 2 unreadable, 1 too long" in done.err
+    refused, again = back_translate(lines, "--overwrite")
+    assert refused.code == 2 and again == pairs
+    assert "2 lines are not UTF-8" in refused.err and "--skip-bad" in refused.err
+
+
+def test_an_empty_translation_and_one_that_loops_make_no_pair(back_translate, monkeypatch):
+    from translucid.translator import Translator
+
+    texts = itertools.cycle(["", "go go go go go", "x" * 500, "I go."])
+    stream = Translator.stream
+
+    def poor(self, *given, **more):
+        for found in stream(self, *given, **more):
+            text = next(texts)
+            yield type("Poor", (), {"text": text, "warnings": ["repeated: go"] * text.startswith("go"), "of": found})
+
+    monkeypatch.setattr(Translator, "stream", poor)
+    done, pairs = back_translate(TEXT)
+    assert {pair.source for pair in pairs} == {"I go."} and len(pairs) == 3
+    assert "left out 9 of 12 lines" in done.err
+    assert all(f"3 {kind}" in done.err for kind in ("empty", "repeated", "unequal"))
+
+
+def test_the_same_source_of_two_texts_gives_two_pairs(back_translate, monkeypatch):
+    same = "the same words"
+    monkeypatch.setattr("translucid.jobs.back_translating._cell", lambda text: text if text in TEXT else same)
+    _, pairs = back_translate(TEXT[:2])
+    assert pairs == [(same, TEXT[0]), (same, TEXT[1])]
+
+
+@pytest.mark.parametrize("name", ["text.txt", "text.txt.gz"])
+def test_a_job_that_is_cut_off_goes_on_and_comes_to_the_same_file(back_translate, tmp_path, monkeypatch, name):
+    from translucid.jobs.back_translating import PairWorker
+
+    monkeypatch.setattr("translucid.translator.WINDOW", 3)
+    monkeypatch.setattr("translucid.jobs.job.WINDOW", 3)
+    lines = [*TEXT[:4], "", *TEXT[4:]]
+    _, wanted = back_translate(lines, "--sample", out=tmp_path / "whole.tsv")
+    work, seen = PairWorker.work, []
+
+    def dying(self, window):
+        seen.append(window.before.lines)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return work(self, window)
+
+    monkeypatch.setattr(PairWorker, "work", dying)
+    done, pairs = back_translate(lines, "--sample", name=name)
+    assert done.code == 130 and not pairs and "stopped after line 6" in done.err
+    done, pairs = back_translate(lines, "--sample", name=name)
+    assert "continued after line 6" in done.err
+    assert seen == [0, 3, 6, 6, 9, 12]
+    assert pairs == wanted
+    assert "left out 1 of 13 lines: 1 empty" in done.err
+    assert not list(tmp_path.glob("*part*"))
+
+
+def test_errors_are_one_line(call, back_translate, reverse_run, tmp_path):
+    (tmp_path / "torn.txt.gz").write_bytes(gzip.compress(b"una casa\n" * 5000)[:-20])
+    (tmp_path / "text.txt").write_text("una casa\n")
+    (tmp_path / "blank.txt").write_text("\n\n")
+    (tmp_path / "there.tsv").write_text("a\tb\n")
+    for text, out, more, said in (
+        ("nowhere.txt", "out.tsv", [], "nowhere.txt"),
+        ("torn.txt.gz", "out.tsv", [], "damaged or not gzip"),
+        ("blank.txt", "none.tsv", [], "no pair at all"),
+        ("text.tsv", "out.tsv", [], "running text"),
+        ("text.txt", "out.txt", [], ".tsv"),
+        ("text.txt", "there.tsv", [], "--overwrite"),
+        ("text.txt", "out2.tsv", ["--beam", "0"], "beam"),
+        ("text.txt", "out2.tsv", ["--temperature", "0.5"], "sample"),
+    ):
+        done = call("data", "back-translate", reverse_run, "--text", tmp_path / text, "--out", tmp_path / out, *more)
+        assert done.code == 2, (text, done.err)
+        errors = [line for line in done.err.splitlines() if not line.startswith("0 synthetic")]
+        assert len(errors) == 1 and said in errors[0], done.err
+    assert call("data", "back-translate", tmp_path, "--text", tmp_path / "text.txt", "--out", "o.tsv").code == 2
+
+
+def test_the_whole_way_from_few_pairs_to_a_translator_of_the_mix(call, back_translate, corpus, tmp_path):
+    _, pairs = back_translate(TEXT * 4)
+    files = ["--train", corpus / "train.tsv", "--synthetic", tmp_path / "synthetic.tsv", "--valid", corpus / "test.tsv"]
+    settings = [*SHAPE, *LIMITS, "data.weights=[1,3]", "data.subword_dropout=0.1"]
+    done = call("train", *files, "--out", tmp_path / "run", "--no-tune", "--set", *settings)
+    assert done.code == 0, done.err
+    assert f"{300 + len(pairs)} pairs" in done.err
+    folder = RunFolder(tmp_path / "run")
+    tag = folder.tokenizer().tag
+    assert tag is not None
+    assert tag not in folder.tokenizer().encode_source(["<bt> I like soccer<bt>"])[0]
+    header = (folder.corpus_folder / "index.jsonl").read_text().splitlines()[0]
+    stored = CorpusStore(folder.corpus_folder).open(json.loads(header)["identity"])
+    tagged = [stored.pairs.source(i)[0] == tag for i in range(len(stored.pairs))]
+    assert tagged == [False] * 300 + [True] * len(pairs)
+    assert call("translate", tmp_path / "run", "I like soccer").code == 0
+    assert call("train", "--resume", "--out", tmp_path / "run", "--no-tune", "--set", "training.max_steps=22").code == 0
+
+
+def test_the_other_way_round_sources_are_targets_everywhere(call, corpus, reverse_run, tmp_path):
+    for name in ("train", "test"):
+        lines = [f"{pair.target}\t{pair.source}\n" for pair in read_pairs(corpus / f"{name}.tsv")]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    files = ["--train", tmp_path / "train.tsv", "--valid", tmp_path / "test.tsv", "--out", tmp_path / "run"]
+    assert call("train", *files, "--no-tune", "--set", *SHAPE, *LIMITS).code == 0
+    mine, theirs = (load_tensors(folder / "model.safetensors")[0] for folder in (reverse_run, tmp_path / "run"))
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine | theirs)
+    said = []
+    for folder, test in ((reverse_run, corpus / "test.tsv"), (tmp_path / "run", tmp_path / "test.tsv")):
+        done = call("evaluate", folder, "--test", test, "--json", "--beam", "1")
+        assert done.code == 0, done.err
+        said.append({key: value for key, value in json.loads(done.out).items() if key != "seconds"})
+    assert said[0] == said[1]
+    aligned = call("align", reverse_run, "--pairs", corpus / "test.tsv").out
+    assert aligned == call("align", tmp_path / "run", "--pairs", tmp_path / "test.tsv").out
+    refused = call("train", "--resume", "--out", reverse_run, "--set", "data.reverse=false")
+    assert refused.code == 2 and "data.reverse" in refused.err
+
+
+def test_a_run_without_a_tag_can_not_be_begun_from_with_synthetic_pairs(call, corpus, small_run, tmp_path):
+    files = ["--train", corpus / "train.tsv", "--synthetic", corpus / "test.tsv", "--out", tmp_path / "run"]
+    done = call("train", *files, "--from", small_run, "--set", *LIMITS)
+    assert done.code == 2 and "no tag" in done.err and done.err.strip().count("\n") == 0
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("setting", ["data.reverse=true", "data.synthetic=[a.tsv]"])
+@pytest.mark.parametrize("model", ["lm-lstm", "classifier", "caption-soft"])
+def test_only_translators_read_pairs_so(call, tmp_path, setting, model):
+    done = call("train", "--model", model, "--train", "a.tsv", "--out", tmp_path / "run", "--set", setting)
+    assert done.code == 2 and "is for sentence pairs" in done.err

@@ -9,7 +9,7 @@ from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair, SyntheticPair
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.runs.configuration import resolve
+from translucid.runs.configuration import fixed_settings, resolve
 from translucid.runs.corpora import read_corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
@@ -164,6 +164,11 @@ def test_languages_are_those_of_the_files():
     languages = {"data.source_language": "en", "data.target_language": "es"}
     assert options(**languages).languages == ("en", "es")
     assert options(**languages, **{"data.reverse": True}).languages == ("es", "en")
+
+
+def test_checkpoints_that_know_nothing_of_reverse_can_be_gone_on_with():
+    assert "reverse" not in fixed_settings(resolve())
+    assert "reverse" in fixed_settings(resolve(assignments=["data.reverse=true"]))
 
 
 def test_mixing_can_not_change_in_a_resumed_run(tmp_path, file):

@@ -46,7 +46,6 @@ _FIXED = (
     "data.temperature",
     "data.mirror",
     "data.shift",
-    "data.reverse",
     "training.seed",
     "training.batch_tokens",
     "training.accumulate",
@@ -272,8 +271,8 @@ def unchanged(before: Configuration, after: Configuration) -> Configuration:
         model = after.model.model_copy(update={"labels": before.model.labels})
         after = after.model_copy(update={"model": model})
     fixed, wanted = _fixed(before), _fixed(after)
-    for key in wanted:
-        if wanted[key] != fixed.get(key):
+    for key in wanted | fixed:
+        if wanted.get(key) != fixed.get(key):
             raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
     return after
 
@@ -286,6 +285,8 @@ def fixed_settings(configuration: Configuration) -> str:
 def _fixed(configuration: Configuration) -> dict[str, Any]:
     settings = configuration.model_dump(mode="json")
     keys = (*_FIXED, "training.window") if isinstance(configuration.model, LanguageShape) else _FIXED
+    if configuration.data.reverse:  # else as in checkpoints that know no such key
+        keys = (*keys, "data.reverse")
     return {key: reduce(getitem, key.split("."), settings) for key in keys}
 
 

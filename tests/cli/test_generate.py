@@ -150,7 +150,6 @@ def test_other_commands_refuse_it_in_one_line(call, language, corpus, tmp_path):
         ("explain", language, "x"),
         ("export", language, "--to", "ctranslate2", tmp_path / "out"),
         ("tune", language),
-        ("serve", language),
         ("align", language, "--pairs", corpus / "test.tsv"),
         ("draw", "heads", language, "x", "--out", tmp_path / "x.png"),
         ("draw", "beam", language, "x", "--out", tmp_path / "x.png"),

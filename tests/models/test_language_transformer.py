@@ -112,7 +112,7 @@ def test_what_is_measured_slides_by_half_a_window(context):
 def test_rows_of_a_long_text_are_measured_token_by_token(model):
     text = torch.randint(4, V, (700,), generator=torch.Generator().manual_seed(5)).numpy()
     encoded = EncodedTexts(text, Size(1, 1, 1))
-    found = measured(model, encoded, 999, torch.device("cpu"))
+    (found,) = measured(model, encoded, 999, torch.device("cpu"))
     nats, asked = 0.0, 0
     stream = Stream(encoded, 32, 10_000)
     (batch,) = [stream.batch(stream.straight(), 0)]

@@ -217,6 +217,11 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/look": [asked | {"model", "explain", "translations"}] * 3,
         "/continue": [asked | {"model", "prefix"}] * 3,
         "/beam": [asked | {"model", "theme"}] * 3,
+        "/classify": [{"q", "api_key", "model", "explain", "label"}] * 3,
+        "/generate": [
+            {"q", "api_key", "model", "max_tokens", "considered", "temperature", "top_k", "top_p", "seed", "beam"}
+        ]
+        * 3,
         "/caption": [{"file", "api_key", "model", "beam", "nbest", "prefix", "ways", "caption"}],
     }
     gets = {path for path, operations in schema["paths"].items() if "get" in operations}

@@ -150,13 +150,13 @@ def test_it_is_worth_something_to_end_where_people_end(captions):
 
 def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path):
     settings = ["model.dropout=0", "training.learning_rate=0.01", "training.warmup=20", "training.cooldown=0"]
-    limits = ["training.validate_every=100", "training.max_steps=100", "training.self_critical=0.4"]
+    limits = ["training.validate_every=180", "training.max_steps=180", "training.self_critical=0.66"]
     said = io.StringIO()
     train_captioner(tmp_path / "run", "caption-soft", *settings, *limits, said=said)
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     rewards = [row["reward"] for row in rows if "reward" in row]
-    assert [row["step"] for row in rows if "reward" in row] == [*range(62, 101, 2)]
-    assert rewards[-1] > 1.2 * rewards[0] > 0
+    assert [row["step"] for row in rows if "reward" in row] == [*range(64, 181, 2)]
+    assert rewards[-1] > 1.15 * rewards[8] > 0  # the first ones are means of few updates
 
 
 def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner, tmp_path, monkeypatch):

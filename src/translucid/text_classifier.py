@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.classified import Classified
 from translucid.data.batching import batches, padded
 from translucid.data.labelled import text_ids
 from translucid.data.tokenizer import Tokenizer
@@ -26,6 +26,25 @@ WINDOW = 1024
 """Texts judged together; what bounds the memory of a long job."""
 TOKENS = 16384
 """Of a batch, padding included."""
+
+
+@dataclass(frozen=True)
+class Classified:
+    """A text that has been judged."""
+
+    text: str
+    probabilities: dict[str, float]
+    """Of all labels, in the order of the model."""
+
+    @property
+    def label(self) -> str:
+        """The likeliest one."""
+        return max(self.probabilities, key=self.probabilities.__getitem__)
+
+    @property
+    def probability(self) -> float:
+        """Of that."""
+        return self.probabilities[self.label]
 
 
 class Judge:

@@ -21,7 +21,7 @@ FLOORS = [
     {"inspection"},
     {"runs"},
     {"engines"},
-    {"translation", "caption", "classified", "generation"},
+    {"translation", "caption", "generation"},
     {"translator", "captioner", "text_classifier", "generator", "embedder"},
     {"scoring", "caption_scoring"},
     {"training"},

@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import os
 import signal
 import subprocess
@@ -21,8 +20,6 @@ from translucid.data.text_store import EncodedTexts, Size, TextStore
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.models.build import build_model
-from translucid.models.language_options import LSTMLanguageOptions
 from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared, run_experiment
@@ -82,64 +79,6 @@ def whole(texts, tmp_path_factory):
 
 
 # What it is measured by.
-
-
-class Uniform(torch.nn.Module):
-    """In the place of an output projection: all tokens are equally likely."""
-
-    def __init__(self, vocabulary):
-        super().__init__()
-        self.weight, self.bias = torch.zeros(vocabulary, 8), torch.zeros(vocabulary)
-
-    def forward(self, x):
-        return x.new_zeros(*x.shape[:-1], len(self.bias))
-
-
-def test_perplexity_a_word_and_bits_a_character_by_hand():
-    """The same model of characters, in two vocabularies, comes to the same figures a word and a character.
-
-    Of a vocabulary of V equally likely pieces a text of n pieces and an end costs (n + 1) log V nats.
-    """
-    lines = ["uno dos", "tres"]
-    tokenizer = Tokenizer.learn([Pair("", line) for line in SENTENCES], TokenizerOptions(vocabulary=120), seed=1)
-    encoded = EncodedTexts.encode(lines, tokenizer)
-    model = build_model(LSTMLanguageOptions(width=8, hidden=8), tokenizer.target_size, tokenizer.target_size).eval()
-    model.output = Uniform(tokenizer.target_size)
-    found = StreamValidator(encoded, tokenizer, window=4).measure(model, torch.device("cpu"))
-    pieces = len(encoded.ids) - 2  # what is asked for: all but the start tokens
-    nats = pieces * math.log(tokenizer.target_size)
-    words, characters = 2 + 1 + 1 + 1, len("uno dos") + 1 + len("tres") + 1
-    assert found.perplexity == pytest.approx(tokenizer.target_size, rel=1e-5)
-    assert found.measures["perplexity_word"] == pytest.approx(math.exp(nats / words), rel=1e-5)
-    assert found.measures["bits_per_character"] == pytest.approx(nats / math.log(2) / characters, rel=1e-5)
-    assert found.score == -found.measures["perplexity_word"]
-    assert StreamValidator(encoded, tokenizer, window=4).told(-12.5) == "perplexity 12.50 a word"
-
-
-def test_two_vocabularies_compare():
-    """Each character is as likely as any other: whether it is one piece or three of them, a word costs the same."""
-    bits = 5.0
-    line = "abc"
-
-    def measured(ids, cost):
-        """A model for which a piece of n characters costs n times 5 bits."""
-        encoded = EncodedTexts(np.array([2, *ids, 3], np.int32), Size(1, 2, len(line) + 1))
-        model = build_model(LSTMLanguageOptions(width=8, hidden=8, tie_output=False), 64, 64).eval()
-        with torch.no_grad():
-            model.output.weight.zero_()
-            model.output.bias.fill_(-torch.inf)
-            for id, characters in cost.items():
-                model.output.bias[id] = -characters * bits * math.log(2)
-            rest = 1 - model.output.bias.exp().sum()
-            model.output.bias[1] = rest.log()
-        return StreamValidator(encoded, None, window=70).measure(model, torch.device("cpu"))
-
-    characters = measured([10, 11, 12], {10: 1, 11: 1, 12: 1, 3: 1})
-    word = measured([20], {20: 3, 3: 1})
-    assert characters.measures["bits_per_character"] == pytest.approx(bits, rel=1e-5)
-    for name, value in characters.measures.items():
-        assert word.measures[name] == pytest.approx(value, rel=1e-4), name
-    assert word.perplexity != pytest.approx(characters.perplexity, rel=0.1)
 
 
 def test_the_figures_do_not_depend_on_the_window(whole, texts):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import Format, WithOption, input_bytes, refuse_to_replace
+from translucid.cli.arguments import Format, WithOption, input_bytes, refuse_to_replace, text_bytes
 from translucid.ground.console import Console
 
 
@@ -60,8 +59,7 @@ def classify(
     job = ClassifyJob(run, tuple(others or ()), device, output_format.value)
     console = Console(stderr=True)
     with ExitStack() as stack:
-        listed = "".join(text.replace("\n", " ") + "\n" for text in texts or []).encode(errors="surrogateescape")
-        text = stack.enter_context(BytesIO(listed) if texts else input_bytes(input_file))
+        text = stack.enter_context(text_bytes(texts) if texts else input_bytes(input_file))
         advance = stack.enter_context(counting(console, "classifying", None, hidden=bool(texts)))
         bad = run_job(
             job,

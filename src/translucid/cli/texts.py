@@ -15,10 +15,9 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
-    from translucid.classified import Classified
     from translucid.evaluation.classification import ClassifierScores
     from translucid.inspection.explain.label_case import LabelCase
-    from translucid.text_classifier import TextClassifier
+    from translucid.text_classifier import Classified, TextClassifier
 
 KINDS = (".html", ".json")
 """What is shown of a label is saved as."""
@@ -95,6 +94,7 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
     from translucid.ground.atomic import write_output
     from translucid.inspection.coloured import Coloured, coloured_page
 
+    _refuse_kind(save)
     found, case = _judged(classifier, text, target)
     after = case.unfolding().tolist()
     start = 1 / len(classifier.labels)
@@ -117,10 +117,8 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
         record = {"label": label, "probabilities": found.probabilities, "words": case.source_words}
         record["probability_after"] = [round(value, 5) for value in after]
         write_output(save, json.dumps(record, ensure_ascii=False).encode())
-    elif save.suffix.lower() == ".html":
-        write_output(save, coloured_page(heading, heading, {"as it was read": words}, [note]).encode())
     else:
-        raise UserError("is of no kind that a classified text is saved as", file=save, fix=f"End it in {KINDS}.")
+        write_output(save, coloured_page(heading, heading, {"as it was read": words}, [note]).encode())
     console.print(f"\nsaved: {save}", soft_wrap=True)
 
 
@@ -140,8 +138,7 @@ def explain_label(
     from translucid.inspection.explain import explain, faithfulness
     from translucid.inspection.explain.shown import record
 
-    if save and save.suffix.lower() not in KINDS:
-        raise UserError("is of no kind that a classified text is saved as", file=save, fix=f"End it in {KINDS}.")
+    _refuse_kind(save)
     found, case = _judged(classifier, text, target)
     explanation = explain(case, method, samples=samples)
     tested = {method: explanation, "random": explain(case, "random")}
@@ -172,6 +169,16 @@ def explain_label(
         console.print(Text(line, "dim"))
     if save:
         console.print(f"\nsaved: {save}", soft_wrap=True)
+
+
+def _refuse_kind(save: Path | None) -> None:
+    """Check, before any work, that a file ends in one of `KINDS`.
+
+    Raises:
+        UserError: it does not.
+    """
+    if save and save.suffix.lower() not in KINDS:
+        raise UserError("is of no kind that a classified text is saved as", file=save, fix=f"End it in {KINDS}.")
 
 
 def _judged(classifier: TextClassifier, text: str | None, target: str | None) -> tuple[Classified, LabelCase]:

@@ -193,7 +193,24 @@ def test_a_run_without_a_tag_can_not_be_begun_from_with_synthetic_pairs(call, co
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("setting", ["data.reverse=true", "data.synthetic=[a.tsv]"])
+def test_target_text_is_learned_from_an_empty_source(call, corpus, tmp_path):
+    (tmp_path / "es.txt").write_text("".join(f"{line}\n" for line in TEXT), encoding="utf-8")
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--target-text", tmp_path / "es.txt"]
+    settings = [*SHAPE, *LIMITS, "data.weights=[1,2]"]
+    for number, more in enumerate(([], ["data.subword_dropout=0.1"])):
+        out = tmp_path / f"run{number}"
+        done = call("train", *files, "--out", out, "--no-tune", "--set", *settings, *more)
+        assert done.code == 0, done.err
+        assert f"{300 + len(TEXT)} pairs; none skipped" in done.err
+    folder = RunFolder(tmp_path / "run0")
+    header = (folder.corpus_folder / "index.jsonl").read_text().splitlines()[0]
+    stored = CorpusStore(folder.corpus_folder).open(json.loads(header)["identity"])
+    assert stored.sizes == [300, len(TEXT)]
+    assert [stored.pairs.source(i).tolist() for i in range(300, len(stored.pairs))] == [[3]] * len(TEXT)
+    assert folder.tokenizer().decode(stored.pairs.target(300)) == TEXT[0]
+
+
+@pytest.mark.parametrize("setting", ["data.reverse=true", "data.synthetic=[a.tsv]", "data.target_text=[a.txt]"])
 @pytest.mark.parametrize("model", ["lm-lstm", "classifier", "caption-soft"])
 def test_only_translators_read_pairs_so(call, tmp_path, setting, model):
     done = call("train", "--model", model, "--train", "a.tsv", "--out", tmp_path / "run", "--set", setting)

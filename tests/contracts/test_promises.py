@@ -11,7 +11,7 @@ from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, EyeOptions
-from translucid.models.language_options import LSTMLanguageOptions, TransformerLanguageOptions
+from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
 V = 23
@@ -38,6 +38,9 @@ OPTIONS |= {
         ("luong-dot", {"input_feeding": True, "window": 1, "cell": "gru"}),
     ]
 }
+ELMO = BiLSTMLanguageOptions(width=6, hidden=9, layers=2)
+OPTIONS["transformer told by elmo"] = TransformerOptions(**TRANSFORMER, elmo=ELMO)
+OPTIONS["recurrent told by elmo"] = RecurrentOptions(width=16, elmo=ELMO, elmo_tuned=True)
 OPTIONS["attention-only"] = AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=3)
 EYE = EyeOptions(size=32, stride=16, channels=4)
 OPTIONS |= {

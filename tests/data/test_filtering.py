@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.corpus import Pair
+from translucid.data.corpus import Pair, TargetText
 from translucid.data.filtering import Filter, Skipped, fault, keep
 
 
@@ -22,6 +22,11 @@ from translucid.data.filtering import Filter, Skipped, fault, keep
 )
 def test_faults(source, target, reason):
     assert fault(Pair(source, target), Filter()) == reason
+
+
+@pytest.mark.parametrize(("text", "reason"), [("Hola.", None), (" ", "empty"), ("a" * 2001, "too long")])
+def test_a_text_without_a_source_has_the_faults_of_its_target(text, reason):
+    assert fault(TargetText.of(text), Filter()) == reason
 
 
 def test_each_limit_can_be_set():

@@ -169,3 +169,35 @@ def test_one_direction_is_read_as_before(texts):
     windows = forth.varied(3, 1)
     for number in range(len(windows.ends)):
         assert torch.equal(forth.batch(windows, number).targets_in, both.batch(windows, number).targets_in[:, 0])
+
+
+def test_both_ways_sees_each_token_from_its_side(model):
+    """f_k depends on tokens up to k, g_k on those from k on, and padding changes nothing."""
+    generator = torch.Generator().manual_seed(4)
+    ids = torch.randint(4, V, (1, 7), generator=generator)
+    ids[0, -1] = SPECIAL.end
+    width, layers = model.options.width, model.both_ways(ids, ids != SPECIAL.pad)
+    assert [tuple(layer.shape) for layer in layers] == [(1, 7, 2 * width)] * (1 + model.options.layers)
+    for changed in range(6):
+        other = ids.clone()
+        other[0, changed] = 4 + (other[0, changed] - 3) % (V - 4)
+        for number, (one, two) in enumerate(zip(layers, model.both_ways(other, other != SPECIAL.pad), strict=True)):
+            moved = (one - two)[0].unflatten(-1, (2, width)).abs().amax(-1) > 1e-7
+            places = torch.arange(7)
+            deep = number > 0
+            assert torch.equal(moved[:, 0], places >= changed if deep else places == changed)
+            # A text read from its end begins with the start token, whatever its last token is.
+            assert torch.equal(moved[:, 1], places <= changed if deep else places == changed)
+    padded = torch.nn.functional.pad(ids, (0, 3))
+    for one, two in zip(layers, model.both_ways(padded, padded != SPECIAL.pad), strict=True):
+        assert torch.allclose(one, two[:, :7], atol=1e-6)
+
+
+def test_both_ways_is_what_the_stream_taught(model):
+    """The states are those with which each direction foretells: f of a text, g of it turned, start and end swapped."""
+    ids = torch.tensor([[5, 9, 7, SPECIAL.end]])
+    forth, back = torch.tensor([[SPECIAL.start, 5, 9, 7]]), torch.tensor([[SPECIAL.start, 7, 9, 5]])
+    reading, _ = model.read_on(torch.stack([forth, back], 1), model.begin(1, torch.device("cpu")))
+    found = model.both_ways(ids, ids != SPECIAL.pad)[-1][0].unflatten(-1, (2, -1))
+    assert torch.allclose(found[:3, 0], reading.layers[-1][0, 0, 1:], atol=1e-6)
+    assert torch.allclose(found[:3, 1], reading.layers[-1][0, 1, 1:].flip(0), atol=1e-6)

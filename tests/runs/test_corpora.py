@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair, SyntheticPair
+from translucid.data.corpus import Pair, SyntheticPair, TargetText
+from translucid.data.filtering import Filter
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import fixed_settings, resolve
@@ -146,11 +147,27 @@ def test_synthetic_pairs_come_after_real_ones_are_never_held_out_or_turned(file,
         write(made, ["a source\tun destino"] * 3)
 
 
+def test_target_text_comes_last_from_nothing_and_is_never_held_out(file, tmp_path):
+    held_out = read_corpora(options(file), seed=1).valid[0].target
+    text = write(tmp_path / "text.txt", ["una frase", held_out, "", "otra\tfrase"])
+    made = write(tmp_path / "made.tsv", ["a source\tun destino"])
+    more = {"data.synthetic": [str(made)], "data.target_text": [str(text)], "data.weights": [1, 2, 3]}
+    corpora = read_corpora(options(file, **more), seed=1)
+    _, synthetic, texts = map(list, corpora.train)
+    assert synthetic == [SyntheticPair("a source", "un destino")]
+    assert texts == [TargetText("", "una frase"), TargetText("", ""), TargetText("", "otra\tfrase")]
+    assert all(isinstance(text, TargetText) for text in texts)
+    kept = list(corpora.kept(Filter()))
+    assert [pair.target for pair in kept[-2:]] == ["una frase", "otra\tfrase"]
+    with pytest.raises(UserError, match=r"data\.weights has 2 numbers for 3 corpora"):
+        read_corpora(options(file, **{**more, "data.weights": [1, 2]}), seed=1)
+
+
 def test_each_way_to_read_the_same_files_is_another_text(file, tmp_path):
     other = write(tmp_path / "other.tsv", LINES[:100])
     ways = [options(file, other), options(file, other, **{"data.reverse": True})]
-    ways.append(options(file, **{"data.synthetic": [str(other)]}))
-    assert len({read_corpora(way, seed=1, held_out=[]).digest for way in ways}) == 3
+    ways += [options(file, **{f"data.{name}": [str(other)]}) for name in ("synthetic", "target_text")]
+    assert len({read_corpora(way, seed=1, held_out=[]).digest for way in ways}) == 4
 
 
 def test_weights_are_of_real_and_then_of_synthetic_corpora(file, tmp_path):

@@ -40,6 +40,7 @@ from translucid.kernels.process import take_over
 SEVERAL = (
     "--train",
     "--synthetic",
+    "--target-text",
     "--valid",
     "--test",
     "--reference",

@@ -39,6 +39,14 @@ that is wanted learns from both, by `data.weights` one part of an epoch real and
 
     translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine --set 'data.weights=[1,3]'
 
+The same, and a model of language of both languages, learned from text alone, that both halves begin as; the decoder
+goes on learning the text of its language:
+
+    translucid train --model lm-transformer --train source.txt target.txt --out runs/language
+
+    translucid train low-resource --init-encoder runs/language --init-decoder runs/language --train pairs.tsv \
+        --synthetic synthetic.tsv --target-text target.txt --out runs/mine --set 'data.weights=[1,3,1]'
+
 Captions, one `image TAB caption` a line, several lines for an image, and the images in a folder or a tar:
 
     translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
@@ -84,9 +92,25 @@ def train(
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="A preset; see `translucid models`.")] = None,
+    target_text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILES", help="Text of the target language alone, for the decoder to learn as well."),
+    ] = None,
     begin_from: Annotated[
         Path | None,
         typer.Option("--from", metavar="RUN", help="Begin with the tokenizer and the weights of this run."),
+    ] = None,
+    init_encoder: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Let the encoder begin as this model of language, vocabulary and all."),
+    ] = None,
+    init_decoder: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Let the decoder begin as this model of language, vocabulary and all."),
+    ] = None,
+    elmo: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Tell the encoder what this lm-bilstm makes of each source word."),
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting.")] = None,
     skip_bad: Annotated[
@@ -110,6 +134,7 @@ def train(
     from translucid.ground.errors import UserError
     from translucid.runs.beginning import settings_from
     from translucid.runs.configuration import resolve, resumed, unchanged
+    from translucid.runs.pretrained import Pretrained
     from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
     from translucid.training.afterwards import tune_trained
@@ -120,13 +145,21 @@ def train(
     if out is None:
         raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
     overrides: dict[str, object] = {}
-    given = {"data.train": train_files, "data.valid": valid_files, "data.synthetic": synthetic}
+    given = {
+        "data.train": train_files,
+        "data.valid": valid_files,
+        "data.synthetic": synthetic,
+        "data.target_text": target_text,
+    }
     files = {key: names for key, names in given.items() if names}
     if images:
         overrides["data.images"] = images
     if skip_bad:
         overrides["data.skip_bad"] = True
-    begun = settings_from(begin_from, model) if begin_from else None
+    pretrained = Pretrained(*(RunFolder(run) if run else None for run in (init_encoder, init_decoder, elmo)))
+    if begin_from and any(pretrained):
+        raise UserError("--from already says what all of the model begins with", fix="Leave the other runs out.")
+    begun = settings_from(begin_from, model) if begin_from else pretrained.settings(model) if any(pretrained) else None
     run = RunFolder(out)
     before = run.configuration() if resume and run.exists else None
 
@@ -139,7 +172,8 @@ def train(
 
     configuration = configured(files)
     if configuration.model.reads in {"text", "images"}:
-        configuration = configured({key: pair_up(names) for key, names in files.items()})
+        paired = {key: names if key == "data.target_text" else pair_up(names) for key, names in files.items()}
+        configuration = configured(paired)
     if not before:
         run.refuse_to_lose(overwrite)
     console = Console(stderr=True)

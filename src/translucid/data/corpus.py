@@ -42,6 +42,17 @@ class SyntheticPair(Pair):
     __slots__ = ()
 
 
+class TargetText(Pair):
+    """A text of the target language alone: a pair with an empty source."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, text: str) -> TargetText:
+        """Return the pair of a text."""
+        return cls("", text)
+
+
 def sides(file: str | Path) -> list[Path]:
     """Return the files of a corpus: two for a Moses pair, else one."""
     if moses := _MOSES.match(str(file)):

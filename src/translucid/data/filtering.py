@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from translucid.data.corpus import Pair
+from translucid.data.corpus import Pair, TargetText
 from translucid.ground.option_group import OptionGroup
 
 Item = TypeVar("Item")
@@ -51,7 +51,8 @@ class Skipped:
 
 def fault(pair: Pair, wanted: Filter) -> str | None:
     """Return why a pair is skipped, or None."""
-    source, target = len(pair.source.strip()), len(pair.target.strip())
+    target = len(pair.target.strip())
+    source = target if isinstance(pair, TargetText) else len(pair.source.strip())
     shorter, longer = sorted((source, target))
     if not shorter:
         return "empty"

@@ -108,6 +108,12 @@ class Tokenizer:
         return cls(source, _learn((pair.target for pair in drawn), options, "the target text"))
 
     @classmethod
+    def paired(cls, source: Tokenizer, target: Tokenizer) -> Tokenizer:
+        """Return the source side of one beside the target side of another; joint if both are the same model."""
+        both = next(iter(source._models.values())), [*target._models.values()][-1]
+        return cls(both[0]) if both[0] == both[1] else cls(*both)
+
+    @classmethod
     def load(cls, folder: Path, fingerprint: str | None = None) -> Tokenizer:
         """Read `tokenizer.model`, or `source.model` and `target.model`, which are SentencePiece files.
 

@@ -55,7 +55,7 @@ def choose_engine(
         return own()
     if not where.startswith(("cpu", "cuda")):
         raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
-    transformer = isinstance(configuration.model, TransformerOptions)
+    transformer = isinstance(configuration.model, TransformerOptions) and configuration.model.elmo is None
     tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
     shortlist = run.path / SHORTLIST if tuned.considered != "all pieces" else None
 

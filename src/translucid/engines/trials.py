@@ -68,7 +68,7 @@ def all_ways(model: SequenceModel, lists: Iterable[Considered]) -> list[Tuned]:
     """Return every way to translate with a model and these lists, that without any loss first."""
     considered: list[Considered] = ["all pieces", *lists]
     ways = [Tuned(engine="torch", considered=each) for each in considered]
-    if isinstance(model, Transformer):
+    if isinstance(model, Transformer) and model.options.elmo is None:
         ways[:0] = [
             Tuned(quantization=weights, considered=each) for each in considered for weights in get_args(Quantization)
         ]

@@ -12,7 +12,16 @@ from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLangua
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 
-class TransformerOptions(BlocksShape):
+class ToldOfContext(ModelShape):
+    """What translators have in common that can be told of their source by ELMo."""
+
+    elmo: BiLSTMLanguageOptions | None = None
+    """The bidirectional model of language that reads the source; `train --elmo` takes its shape from a run."""
+    elmo_tuned: bool = False
+    """Let it learn too; else it stays as it is."""
+
+
+class TransformerOptions(BlocksShape, ToldOfContext):
     """The shape of a Transformer."""
 
     kind: Literal["transformer"] = "transformer"
@@ -30,7 +39,7 @@ class TransformerOptions(BlocksShape):
         return self.max_length if self.positions == "learned" else None
 
 
-class RecurrentOptions(ModelShape):
+class RecurrentOptions(ToldOfContext):
     """The shape of a recurrent encoder-decoder."""
 
     kind: Literal["recurrent"] = "recurrent"

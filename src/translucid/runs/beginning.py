@@ -1,18 +1,23 @@
-"""A run that begins with what another one has learned: its tokenizer, the shape of its model, and its weights."""
+"""A run that begins with what others have learned: their tokenizers, the shapes of their models, and their weights."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.runs.fitting import load_weights, unshared
 from translucid.runs.presets import PRESETS
+from translucid.runs.pretrained import Pretrained
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 
 if TYPE_CHECKING:
     from translucid.models.protocol import Model
+    from translucid.runs.configuration import Configuration
+    from translucid.runs.training_options import TrainingOptions
 
 
 def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
@@ -41,7 +46,37 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     return {**begun, "training": {"begin_from": str(run)}, "data": {"tokenizer": tokenizer}, "model": model}
 
 
-def begin_from(model: Model, run: RunFolder) -> None:
+def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]) -> Tokenizer:
+    """Return the tokenizer of a new run: that of the runs it begins with, or a new one where there is none.
+
+    Raises:
+        UserError: it has no tag, and there are synthetic pairs.
+    """
+    options, pretrained = configuration.training, Pretrained.of(configuration.training)
+    if not options.begin_from and not any(pretrained):
+        return learn()
+    given = RunFolder(Path(options.begin_from)).tokenizer() if options.begin_from else pretrained.tokenizer(None)
+    found = given or pretrained.tokenizer(learn())
+    assert found is not None
+    if configuration.data.synthetic and found.tag is None:
+        where = options.begin_from or options.init_encoder or options.elmo
+        fix = "Begin without it, or give the synthetic pairs with --train, untagged."
+        raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
+    return found
+
+
+def begin(model: Model, options: TrainingOptions) -> None:
+    """Let a fresh model have the weights of the runs that it begins with, if there are any.
+
+    Raises:
+        UserError: a run has no weights, or they do not fit.
+    """
+    if options.begin_from:
+        _begin_from(model, RunFolder(Path(options.begin_from)))
+    Pretrained.of(options).begin(model)
+
+
+def _begin_from(model: Model, run: RunFolder) -> None:
     """Let a model begin with the weights of a run; a classifier may begin with those of a model of language.
 
     Raises:

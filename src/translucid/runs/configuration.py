@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import getitem
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from translucid.data.filtering import Filter
-from translucid.data.tokenizer import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError, nearest
@@ -23,8 +21,9 @@ from translucid.ground.reading import read_at_most
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
-from translucid.models.model_options import ModelOptions, TransformerOptions
+from translucid.models.model_options import ModelOptions, ToldOfContext, TransformerOptions
 from translucid.runs.careful_yaml import LONGEST, parse_yaml
+from translucid.runs.data_options import DataOptions
 from translucid.runs.presets import PRESETS
 from translucid.runs.training_options import TrainingOptions
 
@@ -32,9 +31,6 @@ Settings = dict[str, Any]
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
-
-_PRINTABLE = r"^\P{C}*$"
-"""No control characters, nor others that are not seen."""
 
 _FIXED = (
     "model",
@@ -66,61 +62,8 @@ _READERS = {
 """By what a model reads: what it does, and what it is for."""
 
 
-class DataOptions(OptionGroup):
-    """Which sentence pairs or texts to learn from, and how they become tokens."""
-
-    train: list[str] = Field(default_factory=list)
-    """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not; of running text also .txt and others."""
-    valid: list[str] = Field(default_factory=list)
-    """Validation files; without any, up to 1,000 training pairs, or texts, are held out."""
-    synthetic: list[str] = Field(default_factory=list)
-    """Training files whose sources a model wrote (`translucid data back-translate`); each gets a tag in front."""
-    reverse: bool = False
-    """Learn from the target to the source of the files, those of evaluation too; `synthetic` is read as it stands."""
-    images: list[str] = Field(default_factory=list)
-    """Folders and .tar files with the images that captions are about; if not given, the folders of the captions."""
-    mirror: bool = False
-    """Let left and right change places in half of the training images, another half each epoch; not where captions tell
-    left from right. For networks that are not frozen."""
-    shift: int = Field(0, ge=0, le=1024)
-    """Move training images by up to so many pixels up or down and left or right, in another way each epoch. For
-    networks that are not frozen."""
-    skip_bad: bool = False
-    """Skip lines that are no sentence pairs, or no texts, and write them to bad-lines.jsonl in the run folder."""
-    weights: list[Annotated[float, Field(gt=0)]] | None = None
-    """What part of an epoch each training corpus is, in any unit, those of `train` first, then those of `synthetic`:
-    [3, 1]; if not given, each as large as it is."""
-    temperature: float = Field(1.0, ge=1)
-    """T of the parts size^(1/T) of the training corpora: above 1, small ones are read more often than large ones."""
-    source_language: str | None = Field(None, pattern=_PRINTABLE)
-    """Code of the source language of the files, such as `en`; for display, and for splitting sentences."""
-    target_language: str | None = Field(None, pattern=_PRINTABLE)
-    """Code of the target language, such as `es`."""
-    filter: Filter = Field(default_factory=Filter)
-    """Which pairs are skipped."""
-    tokenizer: TokenizerOptions = Field(default_factory=TokenizerOptions)
-    """How text becomes pieces of words."""
-    max_tokens: int = Field(256, ge=2, le=1 << 14)
-    """Training pairs with more tokens than this on either side are skipped."""
-    subword_dropout: float = Field(0.0, ge=0, lt=1)
-    """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020), for small data, which it holds
-    in memory; learning then takes longer (docs/results.md)."""
-
-    @property
-    def languages(self) -> tuple[str | None, str | None]:
-        """Codes of what the model reads and of what it writes."""
-        both = self.source_language, self.target_language
-        return both[::-1] if self.reverse else both
-
-    @model_validator(mode="after")
-    def _one_way_of_mixing(self) -> DataOptions:
-        if self.weights and self.temperature != 1:
-            raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
-        return self
-
-
 _AS_IT_IS = DataOptions()
-_FOR_PAIRS = "subword_dropout", "weights", "temperature", "reverse", "synthetic"
+_FOR_PAIRS = "subword_dropout", "weights", "temperature", "reverse", "synthetic", "target_text"
 
 
 class Configuration(OptionGroup):
@@ -179,6 +122,19 @@ class Configuration(OptionGroup):
                 raise ValueError("data.tokenizer.joint=false is for two languages, and running text has one vocabulary")
         if self.data.images and not isinstance(self.model, CaptioningShape):
             raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
+        return self
+
+    @model_validator(mode="after")
+    def _who_begins_with_models_of_language(self) -> Configuration:
+        if isinstance(self.model, ToldOfContext):
+            if self.model.elmo and self.training.sharded:
+                raise ValueError("training.sharded is not for models that ELMo tells of their source")
+            if self.training.elmo and not self.model.elmo:
+                raise ValueError("training.elmo names a run, and model.elmo not its shape: give it as train --elmo")
+        else:
+            for name in ("init_encoder", "init_decoder", "elmo"):
+                if getattr(self.training, name):
+                    raise ValueError(f"training.{name} is for translators, Transformers or recurrent")
         return self
 
     @model_validator(mode="after")
@@ -285,8 +241,9 @@ def fixed_settings(configuration: Configuration) -> str:
 def _fixed(configuration: Configuration) -> dict[str, Any]:
     settings = configuration.model_dump(mode="json")
     keys = (*_FIXED, "training.window") if isinstance(configuration.model, LanguageShape) else _FIXED
-    if configuration.data.reverse:  # else as in checkpoints that know no such key
-        keys = (*keys, "data.reverse")
+    # What is not set is not named, as in checkpoints that know no such key.
+    later = "data.reverse", "training.init_encoder", "training.init_decoder", "training.elmo"
+    keys = (*keys, *(key for key in later if reduce(getitem, key.split("."), settings)))
     return {key: reduce(getitem, key.split("."), settings) for key in keys}
 
 

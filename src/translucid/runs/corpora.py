@@ -12,12 +12,12 @@ from random import Random
 from typing import TypeAlias
 
 from translucid.data.bad_lines import BadLines, OnBad
-from translucid.data.corpus import Pair, SyntheticPair, read_pairs, sides
+from translucid.data.corpus import Pair, SyntheticPair, TargetText, read_pairs, sides
 from translucid.data.filtering import Filter, Skipped, draw, keep
 from translucid.data.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
-from translucid.runs.configuration import DataOptions
+from translucid.runs.data_options import DataOptions
 
 Reader: TypeAlias = Callable[..., Iterator[Pair]]
 """`read_pairs`, or `read_texts`, whose pairs are of a text and its label."""
@@ -81,6 +81,10 @@ def _synthetic(file: str, on_bad: OnBad = None) -> Iterator[Pair]:
     return (SyntheticPair(*pair) for pair in read_pairs(file, on_bad=on_bad))
 
 
+def _target_texts(file: str, on_bad: OnBad = None) -> Iterator[Pair]:
+    return (TargetText.of(text.source) for text in read_texts(file, on_bad=on_bad))
+
+
 def read_corpora(
     options: DataOptions, seed: int, held_out: Sequence[Pair] | None = None, *, texts: bool = False
 ) -> Corpora:
@@ -97,7 +101,8 @@ def read_corpora(
     """
     if not options.train:
         raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
-    corpora = len(options.train) + len(options.synthetic)
+    every = [*options.train, *options.synthetic, *options.target_text]
+    corpora = len(every)
     if options.weights and len(options.weights) != corpora:
         weights = len(options.weights)
         raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
@@ -122,10 +127,13 @@ def read_corpora(
     train = [_Files(name, held, bad, read) for name in options.train]
     held_targets = set() if options.valid else {pair.target for pair in valid}
     train += [_Files(name, held_targets, bad, _synthetic, side=1) for name in options.synthetic]
+    train += [_Files(name, held_targets, bad, _target_texts, side=1) for name in options.target_text]
     text = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
-    hashes = {str(file): digest(file) for name in [*options.train, *options.synthetic] for file in sides(name)}
-    for number, name in enumerate([*options.train, *options.synthetic]):
-        text.update(b"synthetic" if number >= len(options.train) else b"reversed" if options.reverse else b"")
+    hashes = {str(file): digest(file) for name in every for file in sides(name)}
+    marks = [b"reversed" if options.reverse else b""] * len(options.train)
+    marks += [b"synthetic"] * len(options.synthetic) + [b"target text"] * len(options.target_text)
+    for mark, name in zip(marks, every, strict=True):
+        text.update(mark)
         for file in sides(name):
             text.update(bytes.fromhex(hashes[str(file)]))
     hashes |= {str(file): digest(file) for name in options.valid for file in sides(name)}

@@ -19,6 +19,12 @@ class TrainingOptions(OptionGroup):
     """Decides the first weights, the order of the data and every dropout."""
     begin_from: str | None = None
     """A run whose tokenizer and weights are begun with; `train --from` sets it."""
+    init_encoder: str | None = None
+    """A run of a model of language with which a translator's encoder begins; `train --init-encoder` sets it."""
+    init_decoder: str | None = None
+    """The same of the decoder; `train --init-decoder` sets it."""
+    elmo: str | None = None
+    """A run of lm-bilstm that tells a translator's encoder of each source token; `train --elmo` sets it."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
     """Tokens in a batch, on its longer side, padding included."""
     window: int = Field(70, ge=1, le=1 << 16)

@@ -15,7 +15,7 @@ from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device, fixed_order
 from translucid.kernels.process import tune_ours
 from translucid.models.build import build_model
-from translucid.runs.beginning import begin_from
+from translucid.runs.beginning import begin, begun_tokenizer
 from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpora import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
@@ -112,12 +112,7 @@ def prepared(
                 corpora = corpora or _corpora(configuration)
                 material = _material(configuration, corpora)
             configuration = material.configuration
-            earlier = _earlier(configuration)
-            tokenizer = earlier.tokenizer() if earlier else material.learn(console)
-            if configuration.data.synthetic and tokenizer.tag is None:
-                assert earlier
-                fix = "Train without --from, or give the synthetic pairs with --train, untagged."
-                raise UserError("has no tag for synthetic pairs in its vocabulary", file=earlier.path, fix=fix)
+            tokenizer = begun_tokenizer(configuration, lambda: material.learn(console))
         with run.locked() if workers.leads else nullcontext():
             if begins:
                 assert corpora is not None
@@ -155,8 +150,8 @@ def _trainer(
     torch.manual_seed(options.seed)
     sizes = tokenizer.source_size, tokenizer.target_size
     model = build_model(configuration.model, *sizes, tokenizer.target_vocabulary)
-    if not resuming and (earlier := _earlier(configuration)):
-        begin_from(model, earlier)
+    if not resuming:
+        begin(model, configuration.training)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
     # Whatever can be refused is refused before anything in the folder of a run that is there is changed.
@@ -204,12 +199,6 @@ def _trainer(
     if workers.leads and (missing := board_missing()):
         console.print(missing, soft_wrap=True)
     return trainer
-
-
-def _earlier(configuration: Configuration) -> RunFolder | None:
-    """Return the run that is begun from, if any is."""
-    name = configuration.training.begin_from
-    return RunFolder(Path(name)) if name else None
 
 
 def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -> Corpora:

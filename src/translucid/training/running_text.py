@@ -49,7 +49,10 @@ class RunningTextMaterial:
             console.print(f"no validation files: {len(corpora.valid):,} training texts are held out")
         with counting(console, "learning the vocabulary", None) as advance:
             texts = (Pair("", text.source) for text in keep_texts(chain.from_iterable(corpora.train), skipped))
-            tokenizer = Tokenizer.learn(counted(texts, advance), data.tokenizer, seed=self.configuration.training.seed)
+            # With a tag, in case it becomes the vocabulary of a translator's sources.
+            tokenizer = Tokenizer.learn(
+                counted(texts, advance), data.tokenizer, seed=self.configuration.training.seed, tagged=True
+            )
         return tokenizer
 
     def lessons(self, at: Beginning) -> Lessons:

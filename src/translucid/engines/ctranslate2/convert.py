@@ -44,6 +44,9 @@ def save_ctranslate2(
             f"a model of the kind {type(model).__name__} can't become a CTranslate2 model",
             fix="CTranslate2 runs Transformers only; use the model as it is.",
         )
+    if model.options.elmo:
+        fix = "CTranslate2 has no bidirectional LSTM to tell of the source; use the model as it is."
+        raise UserError("a model that reads its source with ELMo can't become a CTranslate2 model", fix=fix)
     spec = _spec(model)
     targets = tokenizer.target_pieces(range(tokenizer.target_size))
     if shortlist:

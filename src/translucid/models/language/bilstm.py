@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from translucid.ground.special import SPECIAL
 from translucid.kernels.linear import Linear
 from translucid.layers.characters import Characters
 from translucid.layers.embedding import output_projection
@@ -64,3 +65,26 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
             after += cells
         features, *every = (torch.stack(parts, 1) if both else parts[0] for parts in zip(*seen, strict=True))
         return Reading(features, every), LSTMState((*after, *state.cells[len(after) :]))
+
+    def both_ways(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
+        """Return what both directions make of each token of whole texts, side by side: of each layer [B, S, 2 D].
+
+        f has read the token and all before it, g the token and all after it.
+
+        Args:
+            ids: [B, S], padded on the right, each row with the end token as its last.
+            mask: [B, S], False where there is padding.
+        """
+        lengths, places = mask.sum(1, keepdim=True), torch.arange(ids.size(1), device=ids.device)
+        turned = torch.where(mask, lengths - 1 - places, places)  # of each place, that from the other end
+        forth = nn.functional.pad(ids, (1, 0), value=SPECIAL.start)
+        # Read from the end, a text begins with the start token: it stands where the end token stood.
+        back = ids.gather(1, turned)
+        back[:, 0] = SPECIAL.start
+        back = nn.functional.pad(back, (0, 1), value=SPECIAL.pad)
+        reading, _ = self.read_on(torch.stack([forth, back], 1), self.begin(len(ids), ids.device))
+        found = []
+        for layer in reading.layers:
+            g = layer[:, 1, :-1].gather(1, turned[..., None].expand(-1, -1, layer.size(-1)))
+            found.append(torch.cat([layer[:, 0, 1:], g], -1))
+        return found

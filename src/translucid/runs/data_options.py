@@ -1,0 +1,70 @@
+"""What can be set about the corpus."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from translucid.data.filtering import Filter
+from translucid.data.tokenizer import TokenizerOptions
+from translucid.ground.option_group import OptionGroup
+
+_PRINTABLE = r"^\P{C}*$"
+"""No control characters, nor others that are not seen."""
+
+
+class DataOptions(OptionGroup):
+    """Which sentence pairs or texts to learn from, and how they become tokens."""
+
+    train: list[str] = Field(default_factory=list)
+    """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not; of running text also .txt and others."""
+    valid: list[str] = Field(default_factory=list)
+    """Validation files; without any, up to 1,000 training pairs, or texts, are held out."""
+    synthetic: list[str] = Field(default_factory=list)
+    """Training files whose sources a model wrote (`translucid data back-translate`); each gets a tag in front."""
+    target_text: list[str] = Field(default_factory=list)
+    """Text of the target language alone, a text a line: the decoder learns it as a language model, from an empty source
+    (Sennrich et al. 2016, section 3.1), so that it does not forget what it began with (Ramachandran et al. 2017)."""
+    reverse: bool = False
+    """Learn from the target to the source of the files, those of evaluation too; `synthetic` is read as it stands."""
+    images: list[str] = Field(default_factory=list)
+    """Folders and .tar files with the images that captions are about; if not given, the folders of the captions."""
+    mirror: bool = False
+    """Let left and right change places in half of the training images, another half each epoch; not where captions tell
+    left from right. For networks that are not frozen."""
+    shift: int = Field(0, ge=0, le=1024)
+    """Move training images by up to so many pixels up or down and left or right, in another way each epoch. For
+    networks that are not frozen."""
+    skip_bad: bool = False
+    """Skip lines that are no sentence pairs, or no texts, and write them to bad-lines.jsonl in the run folder."""
+    weights: list[Annotated[float, Field(gt=0)]] | None = None
+    """What part of an epoch each training corpus is, in any unit, those of `train` first, then those of `synthetic`:
+    and of `target_text`: [3, 1]; if not given, each as large as it is."""
+    temperature: float = Field(1.0, ge=1)
+    """T of the parts size^(1/T) of the training corpora: above 1, small ones are read more often than large ones."""
+    source_language: str | None = Field(None, pattern=_PRINTABLE)
+    """Code of the source language of the files, such as `en`; for display, and for splitting sentences."""
+    target_language: str | None = Field(None, pattern=_PRINTABLE)
+    """Code of the target language, such as `es`."""
+    filter: Filter = Field(default_factory=Filter)
+    """Which pairs are skipped."""
+    tokenizer: TokenizerOptions = Field(default_factory=TokenizerOptions)
+    """How text becomes pieces of words."""
+    max_tokens: int = Field(256, ge=2, le=1 << 14)
+    """Training pairs with more tokens than this on either side are skipped."""
+    subword_dropout: float = Field(0.0, ge=0, lt=1)
+    """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020), for small data, which it holds
+    in memory; learning then takes longer (docs/results.md)."""
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Codes of what the model reads and of what it writes."""
+        both = self.source_language, self.target_language
+        return both[::-1] if self.reverse else both
+
+    @model_validator(mode="after")
+    def _one_way_of_mixing(self) -> DataOptions:
+        if self.weights and self.temperature != 1:
+            raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
+        return self

@@ -221,7 +221,8 @@ def promised_dropouts(options):
     if options.kind == "language-transformer":
         found = [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(2)]
         return dict.fromkeys(["embedding.dropout", *found], options.dropout)
-    found = ["source_embedding.dropout", "target_embedding.dropout"]
+    source = "source_embedding.embedding" if getattr(options, "elmo", None) else "source_embedding"
+    found = [f"{source}.dropout", "target_embedding.dropout"]
     if options.kind.endswith("transformer"):
         found += [f"encoder.{i}.residuals.{part}.dropout" for i in range(2) for part in range(2)]
         found += [f"decoder.{i}.residuals.{part}.dropout" for i in range(3) for part in range(3)]

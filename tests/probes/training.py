@@ -174,7 +174,8 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
     generator = random.Random(seed)
     corpus, whole, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
     said_by(train(whole, corpus, steps, processes=2))
-    job = train(run, corpus, steps, processes=2, restarts=count)
+    # One more than are killed: a thread of gloo itself may end a process that joins (pytorch/gloo, issue 514).
+    job = train(run, corpus, steps, processes=2, restarts=count + 1)
     killed: set[int] = set()
     deadline = time.monotonic() + 300
     while len(killed) < count and job.poll() is None and time.monotonic() < deadline:
@@ -186,7 +187,7 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
             os.kill(victim, signal.SIGKILL)
     said = said_by(job)
     if job.returncode:
-        finding.fail(f"exit code {job.returncode}: {said[-300:]}")
+        finding.fail(f"exit code {job.returncode}: {said[-4000:]}")
     else:
         finding.failures += differences(whole, run)
     finding.told(said, run)

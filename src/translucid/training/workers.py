@@ -58,6 +58,7 @@ class Workers:
             ) from error
         try:
             yield cls(dist.get_rank(), dist.get_world_size())
+            dist.barrier()  # who left first would close connections that others still listen to
         except RuntimeError as error:
             if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
                 raise

@@ -191,12 +191,15 @@ def resolve(
         preset: by name; that of the file if not given.
         assignments: `key=value`.
         overrides: by key.
-        begun: what is taken over from an earlier run, see `runs.beginning`; it wins over the preset only.
+        begun: what is taken over from an earlier run, see `runs.beginning`; it wins over the preset only,
+            but for its tokenizer.
 
     Raises:
         UserError: the file can't be read, or a key or value is not one of ours.
     """
     settings = _merged(begun or {}, read_settings(file) if file else {})
+    if begun:  # a tokenizer that is there already is what it is
+        settings = _merged(settings, {"data": {"tokenizer": begun["data"]["tokenizer"]}})
     name = preset or settings.get("preset")
     base: Settings = {}
     if isinstance(name, str):

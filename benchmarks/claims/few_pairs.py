@@ -175,8 +175,8 @@ def page(rows: Sequence[dict[str, Any]], trial: Trial, count: int) -> str:
     lines = [
         "# Claim 11: what helps a translator with few pairs",
         "",
-        f"English to Spanish, the first {count:,} pairs of Tatoeba, and text of both languages, 93,000 and 102,000 lines.",
-        f"The model of language takes {told}, to translate the text back {minutes['synthetic.tsv']:.0f}. Each row is one",
+        f"English to Spanish, the first {count:,} pairs of Tatoeba, and text of both languages, 93,000 and 102,000",
+        f"lines. The model of language takes {told}, to translate back {minutes['synthetic.tsv']:.0f}. Each row is one",
         f"run on one thread, with other work beside it. BLEU of {len(test):,} held-out sentences, a beam of 5; p of a",
         "paired bootstrap against the first row.",
         "",

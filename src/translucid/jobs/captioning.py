@@ -82,7 +82,7 @@ class CaptionWorker:
         self.device = self.captioner.device.type
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Be a way, alone."""
+        """Work on windows in this process, in order."""
         return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:

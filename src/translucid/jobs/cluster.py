@@ -79,7 +79,7 @@ class _Mapping:
         self.ray, self.file = ray, file.resolve()
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Be a way; the text is read once for the places of its windows, whose lines are not kept."""
+        """Work on windows; the text is read once for the places of its windows, whose lines are not kept."""
         places: list[Window] = []
         rows: list[dict[str, int]] = []
         for window in windows:

@@ -135,7 +135,7 @@ class AnyWorker(Protocol):
         """Return a window, and what came of it."""
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Be a way, alone."""
+        """Work on windows in this process, in order."""
 
 
 class Way(Protocol):
@@ -172,7 +172,7 @@ class Worker:
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Be a way, alone."""
+        """Work on windows in this process, in order."""
         return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:

@@ -21,7 +21,7 @@ from benchmarks.reliability.page import RECORD, machine, write_page
 from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import Finding, said_by, train, translucid
 from tests.probes.hostile.runner import SHARES, run_all
-from tests.probes.kinds import IMAGES
+from tests.probes.kinds import IMAGES, LABELS, LANGUAGE
 from translucid.ground.atomic import write_atomically
 
 PARTS = ["training", "batch", "serving", "mixed", "siege", "hostile", "images", "scaling", "large"]
@@ -38,6 +38,9 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         yield refusals.nothing_changes(work / "refusals", 8 if quick else None)
         yield outputs.nothing_else_is_replaced(work / "outputs", 3 if quick else None)
         yield training.damages(work / "damages", 33 if quick else 550)
+        for kind in (LANGUAGE, LABELS):
+            yield training.kills(work / f"kills of {kind.name}", *((2, 60) if quick else (20, 2000)), kind)
+            yield training.damages(work / f"damages of {kind.name}", 16 if quick else 200, kind)
     elif part == "batch":
         yield jobs_killed(work / "batch", model(work), 4 if quick else 40, 20_000)
     elif part == "serving":

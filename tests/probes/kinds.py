@@ -51,6 +51,25 @@ def write_scenes(folder: Path, count: int = 340) -> list[str]:
     return [part for option, file in files.items() for part in (f"--{option}", str(folder / file))]
 
 
+def write_running_text(folder: Path, count: int = 600) -> list[str]:
+    """Write a text a line."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, texts in (("train", count), ("valid", 20)):
+        lines = (f"{p.target}\n" for p in phrasebook.generate(texts, split=split, max_words=8))
+        (folder / f"{split}.txt").write_text("".join(lines), encoding="utf-8")
+    return ["--train", str(folder / "train.txt"), "--valid", str(folder / "valid.txt")]
+
+
+def write_labelled(folder: Path, count: int = 600) -> list[str]:
+    """Write texts with labels: which of two languages a text is of."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, texts in (("train", count), ("valid", 20)):
+        pairs = phrasebook.generate(texts, split=split, max_words=8)
+        lines = (f"{text}\t{label}\n" for p in pairs for text, label in ((p.source, "en"), (p.target, "es")))
+        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+    return ["--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv")]
+
+
 TEXT = Kind(
     "text",
     write_pairs,
@@ -77,4 +96,23 @@ IMAGES = Kind(
         "decoding.max_length_extra=8",
     ],
     ["state/images/images.array", "state/images/index.jsonl"],
+)
+LANGUAGE = Kind(
+    "running text",
+    write_running_text,
+    150,
+    "lm-lstm",
+    ["model.width=16", "model.hidden=24", "data.tokenizer.vocabulary=120", "training.window=10", *TRAINING],
+    ["state/texts/texts.ids", "state/texts/index.jsonl"],
+)
+LABELS = Kind(
+    "texts with labels",
+    write_labelled,
+    100,
+    "classifier",
+    [
+        *("model.language.width=16", "model.language.hidden=24", "data.tokenizer.vocabulary=150", *TRAINING),
+        "training.schedule=inverse-root",  # the other one depends on max_steps
+    ],
+    [],
 )

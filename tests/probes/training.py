@@ -42,7 +42,8 @@ def kills(
     survived = reading = writing = 0
     while survived < count:
         process = train(killed, corpus, steps, kind)
-        if reading < count / 2 and not (killed / "state" / "checkpoint.safetensors").exists():
+        unread = kind.stored and not (killed / "state" / "checkpoint.safetensors").exists()
+        if unread and reading < count / 2:
             _wait_until_more_is_read(process, killed)
             _wait(process, generator.uniform(0, 0.05))
         elif generator.random() < 0.5:

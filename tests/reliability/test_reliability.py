@@ -4,7 +4,7 @@ import pytest
 
 from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import said_by, train
-from tests.probes.kinds import IMAGES
+from tests.probes.kinds import IMAGES, LABELS, LANGUAGE
 
 
 def check(finding):
@@ -49,6 +49,19 @@ def test_damaged_files_are_found_or_made_good(tmp_path):
 def test_a_captioner_killed_while_it_reads_images_or_learns_ends_as_if_it_had_not_been(tmp_path):
     figures = check(training.kills(tmp_path, 3, 30, IMAGES))
     assert figures["kills"] >= 1 and figures["of them while the corpus was being read"] >= 1
+
+
+def test_a_model_of_language_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+    assert check(training.kills(tmp_path, 2, 60, LANGUAGE))["kills"] >= 1
+
+
+def test_a_classifier_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+    assert check(training.kills(tmp_path, 2, 60, LABELS))["kills"] >= 1
+
+
+@pytest.mark.parametrize("kind", [LANGUAGE, LABELS], ids=lambda kind: kind.name)
+def test_damaged_files_of_those_who_read_texts_are_found_or_made_good(tmp_path, kind):
+    check(training.damages(tmp_path, 16, kind, seed=2))
 
 
 def test_damaged_files_of_a_captioner_are_found_or_made_good(tmp_path):

@@ -258,3 +258,17 @@ def test_a_translator_is_fine_tuned(call, corpus, small_run, tmp_path):
     one, other = (load_tensors(run / "model.safetensors")[0] for run in (small_run, tmp_path / "run"))
     assert one.keys() == other.keys()
     assert all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
+
+
+def test_one_that_reads_from_both_ends(call, folder, tmp_path):
+    settings = [*LANGUAGE, "model.hidden=20"]
+    trained("--model", "lm-bilstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
+    trained("--model", "classifier", "--from", tmp_path / "language", *files, "--set", *LEARNING)
+    found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
+    assert found["accuracy"] > 0.9
+    for method in ("erasure", "gradients"):
+        told = json.loads(call("explain", tmp_path / "mood", "the film was good", "--method", method, "--json").out)
+        assert max(zip(told["importance"][0], told["source"], strict=True))[1] == "good"
+    looked = call("look", tmp_path / "mood", "the film was good")
+    assert looked.code == 2 and "from both ends" in looked.err

@@ -174,30 +174,42 @@ def test_one_direction_is_read_as_before(texts):
 def test_both_ways_sees_each_token_from_its_side(model):
     """f_k depends on tokens up to k, g_k on those from k on, and padding changes nothing."""
     generator = torch.Generator().manual_seed(4)
-    ids = torch.randint(4, V, (1, 7), generator=generator)
-    ids[0, -1] = SPECIAL.end
-    width, layers = model.options.width, model.both_ways(ids, ids != SPECIAL.pad)
-    assert [tuple(layer.shape) for layer in layers] == [(1, 7, 2 * width)] * (1 + model.options.layers)
-    for changed in range(6):
+    ids = torch.randint(4, V, (1, 8), generator=generator)
+    ids[0, 0], ids[0, -1] = SPECIAL.start, SPECIAL.end
+
+    def states(ids):
+        return model.both_ways(model.embedding(ids), ids != SPECIAL.pad)
+
+    width, layers = model.options.width, states(ids)
+    assert [tuple(layer.shape) for layer in layers] == [(1, 8, 2 * width)] * (1 + model.options.layers)
+    places = torch.arange(8)
+    for changed in range(1, 7):
         other = ids.clone()
         other[0, changed] = 4 + (other[0, changed] - 3) % (V - 4)
-        for number, (one, two) in enumerate(zip(layers, model.both_ways(other, other != SPECIAL.pad), strict=True)):
-            moved = (one - two)[0].unflatten(-1, (2, width)).abs().amax(-1) > 1e-7
-            places = torch.arange(7)
-            deep = number > 0
-            assert torch.equal(moved[:, 0], places >= changed if deep else places == changed)
-            # A text read from its end begins with the start token, whatever its last token is.
-            assert torch.equal(moved[:, 1], places <= changed if deep else places == changed)
-    padded = torch.nn.functional.pad(ids, (0, 3))
-    for one, two in zip(layers, model.both_ways(padded, padded != SPECIAL.pad), strict=True):
-        assert torch.allclose(one, two[:, :7], atol=1e-6)
+        for number, (one, two) in enumerate(zip(layers, states(other), strict=True)):
+            moved = (one - two)[0].unflatten(-1, (2, width)).abs().amax(-1) > 1e-5
+            if not number:
+                assert torch.equal(moved, (places == changed)[:, None].expand(8, 2))
+                continue
+            assert torch.equal(moved[:, 0], places >= changed)
+            # Read from its end, a text begins with the start token and ends with the end token.
+            assert torch.equal(moved[:7, 1], (places <= changed)[:7])
+            assert not moved[7, 1]
+    for one, two in zip(layers, states(torch.nn.functional.pad(ids, (0, 3))), strict=True):
+        assert torch.allclose(one, two[:, :8], atol=1e-6)
 
 
 def test_both_ways_is_what_the_stream_taught(model):
-    """The states are those with which each direction foretells: f of a text, g of it turned, start and end swapped."""
-    ids = torch.tensor([[5, 9, 7, SPECIAL.end]])
-    forth, back = torch.tensor([[SPECIAL.start, 5, 9, 7]]), torch.tensor([[SPECIAL.start, 7, 9, 5]])
-    reading, _ = model.read_on(torch.stack([forth, back], 1), model.begin(1, torch.device("cpu")))
-    found = model.both_ways(ids, ids != SPECIAL.pad)[-1][0].unflatten(-1, (2, -1))
-    assert torch.allclose(found[:3, 0], reading.layers[-1][0, 0, 1:], atol=1e-6)
-    assert torch.allclose(found[:3, 1], reading.layers[-1][0, 1, 1:].flip(0), atol=1e-6)
+    """The states are those with which each direction foretells: f of a text, g of it turned."""
+    ids = torch.tensor([[SPECIAL.start, 5, 9, 7, SPECIAL.end]])
+    back = torch.tensor([[SPECIAL.start, 7, 9, 5, SPECIAL.end]])
+    reading, _ = model.read_on(torch.stack([ids, back], 1), model.begin(1, torch.device("cpu")))
+    found = model.both_ways(model.embedding(ids), ids != SPECIAL.pad)[-1][0].unflatten(-1, (2, -1))
+    assert torch.allclose(found[:, 0], reading.layers[-1][0, 0], atol=1e-6)
+    assert torch.allclose(found[1:4, 1], reading.layers[-1][0, 1, 1:4].flip(0), atol=1e-6)
+
+
+def test_every_weight_is_in_one_layer(model):
+    groups = model.layer_groups()
+    assert len(groups) == 1 + model.options.layers
+    assert sorted(id(part) for group in groups for part in group) == sorted(map(id, model.parameters()))

@@ -4,17 +4,19 @@ import numpy as np
 import pytest
 import torch
 
+from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.models.build import build_model
 from translucid.models.classifier import pooled
 from translucid.models.classifier_options import ClassifierOptions
-from translucid.models.language_options import LSTMLanguageOptions
+from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions
 
 LANGUAGE = LSTMLanguageOptions(width=6, hidden=8, layers=2)
+BOTH_WAYS = BiLSTMLanguageOptions(width=6, hidden=8, layers=2)
 
 
-def model_of(**changes):
-    options = ClassifierOptions(language=LANGUAGE, labels=["bad", "good", "so-so"], hidden=5, **changes)
+def model_of(language=LANGUAGE, **changes):
+    options = ClassifierOptions(language=language, labels=["bad", "good", "so-so"], hidden=5, **changes)
     return build_model(options, 20, 20).eval()
 
 
@@ -44,8 +46,26 @@ def test_it_is_the_equations_in_numpy():
 
 
 @torch.no_grad()
-def test_neither_padding_nor_company_matters():
-    model = model_of()
+def test_from_both_ends_it_is_given_the_mix_of_elmo():
+    model = model_of(BOTH_WAYS)
+    model.mix.s.copy_(torch.tensor([0.3, -1.0, 0.8]))
+    model.mix.gamma.fill_(1.7)
+    ids = texts([2, 7, 9, 4, 3])
+    layers = [h[0].numpy() for h in model.language.both_ways(model.language.embedding(ids), ids > 0)]
+    layers = [(h - h.mean(-1, keepdims=True)) / np.sqrt(h.var(-1, keepdims=True) + 1e-5) for h in layers]
+    weights = np.exp(np.float32([0.3, -1.0, 0.8]))
+    weights /= weights.sum()
+    mixed = np.float32(1.7) * sum(weight * h for weight, h in zip(weights, layers, strict=True))
+    together = torch.from_numpy(np.concatenate([mixed[-1], mixed.max(0), mixed.mean(0)])[None])
+    torch.testing.assert_close(model(ids), model.second(model.first(together).relu()), atol=1e-5, rtol=1e-4)
+    with pytest.raises(UserError, match="from both ends"):
+        model.after_each(ids)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("language", [LANGUAGE, BOTH_WAYS], ids=["one direction", "both"])
+def test_neither_padding_nor_company_matters(language):
+    model = model_of(language)
     rows = [[2, 7, 9, 4, 12, 13, 3], [2, 5, 3], [2, 8, 8, 8, 3]]
     together = model(texts(*rows))
     for row, found in zip(rows, together, strict=True):
@@ -71,9 +91,10 @@ def test_after_each_token_it_judges_what_it_has_read():
         torch.testing.assert_close(found[0, count - 1], model(ids[:, :count])[0].softmax(-1), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("language", [LANGUAGE, BOTH_WAYS], ids=["one direction", "both"])
 @pytest.mark.parametrize("tied", [True, False])
-def test_every_weight_is_in_one_layer(tied):
-    options = ClassifierOptions(language=LANGUAGE.model_copy(update={"tie_output": tied}), labels=["a", "b"])
+def test_every_weight_is_in_one_layer(tied, language):
+    options = ClassifierOptions(language=language.model_copy(update={"tie_output": tied}), labels=["a", "b"])
     model = build_model(options, 20, 20)
     groups = model.layer_groups()
     assert len(groups) == 4

@@ -96,7 +96,7 @@ class _InOrder:
         self.workers, self.device = workers, device
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Work on windows; no more than two windows a worker are in memory, translated ones that wait for their turn too."""
+        """Work on windows; of each worker no more than two are in memory, those that wait for their turn too."""
         coming = enumerate(windows)
         waiting: dict[int, Window] = {}
         done: dict[int, Done] = {}

@@ -86,7 +86,7 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
     if isinstance(options, LSTMLanguageOptions):
         return LSTMLanguageModel(target_vocabulary, options)
     if isinstance(options, ClassifierOptions):
-        return Classifier(target_vocabulary, options)
+        return Classifier(target_vocabulary, options, pieces)
     if isinstance(options, TransformerLanguageOptions):
         return TransformerLanguageModel(target_vocabulary, options)
     if isinstance(options, BiLSTMLanguageOptions):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
+from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.layers.mix import Mix
 from translucid.models.classifier_options import ClassifierOptions
+from translucid.models.language.bilstm import BidirectionalLSTM
 from translucid.models.language.lstm import LSTMLanguageModel
+from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.protocol import Model
 
 
@@ -17,18 +23,26 @@ class Classifier(Model):
         h_c = [h_T, max_t h_t, mean_t h_t]
         z = relu(W_1 drop(norm(h_c)) + b_1),    p(label) = softmax(W_2 drop(norm(z)) + b_2)
 
+    h are the features of an `LSTMLanguageModel`, or ELMo's vectors, the mix of all layers of a `BidirectionalLSTM`
+    (Peters et al. 2018, arXiv 1802.05365, equation 1).
+
     The paper normalises over the batch; here it is over the entries of each vector (Ba et al. 2016, arXiv 1607.06450),
     so that what is made of a text does not depend on its company.
     """
 
     options: ClassifierOptions
 
-    def __init__(self, vocabulary: int, options: ClassifierOptions) -> None:
-        """Build a model with fresh weights for `vocabulary` V and the labels of the options."""
+    def __init__(self, vocabulary: int, options: ClassifierOptions, pieces: Sequence[str] = ()) -> None:
+        """Build a model with fresh weights for `vocabulary` V, written as `pieces`, and the labels of the options."""
         super().__init__()
         o = self.options = options
-        self.language = LSTMLanguageModel(vocabulary, o.language)
-        width = 3 * o.language.width
+        self.language: LSTMLanguageModel | BidirectionalLSTM
+        if isinstance(o.language, BiLSTMLanguageOptions):
+            self.language = BidirectionalLSTM(vocabulary, o.language, pieces)
+            self.mix = Mix(1 + o.language.layers, normalise=True)
+        else:
+            self.language = LSTMLanguageModel(vocabulary, o.language)
+        width = 3 * o.language.directions * o.language.width
         self.first = nn.Sequential(nn.LayerNorm(width), nn.Dropout(o.dropout), nn.Linear(width, o.hidden))
         self.second = nn.Sequential(
             nn.LayerNorm(o.hidden), nn.Dropout(o.hidden_dropout), nn.Linear(o.hidden, len(o.labels))
@@ -40,11 +54,24 @@ class Classifier(Model):
 
     def judge(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """Return logits [B, labels] of embedded texts [B, S, D]; `mask` [B, S] is True where there is a token."""
-        reading, _ = self.language.read_embedded(embedded, self.language.begin(len(mask), mask.device))
-        return self.second(self.first(pooled(reading.features, mask)).relu())
+        return self.second(self.first(pooled(self._states(embedded, mask), mask)).relu())
+
+    def _states(self, embedded: Tensor, mask: Tensor) -> Tensor:
+        """Return h [B, S, D], or [B, S, 2 D] of two directions."""
+        if isinstance(self.language, BidirectionalLSTM):
+            mixed: Tensor = self.mix(self.language.both_ways(embedded, mask))
+            return mixed
+        return self.language.read_embedded(embedded, self.language.begin(len(mask), mask.device))[0].features
 
     def after_each(self, ids: Tensor) -> Tensor:
-        """Return what the labels' probabilities [B, S, labels] are when each token of ids [B, S] has just been read."""
+        """Return what the labels' probabilities [B, S, labels] are when each token of ids [B, S] has just been read.
+
+        Raises:
+            UserError: the model reads from both ends.
+        """
+        if isinstance(self.language, BidirectionalLSTM):
+            fix = "See translucid explain, which leaves words out."
+            raise UserError("a classifier that reads from both ends has seen all of a text at each word", fix=fix)
         reading, _ = self.language.read_on(ids, self.language.begin(len(ids), ids.device))
         h = reading.features
         count = torch.arange(1, h.size(1) + 1, device=h.device, dtype=h.dtype)[:, None]
@@ -53,7 +80,8 @@ class Classifier(Model):
 
     def layer_groups(self) -> list[list[nn.Parameter]]:
         """See `Model`: the layers of the model of language, then the blocks."""
-        return [*self.language.layer_groups(), [*self.first.parameters(), *self.second.parameters()]]
+        own = [part for name, part in self.named_parameters() if not name.startswith("language.")]
+        return [*self.language.layer_groups(), own]
 
 
 def pooled(h: Tensor, mask: Tensor) -> Tensor:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from translucid.models.language_options import LSTMLanguageOptions
+from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions
 from translucid.models.model_shape import ModelShape
 
 
@@ -15,8 +15,11 @@ class ClassifierOptions(ModelShape):
 
     kind: Literal["classifier"] = "classifier"
     """The family of model."""
-    language: LSTMLanguageOptions = Field(default_factory=LSTMLanguageOptions)
-    """The model of language that reads the text; `train --from` takes its shape and its weights from a run."""
+    language: LSTMLanguageOptions | BiLSTMLanguageOptions = Field(
+        default_factory=LSTMLanguageOptions, discriminator="kind"
+    )
+    """The model of language that reads the text; `train --from` takes its shape and its weights from a run. Of one that
+    reads from both ends, the classifier is given ELMo's vectors."""
     labels: list[str] = Field(default_factory=list)
     """What a text may be, in order; found in the training data."""
     hidden: int = Field(50, ge=1, le=16384)
@@ -32,6 +35,11 @@ class ClassifierOptions(ModelShape):
     """There is one vocabulary only."""
     longest: ClassVar[None] = None
     """There is no limit to the length."""
+
+    @field_validator("language", mode="before")
+    @classmethod
+    def _of_one_direction_by_default(cls, language: Any) -> Any:
+        return {"kind": "language-lstm", **language} if isinstance(language, dict) else language
 
     @property
     def maps(self) -> dict[str, int]:

@@ -34,9 +34,9 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     kind = PRESETS[preset].settings["model"].get("kind", "transformer") if preset in PRESETS else None
     model = before.model.model_dump()
     if kind == "classifier" and before.model.kind != "classifier":
-        if before.model.kind != "language-lstm":
+        if before.model.kind not in {"language-lstm", "language-bilstm"}:
             what = f"holds a model of the kind {before.model.kind}, from which no classifier begins"
-            raise UserError(what, file=run, fix="Give the run of a model of language, such as lm-lstm.")
+            raise UserError(what, file=run, fix="Give the run of a model of language, such as lm-lstm or lm-bilstm.")
         model = {"kind": "classifier", "language": model}
     elif kind not in {None, before.model.kind}:
         what = f"holds a model of the kind {before.model.kind}, not {kind}"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from translucid.ground.special import SPECIAL
 from translucid.kernels.linear import Linear
 from translucid.layers.characters import Characters
 from translucid.layers.embedding import output_projection
@@ -66,25 +65,31 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
         features, *every = (torch.stack(parts, 1) if both else parts[0] for parts in zip(*seen, strict=True))
         return Reading(features, every), LSTMState((*after, *state.cells[len(after) :]))
 
-    def both_ways(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
+    def both_ways(self, x: Tensor, mask: Tensor) -> list[Tensor]:
         """Return what both directions make of each token of whole texts, side by side: of each layer [B, S, 2 D].
 
         f has read the token and all before it, g the token and all after it.
 
         Args:
-            ids: [B, S], padded on the right, each row with the end token as its last.
+            x: embedded texts [B, S, D], each from its start token to its end token, padded on the right.
             mask: [B, S], False where there is padding.
         """
-        lengths, places = mask.sum(1, keepdim=True), torch.arange(ids.size(1), device=ids.device)
-        turned = torch.where(mask, lengths - 1 - places, places)  # of each place, that from the other end
-        forth = nn.functional.pad(ids, (1, 0), value=SPECIAL.start)
-        # Read from the end, a text begins with the start token: it stands where the end token stood.
-        back = ids.gather(1, turned)
-        back[:, 0] = SPECIAL.start
-        back = nn.functional.pad(back, (0, 1), value=SPECIAL.pad)
-        reading, _ = self.read_on(torch.stack([forth, back], 1), self.begin(len(ids), ids.device))
-        found = []
-        for layer in reading.layers:
-            g = layer[:, 1, :-1].gather(1, turned[..., None].expand(-1, -1, layer.size(-1)))
-            found.append(torch.cat([layer[:, 0, 1:], g], -1))
-        return found
+        last, places = mask.sum(1, keepdim=True) - 1, torch.arange(x.size(1), device=x.device)
+        turned = torch.where(mask, last - places, places)[..., None].expand_as(x)  # of each place, that from the end
+        # Read from its end, a text begins with the start token too, and ends with the end token.
+        ends = ((places == 0) | (places == last))[..., None]
+        back = torch.where(ends, x, x.gather(1, turned))
+        cells = self.begin(len(x), x.device).cells[: 2 * self.options.layers]
+        forwards, backwards = self.directions
+        of_f, of_g = [x, *forwards(x, cells)[0]], [back, *backwards(back, cells)[0]]
+        return [torch.cat([f, g.gather(1, turned)], -1) for f, g in zip(of_f, of_g, strict=True)]
+
+    def layer_groups(self) -> list[list[nn.Parameter]]:
+        """See `Model`: the embeddings, then of each layer both directions, the output projection with the last one."""
+        groups = [[*self.embedding.parameters()]]
+        for number in range(self.options.layers):
+            names = (f"directions.{way}.{part}.{number}" for way in range(2) for part in ("layers", "projections"))
+            groups.append([parameter for name in names for parameter in self.get_submodule(name).parameters()])
+        lower = {id(parameter) for parameter in groups[0]}
+        groups[-1] += [parameter for parameter in self.output.parameters() if id(parameter) not in lower]
+        return groups

@@ -53,7 +53,8 @@ class ContextualEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Embed sources ids [B, S], padded on the right, that end in the end token: [B, S, D]."""
+        whole = nn.functional.pad(ids, (1, 0), value=SPECIAL.start)
         with torch.set_grad_enabled(self.tuned and torch.is_grad_enabled()):
-            layers = self.language.both_ways(ids, ids != SPECIAL.pad)
-        told: Tensor = self.projection(self.mix(layers))
+            layers = self.language.both_ways(self.language.embedding(whole), whole != SPECIAL.pad)
+        told: Tensor = self.projection(self.mix([layer[:, 1:] for layer in layers]))
         return self.embedding(ids) + told

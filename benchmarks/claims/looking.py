@@ -1,4 +1,4 @@
-"""Claim 8: how captioners look (Xu et al. 2015): soft or hard, with or without, regularised or not, LSTM, Transformer.
+"""Claim 12: how captioners look (Xu et al. 2015): soft or hard, with or without, regularised or not, LSTM, Transformer.
 
     python benchmarks/claims/looking.py [--runs runs/claims/looking] [--seeds 2] [--updates 400] [--quick]
 
@@ -145,7 +145,7 @@ def main() -> None:
             kept = kept or folder
             minutes[name] = facts(run)["minutes"]
             rows[name].append(figures(folder, scenes, test, explained))
-    write("8-looking.md", page(rows, minutes, seeds, updates, count, explained), docs)
+    write("12-looking.md", page(rows, minutes, seeds, updates, count, explained), docs)
 
 
 def page(
@@ -156,7 +156,7 @@ def page(
     count: int,
     explained: int,
 ) -> str:
-    """Claim 8."""
+    """Claim 12."""
 
     def cells(found: list[dict[str, float]], names: Sequence[str], digits: int) -> list[str]:
         return [
@@ -172,7 +172,7 @@ def page(
         for name, found in rows.items()
         if "uneven" in found[0]
     ]
-    return f"""# Claim 8: how captioners look
+    return f"""# Claim 12: how captioners look
 
 {count:,} scenes of 12 shapes to learn from, the 10 x 10 grid of a frozen EfficientNet-lite0, {updates} updates, {seeds}
 seeds; {len(rows)} models on the same grids. ± is the 95 % interval over seeds, which for two is wide. Scored on

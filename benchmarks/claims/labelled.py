@@ -1,0 +1,188 @@
+"""What the claims about labels share: texts with labels, classifiers trained once and kept, and how good they are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmarks.bag_of_bigrams import accuracies, drawn
+from benchmarks.claims.common import train_once
+from translucid.data.corpus import Pair
+from translucid.ground.atomic import write_atomically
+from translucid.ground.console import Console
+from translucid.kernels.devices import choose_device
+from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
+from translucid.models.build import build_model
+from translucid.runs.beginning import settings_from
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+from translucid.text_classifier import TextClassifier
+
+Settings = dict[str, Any]
+"""By key, as after --set."""
+Record = dict[str, Any]
+"""`task`, `way`, `labels`, `seed` and `accuracy` in percent; of trainings also `minutes`, `steps` and `settings`."""
+WATCHED = 100
+"""Texts that a training is validated on, once, at its end: none of its updates is chosen."""
+
+
+class Task(NamedTuple):
+    """What is to be told apart."""
+
+    name: str
+    train: list[Pair]
+    """Texts with labels to draw from."""
+    watched: list[Pair]
+    """See `WATCHED`."""
+    held_out: list[Pair]
+    """What all figures are of."""
+
+    @property
+    def labels(self) -> list[str]:
+        """In the order of a classifier."""
+        return sorted({text.target for text in self.train})
+
+
+def reviews(folder: Path, count: int) -> Task:
+    """Return the reviews of IMDb; `count` of val.jsonl.gz are held out, always the same."""
+    held_out = read_reviews(folder / "val.jsonl.gz")
+    random.Random(7).shuffle(held_out)
+    return Task("imdb", read_reviews(folder / "train.jsonl.gz"), held_out[:WATCHED], held_out[-count:])
+
+
+def read_reviews(file: Path) -> list[Pair]:
+    """Read reviews in one line each, without their marks of a new one."""
+    with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [Pair(" ".join(re.sub(r"<br\s*/?>", " ", row["text"]).split()), row["label"]) for row in rows]
+
+
+def questions(folder: Path) -> Task:
+    """Return the questions of TREC-6 by what they ask for, each once; a tenth is held out, always the same."""
+    lines = (folder / "train.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [Pair(question, coarse) for coarse, _, question in (line.split("\t") for line in lines)]
+    rows = list({row.source.lower(): row for row in rows}.values())
+    random.Random(1).shuffle(rows)
+    tenth = len(rows) // 10
+    return Task("trec6", rows[tenth:], rows[tenth:][:WATCHED], rows[:tenth])
+
+
+def sample(task: Task, count: int | None, seed: int) -> list[Pair]:
+    """Return texts with labels drawn at random, as many of each label; all if no number is given."""
+    rows = drawn(np.array([text.target for text in task.train]), count, seed)
+    return [task.train[row] for row in rows]
+
+
+def unread(language: Path, folder: Path, seed: int) -> Path:
+    """Return a run with the tokenizer and the shape of a model of language, and weights that have read nothing."""
+    before, run = RunFolder(language), RunFolder(folder)
+    if not run.model_file.exists():
+        configuration, tokenizer = before.configuration(), before.tokenizer()
+        run.begin(configuration, tokenizer, overwrite=True)
+        torch.manual_seed(seed)
+        sizes = tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary
+        run.save_model(build_model(configuration.model, *sizes), tokenizer, {"step": 0})
+    return folder
+
+
+class Lab:
+    """Trains classifiers, each once, and keeps what they make of held-out texts."""
+
+    def __init__(self, runs: Path, console: Console) -> None:
+        """`runs`: a folder for all of them."""
+        self.runs, self.console = runs, console
+
+    def train(self, way: str, task: Task, count: int | None, seed: int, language: Path, settings: Settings) -> str:
+        """Train a classifier on `count` texts, if that is not done; return the name of its run.
+
+        Args:
+            way: how, in a word or a few.
+            task: what it is to tell apart.
+            count: texts with labels; None for all.
+            seed: draws the texts, and all that is random about the training.
+            language: the run that it begins with.
+            settings: where they are not those of the preset.
+        """
+        name = named(way, task, count, seed)
+        if not (self.runs / name / "result.json").exists():
+            self.console.rule(name)
+            fixed = {"training.seed": seed, "training.validate_every": 1_000_000_000}
+            configuration = resolve(
+                preset="classifier", overrides=settings | fixed, begun=settings_from(language, "classifier")
+            )
+            texts = sample(task, count, seed)
+            train_once(self.runs / name, configuration, texts, task.watched)
+            shutil.rmtree(self.runs / name / "state", ignore_errors=True)  # of use to go on training only
+            facts = json.loads((self.runs / name / "done.json").read_text())
+            score = percent_right(self.probabilities(name, task.name, task.held_out), task.held_out, task.labels)
+            self._keep(name, {**about(way, task, len(texts), seed), "accuracy": score, **facts, "settings": settings})
+        return name
+
+    def together(self, way: str, task: Task, count: int | None, seed: int, names: Sequence[str]) -> str:
+        """Judge by the mean of what several runs say; return the name of the result."""
+        name = named(way, task, count, seed)
+        if not (self.runs / name / "result.json").exists():
+            mean = np.mean([self.probabilities(other, task.name, task.held_out) for other in names], 0)
+            score = percent_right(mean, task.held_out, task.labels)
+            number = json.loads((self.runs / names[0] / "result.json").read_text())["labels"]
+            self._keep(name, {**about(way, task, number, seed), "accuracy": score})
+        return name
+
+    def bags(self, task: Task, count: int | None, seed: int) -> None:
+        """Let both bags of words learn from the texts that the classifiers learn from."""
+        if not (self.runs / named("nb-svm", task, count, seed) / "result.json").exists():
+            (texts, y), (test, truth) = (
+                map(np.array, zip(*pairs, strict=True)) for pairs in (sample(task, count, seed), task.held_out)
+            )
+            for way, value in accuracies(texts, y, test, truth).items():
+                self._keep(
+                    named(way, task, count, seed), {**about(way, task, len(texts), seed), "accuracy": 100 * value}
+                )
+
+    def probabilities(self, name: str, of: str, texts: Sequence[Pair]) -> NDArray[np.floating]:
+        """Return [texts, labels] of a run, kept in its folder under the name `of` the texts."""
+        file = self.runs / name / f"{of}.npy"
+        if not file.exists():
+            device = choose_device("auto")
+            with mixed_precision(device, wanted=bfloat16_is_quick(device)):  # as in training
+                judge = TextClassifier.load(self.runs / name).judges[0]
+                found = judge.probabilities([text.source for text in texts])
+            with file.open("wb") as out:
+                np.save(out, found)
+        kept: NDArray[np.floating] = np.load(file)
+        return kept
+
+    def records(self) -> list[Record]:
+        """Return all that has been found so far."""
+        return [json.loads(file.read_text()) for file in sorted(self.runs.glob("*/result.json"))]
+
+    def _keep(self, name: str, record: Record) -> None:
+        (self.runs / name).mkdir(parents=True, exist_ok=True)
+        write_atomically(self.runs / name / "result.json", json.dumps(record).encode())
+        self.console.print(f"{name}: {record['accuracy']:.1f} %")
+
+
+def named(way: str, task: Task, count: int | None, seed: int) -> str:
+    """Return the name of a run."""
+    return f"{task.name}-{way.replace(' ', '-')}-{count or 'all'}-{seed}"
+
+
+def about(way: str, task: Task, labels: int, seed: int) -> Record:
+    """Return how a record begins."""
+    return {"task": task.name, "way": way, "labels": labels, "seed": seed, "held out": len(task.held_out)}
+
+
+def percent_right(probabilities: NDArray[np.floating], texts: Sequence[Pair], labels: Sequence[str]) -> float:
+    """Return how many texts have the likeliest label, in percent."""
+    pairs = zip(probabilities.argmax(1), texts, strict=True)
+    return 100 * float(np.mean([labels[place] == text.target for place, text in pairs]))

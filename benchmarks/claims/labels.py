@@ -1,0 +1,194 @@
+"""How many labels a model of language saves, and what its three tricks do: claims 8 and 10 (Howard and Ruder 2018).
+
+    python -m benchmarks.claims.labels --language RUN [BACKWARDS] [--part curve|tricks|trec|all] [--quick]
+
+RUN is a model of language (`lm-lstm`) that has read the reviews without their labels, BACKWARDS one that has read them
+from their ends. Claim 8: the accuracy on held-out reviews by the number of labels that a classifier learns from, begun
+with RUN, begun with weights that have read nothing, and of bags of words; the same on the questions of TREC-6. Claim
+10: without each of discriminative rates, slanted triangle and gradual unfreezing, without all of them, and with a model
+of language that hardly moves. Runs are kept; an interrupted command goes on where it was.
+
+No update is chosen on labels: what counts is the average of the weights at the end.
+
+--quick takes few texts, one epoch and one seed, to see that everything runs; its figures are written beside its runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.claims.common import DOCS
+from benchmarks.claims.labelled import Lab, Settings, Task, questions, read_reviews, reviews, unread
+from benchmarks.claims.labels_pages import write_labels, write_tricks
+from translucid.data.corpus import Pair
+from translucid.ground.console import Console
+
+REVIEWS: Settings = {"data.max_tokens": 256}
+"""Of the reviews; the rest is that of the preset, by the number of labels, at least, as follows."""
+BEGUN: dict[int, Settings] = {
+    0: {"training.max_epochs": 12, "training.batch_tokens": 2048, "training.learning_rate": 0.005},
+    500: {"training.max_epochs": 8, "training.batch_tokens": 4096, "training.learning_rate": 0.005},
+    1000: {"training.max_epochs": 6, "training.batch_tokens": 4096, "training.learning_rate": 0.005},
+    2000: {"training.max_epochs": 5, "training.batch_tokens": 4096, "training.learning_rate": 0.005},
+    10000: {"training.max_epochs": 4, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
+}
+"""Begun with a model of language."""
+PLAIN: Settings = {"training.layer_decay": 1.0, "training.unfreeze": False}
+FRESH: Settings = {
+    **PLAIN,
+    "training.learning_rate": 0.003,
+    "model.dropout": 0.4,
+    "model.language.embedding_dropout": 0.1,
+}
+"""Begun with weights that have read nothing."""
+SCRATCH: dict[int, Settings] = {
+    0: {**FRESH, "training.max_epochs": 20, "training.batch_tokens": 2048},
+    500: {**FRESH, "training.max_epochs": 12, "training.batch_tokens": 4096},
+    1000: {**FRESH, "training.max_epochs": 10, "training.batch_tokens": 4096},
+    2000: {**FRESH, "training.max_epochs": 8, "training.batch_tokens": 4096},
+    10000: {**FRESH, "training.max_epochs": 4, "training.batch_tokens": 8192},
+}
+QUESTIONS: Settings = {
+    "training.batch_tokens": 1024,
+    "training.max_epochs": 10,
+    "training.learning_rate": 0.004,
+    "training.layer_decay": 1.2,
+    "training.unfreeze": False,
+    "model.dropout": 0.4,
+    "model.language.embedding_dropout": 0.1,
+}
+STEADY: Settings = {"training.schedule": "inverse-root", "training.warmup": 10, "training.cooldown": 0.0}
+TRICKS: dict[str, Settings] = {
+    "one rate": {"training.layer_decay": 1.0},
+    "no triangle": STEADY,
+    "no unfreezing": {"training.unfreeze": False},
+    "no tricks": {**PLAIN, **STEADY},
+    "nearly frozen": {"training.layer_decay": 100.0},
+}
+"""What is changed; nearly frozen, the layers move at a hundredth, a ten-thousandth .. of the rate."""
+FULL = 20000
+WAYS = "begun", "backwards"
+"""Of the runs that are given, in their order."""
+
+
+class Wanted(NamedTuple):
+    """What is to be learned."""
+
+    lab: Lab
+    language: list[Path]
+    """The model of language, and perhaps one that reads backwards."""
+    seeds: int
+    quick: bool
+
+    def train(self, way: str, task: Task, count: int | None, seed: int, *settings: Settings, reader: int = 0) -> str:
+        """Train a classifier that begins with a model of language; later settings go before earlier ones."""
+        together = {key: value for part in settings for key, value in part.items()}
+        limit: Settings = {"training.max_epochs": 1} if self.quick else {}
+        return self.lab.train(way, task, count, seed, self.language[reader], together | limit)
+
+    def train_unread(self, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
+        """Train one that begins with nothing."""
+        nothing = unread(self.language[0], self.lab.runs / f"unread-{seed}", seed)
+        return self._replace(language=[nothing]).train("scratch", task, count, seed, *settings)
+
+    def train_both(self, task: Task, count: int | None, seed: int, *settings: Settings) -> list[str]:
+        """Train one for each direction that there is, and judge by both; return the names of the runs."""
+        ways = WAYS[: len(self.language)]
+        names = [self.train(way, task, count, seed, *settings, reader=place) for place, way in enumerate(ways)]
+        if len(names) > 1:
+            self.lab.together("both", task, count, seed, names)
+        return names
+
+
+def fit(by_count: dict[int, Settings], count: int) -> Settings:
+    """Return the settings for a number of labels."""
+    return by_count[max(known for known in by_count if known <= count)]
+
+
+def curve(wanted: Wanted, task: Task, counts: Sequence[int], once: int) -> None:
+    """Learn from more and more labels; in both directions only from the most."""
+    for seed in range(1, wanted.seeds + 1):
+        for count in counts:
+            if seed == 1 or count < once:
+                wanted.lab.bags(task, count, seed)
+                wanted.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
+                wanted.train_unread(task, count, seed, REVIEWS, fit(SCRATCH, count))
+    wanted.train_both(task, max(counts), 1, REVIEWS, fit(BEGUN, max(counts)))
+
+
+def tricks(wanted: Wanted, task: Task, count: int) -> None:
+    """Leave the tricks out."""
+    for seed in range(1, wanted.seeds + 1):
+        wanted.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
+        for way, change in TRICKS.items():
+            wanted.train(way, task, count, seed, REVIEWS, fit(BEGUN, count), change)
+
+
+def trec(wanted: Wanted, task: Task) -> None:
+    """Learn what a question asks for."""
+    count = 200 if wanted.quick else None
+    wanted.lab.bags(task, count, 1)
+    for seed in range(1, wanted.seeds + 1):
+        wanted.train_both(task, count, seed, QUESTIONS)
+        wanted.train_unread(task, count, seed, QUESTIONS, FRESH)
+
+
+def test(wanted: Wanted, task: Task, count: int, texts: list[Pair]) -> None:
+    """Judge those that have learned from the most labels on a test set."""
+    names = wanted.train_both(task, count, 1, REVIEWS, fit(BEGUN, count))
+    other = task._replace(name=f"{task.name}-test", held_out=texts)
+    wanted.lab.bags(other, count, 1)
+    for way, name in zip(WAYS, names, strict=False):
+        wanted.lab.together(way, other, count, 1, [name])
+    if len(names) > 1:
+        wanted.lab.together("both", other, count, 1, names)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--language", type=Path, nargs="+", required=True, help="one run, or one of each direction")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/imdb"))
+    parser.add_argument("--questions", type=Path, default=Path("../shared/data/trec6"))
+    parser.add_argument("--runs", type=Path, default=Path("runs/claims/labels"))
+    parser.add_argument("--labels", type=int, nargs="+", default=[100, 500, 1000, 2000, FULL])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--once", type=int, default=FULL, help="from so many labels on, one seed")
+    parser.add_argument("--tricks-labels", type=int, default=500)
+    parser.add_argument("--held-out", type=int, default=2000, help="reviews that figures are of")
+    parser.add_argument("--test", type=Path, help="reviews that the classifiers with the most labels are judged on too")
+    parser.add_argument("--part", choices=["curve", "tricks", "trec", "all"], default="all")
+    parser.add_argument("--quick", action="store_true", help="few texts, one epoch, one seed, figures thrown away")
+    given = parser.parse_args()
+    runs, docs, counts, few, held_out, seeds = (
+        given.runs,
+        DOCS,
+        given.labels,
+        given.tricks_labels,
+        given.held_out,
+        given.seeds,
+    )
+    if given.quick:
+        runs = docs = given.runs / "quick"
+        counts, few, held_out, seeds = [20, 40], 20, 50, 1
+    lab = Lab(runs, Console(stderr=True))
+    wanted = Wanted(lab, given.language, seeds, given.quick)
+    parts = ["curve", "trec", "tricks"] if given.part == "all" else [given.part]
+    if "curve" in parts:
+        curve(wanted, reviews(given.data, held_out), counts, given.once)
+    if "trec" in parts:
+        trec(wanted, questions(given.questions))
+    if "tricks" in parts:
+        tricks(wanted, reviews(given.data, held_out), few)
+    if given.test:
+        test(
+            wanted, reviews(given.data, held_out), max(counts), read_reviews(given.test)[: 50 if given.quick else None]
+        )
+    write_labels(lab.records(), docs)
+    write_tricks(lab.records(), few, docs)
+
+
+if __name__ == "__main__":
+    main()

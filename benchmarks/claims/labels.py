@@ -30,9 +30,9 @@ REVIEWS: Settings = {"data.max_tokens": 256}
 """Of the reviews; the rest is that of the preset, by the number of labels, at least, as follows."""
 BEGUN: dict[int, Settings] = {
     0: {"training.max_epochs": 12, "training.batch_tokens": 2048, "training.learning_rate": 0.005},
-    500: {"training.max_epochs": 8, "training.batch_tokens": 4096, "training.learning_rate": 0.005},
-    1000: {"training.max_epochs": 6, "training.batch_tokens": 4096, "training.learning_rate": 0.005},
-    2000: {"training.max_epochs": 5, "training.batch_tokens": 4096, "training.learning_rate": 0.005},
+    500: {"training.max_epochs": 8, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
+    1000: {"training.max_epochs": 6, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
+    2000: {"training.max_epochs": 5, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
     10000: {"training.max_epochs": 4, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
 }
 """Begun with a model of language."""
@@ -46,10 +46,10 @@ FRESH: Settings = {
 """Begun with weights that have read nothing."""
 SCRATCH: dict[int, Settings] = {
     0: {**FRESH, "training.max_epochs": 20, "training.batch_tokens": 2048},
-    500: {**FRESH, "training.max_epochs": 12, "training.batch_tokens": 4096},
-    1000: {**FRESH, "training.max_epochs": 10, "training.batch_tokens": 4096},
-    2000: {**FRESH, "training.max_epochs": 8, "training.batch_tokens": 4096},
-    10000: {**FRESH, "training.max_epochs": 4, "training.batch_tokens": 8192},
+    500: {**FRESH, "training.max_epochs": 10, "training.batch_tokens": 8192},
+    1000: {**FRESH, "training.max_epochs": 8, "training.batch_tokens": 8192},
+    2000: {**FRESH, "training.max_epochs": 6, "training.batch_tokens": 8192},
+    10000: {**FRESH, "training.max_epochs": 3, "training.batch_tokens": 8192},
 }
 QUESTIONS: Settings = {
     "training.batch_tokens": 1024,

@@ -25,9 +25,13 @@ def texts(*rows):
     return torch.tensor([[*row, *[SPECIAL.pad] * (longest - len(row))] for row in rows])
 
 
-def normalised(x, norm):
+def standard(x, eps):
     mean, spread = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
-    return (x - mean) / np.sqrt(spread + norm.eps) * norm.weight.numpy() + norm.bias.numpy()
+    return (x - mean) / np.sqrt(spread + eps)
+
+
+def scaled(x, norm):
+    return x * norm.weight.numpy() + norm.bias.numpy()
 
 
 @torch.no_grad()
@@ -38,10 +42,13 @@ def test_it_is_the_equations_in_numpy():
     ids = texts([2, 7, 9, 4, 3])
     reading, _ = model.language.read_on(ids, model.language.begin(1, ids.device))
     h = reading.layers[-1].double().numpy()[0]
-    together = np.concatenate([h[-1], h.max(0), h.mean(0)])
     first, second = model.first, model.second
-    z = normalised(together, first[0]) @ first[2].weight.numpy().T + first[2].bias.numpy()
-    logits = normalised(np.maximum(z, 0), second[0]) @ second[2].weight.numpy().T + second[2].bias.numpy()
+    together = np.concatenate([standard(part, first[0].eps) for part in (h[-1], h.max(0), h.mean(0))])
+    z = scaled(together, first[0]) @ first[2].weight.numpy().T + first[2].bias.numpy()
+    logits = (
+        scaled(standard(np.maximum(z, 0), second[0].eps), second[0]) @ second[2].weight.numpy().T
+        + second[2].bias.numpy()
+    )
     np.testing.assert_allclose(model(ids).numpy()[0], logits, atol=1e-6)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from translucid.ground.errors import UserError
@@ -20,14 +21,15 @@ from translucid.models.protocol import Model
 class Classifier(Model):
     """A model of language reads the text, and two blocks make of all its states what the text is.
 
-        h_c = [h_T, max_t h_t, mean_t h_t]
-        z = relu(W_1 drop(norm(h_c)) + b_1),    p(label) = softmax(W_2 drop(norm(z)) + b_2)
+        h_c = [norm(h_T), norm(max_t h_t), norm(mean_t h_t)]
+        z = relu(W_1 drop(h_c) + b_1),    p(label) = softmax(W_2 drop(norm(z)) + b_2)
 
     h are the features of an `LSTMLanguageModel`, or ELMo's vectors, the mix of all layers of a `BidirectionalLSTM`
     (Peters et al. 2018, arXiv 1802.05365, equation 1).
 
     The paper normalises over the batch; here it is over the entries of each vector (Ba et al. 2016, arXiv 1607.06450),
-    so that what is made of a text does not depend on its company.
+    so that what is made of a text does not depend on its company; and each of the three by itself, as maxima are larger
+    than means.
     """
 
     options: ClassifierOptions
@@ -43,7 +45,7 @@ class Classifier(Model):
         else:
             self.language = LSTMLanguageModel(vocabulary, o.language)
         width = 3 * o.language.directions * o.language.width
-        self.first = nn.Sequential(nn.LayerNorm(width), nn.Dropout(o.dropout), nn.Linear(width, o.hidden))
+        self.first = nn.Sequential(ThirdsNorm(width), nn.Dropout(o.dropout), nn.Linear(width, o.hidden))
         self.second = nn.Sequential(
             nn.LayerNorm(o.hidden), nn.Dropout(o.hidden_dropout), nn.Linear(o.hidden, len(o.labels))
         )
@@ -82,6 +84,15 @@ class Classifier(Model):
         """See `Model`: the layers of the model of language, then the blocks."""
         own = [part for name, part in self.named_parameters() if not name.startswith("language.")]
         return [*self.language.layer_groups(), own]
+
+
+class ThirdsNorm(nn.LayerNorm):
+    """Layer normalisation of each third of a vector by itself."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise x [.., 3 D]."""
+        thirds = x.unflatten(-1, (3, -1))
+        return F.layer_norm(thirds, thirds.shape[-1:], eps=self.eps).flatten(-2) * self.weight + self.bias
 
 
 def pooled(h: Tensor, mask: Tensor) -> Tensor:

@@ -29,13 +29,18 @@ from translucid.ground.console import Console
 REVIEWS: Settings = {"data.max_tokens": 256}
 """Of the reviews; the rest is that of the preset, by the number of labels, at least, as follows."""
 BEGUN: dict[int, Settings] = {
-    0: {"training.max_epochs": 12, "training.batch_tokens": 2048, "training.learning_rate": 0.005},
+    0: {"training.max_epochs": 12, "training.batch_tokens": 2048, "training.learning_rate": 0.003},
     500: {"training.max_epochs": 8, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
     1000: {"training.max_epochs": 6, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
     2000: {"training.max_epochs": 5, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
-    10000: {"training.max_epochs": 4, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
+    10000: {
+        **{"data.max_tokens": 300, "training.max_epochs": 4, "training.batch_tokens": 8192},
+        **{"training.learning_rate": 0.003, "training.layer_decay": 1.5, "training.unfreeze": False},
+        **{"training.averaging": 0.995, "model.dropout": 0.4},
+        **{"model.language.embedding_dropout": 0.1, "model.language.weight_dropout": 0.2},
+    },
 }
-"""Begun with a model of language."""
+"""Begun with a model of language; for the most labels, as in recipes/imdb.yaml."""
 PLAIN: Settings = {"training.layer_decay": 1.0, "training.unfreeze": False}
 FRESH: Settings = {
     **PLAIN,
@@ -55,7 +60,7 @@ QUESTIONS: Settings = {
     "training.batch_tokens": 1024,
     "training.max_epochs": 10,
     "training.learning_rate": 0.004,
-    "training.layer_decay": 1.2,
+    "training.layer_decay": 1.5,
     "training.unfreeze": False,
     "model.dropout": 0.4,
     "model.language.embedding_dropout": 0.1,

@@ -34,10 +34,16 @@ BEGUN: dict[int, Settings] = {
     1000: {"training.max_epochs": 6, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
     2000: {"training.max_epochs": 5, "training.batch_tokens": 8192, "training.learning_rate": 0.005},
     10000: {
-        **{"data.max_tokens": 300, "training.max_epochs": 4, "training.batch_tokens": 8192},
-        **{"training.learning_rate": 0.003, "training.layer_decay": 1.5, "training.unfreeze": False},
-        **{"training.averaging": 0.995, "model.dropout": 0.4},
-        **{"model.language.embedding_dropout": 0.1, "model.language.weight_dropout": 0.2},
+        "data.max_tokens": 300,
+        "training.max_epochs": 4,
+        "training.batch_tokens": 8192,
+        "training.learning_rate": 0.003,
+        "training.layer_decay": 1.5,
+        "training.unfreeze": False,
+        "training.averaging": 0.995,
+        "model.dropout": 0.4,
+        "model.language.embedding_dropout": 0.1,
+        "model.language.weight_dropout": 0.2,
     },
 }
 """Begun with a model of language; for the most labels, as in recipes/imdb.yaml."""

@@ -26,6 +26,9 @@ WINDOW = 1024
 """Texts judged together; what bounds the memory of a long job."""
 TOKENS = 16384
 """Of a batch, padding included."""
+LONGEST = 1024
+"""Tokens of a text that are read, at least: one that has learned from shorter texts is right more often when it reads
+more of long ones (docs/texts.md)."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Judge:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode texts in the order that the model reads them."""
-        longest, backwards = self.configuration.longest, self.model.options.language.backwards
+        longest, backwards = max(self.configuration.longest, LONGEST), self.model.options.language.backwards
         return text_ids(texts, self.tokenizer, max_tokens=longest, backwards=backwards)
 
     @torch.inference_mode()

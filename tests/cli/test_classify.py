@@ -158,7 +158,7 @@ def test_gradients_add_up_to_what_the_label_gains(mood):
     baseline, source = case.way()
     with torch.no_grad():
         gained = (case.along(source, 0, 1) - case.along(baseline, 0, 1)).item()
-    assert integrated_gradients(case, steps=200).sum().item() == pytest.approx(gained, abs=0.05)
+    assert integrated_gradients(case, steps=1000).sum().item() == pytest.approx(gained, abs=0.05)
 
 
 def test_looking_shows_where_the_judgement_moves(call, mood, tmp_path):
@@ -272,3 +272,15 @@ def test_one_that_reads_from_both_ends(call, folder, tmp_path):
         assert max(zip(told["importance"][0], told["source"], strict=True))[1] == "good"
     looked = call("look", tmp_path / "mood", "the film was good")
     assert looked.code == 2 and "from both ends" in looked.err
+
+
+def test_more_of_a_text_is_read_than_in_training(folder, language, tmp_path):
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
+    trained("--model", "classifier", "--from", language, *files, "--set", *LEARNING, "data.max_tokens=8")
+    classifier = TextClassifier.load(tmp_path / "mood")
+    (ids,) = classifier.judges[0].ids(["the film was good and its end was lovely " * 9])
+    assert 80 < len(ids) < 1024
+    (ids,) = classifier.judges[0].ids(["the film was good and its end was lovely " * 900])
+    assert len(ids) == 1024
+    said = [classifier.classify(text).probability for text in ("awful " + "the film " * 9, "the film " * 9)]
+    assert said[0] != said[1]

@@ -35,13 +35,21 @@ class Kind:
     """Files of the run folder that keep the corpus as the model reads it."""
 
 
+def _write_phrases(folder: Path, count: int, ending: str, lines: str) -> list[str]:
+    """Write `lines` of each phrase, with its source and its target in place."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, phrases in (("train", count), ("valid", 20)):
+        written = (
+            lines.format(source=p.source, target=p.target)
+            for p in phrasebook.generate(phrases, split=split, max_words=8)
+        )
+        (folder / f"{split}{ending}").write_text("".join(written), encoding="utf-8")
+    return ["--train", str(folder / f"train{ending}"), "--valid", str(folder / f"valid{ending}")]
+
+
 def write_pairs(folder: Path, count: int = 600) -> list[str]:
     """Write sentence pairs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, pairs in (("train", count), ("valid", 20)):
-        lines = (f"{p.source}\t{p.target}\n" for p in phrasebook.generate(pairs, split=split, max_words=8))
-        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
-    return ["--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv")]
+    return _write_phrases(folder, count, ".tsv", "{source}\t{target}\n")
 
 
 def write_scenes(folder: Path, count: int = 340) -> list[str]:
@@ -53,21 +61,12 @@ def write_scenes(folder: Path, count: int = 340) -> list[str]:
 
 def write_running_text(folder: Path, count: int = 600) -> list[str]:
     """Write a text a line."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, texts in (("train", count), ("valid", 20)):
-        lines = (f"{p.target}\n" for p in phrasebook.generate(texts, split=split, max_words=8))
-        (folder / f"{split}.txt").write_text("".join(lines), encoding="utf-8")
-    return ["--train", str(folder / "train.txt"), "--valid", str(folder / "valid.txt")]
+    return _write_phrases(folder, count, ".txt", "{target}\n")
 
 
 def write_labelled(folder: Path, count: int = 600) -> list[str]:
     """Write texts with labels: which of two languages a text is of."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, texts in (("train", count), ("valid", 20)):
-        pairs = phrasebook.generate(texts, split=split, max_words=8)
-        lines = (f"{text}\t{label}\n" for p in pairs for text, label in ((p.source, "en"), (p.target, "es")))
-        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
-    return ["--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv")]
+    return _write_phrases(folder, count, ".tsv", "{source}\ten\n{target}\tes\n")
 
 
 TEXT = Kind(

@@ -39,11 +39,6 @@ class ContextualEmbedding(nn.Module):
         self.projection = Linear(2 * options.width, width, bias=False)
         nn.init.zeros_(self.projection.weight)
 
-    @property
-    def tokens(self) -> nn.Embedding:
-        """E [V, D] of the token's own vectors."""
-        return self.embedding.tokens
-
     def train(self, mode: bool = True) -> ContextualEmbedding:
         """A model that stays as it is has no dropout either."""
         super().train(mode)

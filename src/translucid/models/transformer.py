@@ -14,7 +14,7 @@ from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual
 from translucid.models.captioner_options import CaptioningTransformerOptions
-from translucid.models.language.elmo import ContextualEmbedding
+from translucid.models.language.elmo import in_context
 from translucid.models.model_options import TransformerOptions
 from translucid.models.model_shape import BlocksShape
 from translucid.models.protocol import Maps, Memory, SequenceModel
@@ -210,8 +210,7 @@ class Transformer(BlockStacks):
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
         source, target = (Embedding(tokens, _positions(o), o.dropout) for tokens in (source_tokens, target_tokens))
-        told = source if o.elmo is None else ContextualEmbedding(source, o.width, o.elmo, tuned=o.elmo_tuned)
-        super().__init__(o, told, target, special)
+        super().__init__(o, in_context(source, o), target, special)
         self.max_length = o.longest
 
 

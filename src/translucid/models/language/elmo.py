@@ -11,6 +11,7 @@ from translucid.layers.embedding import Embedding
 from translucid.layers.mix import Mix
 from translucid.models.language.bilstm import BidirectionalLSTM
 from translucid.models.language_options import BiLSTMLanguageOptions
+from translucid.models.model_options import ToldOfContext
 
 
 class ContextualEmbedding(nn.Module):
@@ -53,3 +54,10 @@ class ContextualEmbedding(nn.Module):
             layers = self.language.both_ways(self.language.embedding(whole), whole != SPECIAL.pad)
         told: Tensor = self.projection(self.mix([layer[:, 1:] for layer in layers]))
         return self.embedding(ids) + told
+
+
+def in_context(embedding: Embedding, options: ToldOfContext) -> nn.Module:
+    """Return a source embedding, with ELMo beside it if the options say so."""
+    if options.elmo is None:
+        return embedding
+    return ContextualEmbedding(embedding, embedding.tokens.embedding_dim, options.elmo, tuned=options.elmo_tuned)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.kernels.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
-from translucid.models.language.elmo import ContextualEmbedding
+from translucid.models.language.elmo import in_context
 from translucid.models.model_options import RecurrentOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 from translucid.models.recurrent.bahdanau import BahdanauDecoder
@@ -42,10 +42,7 @@ class RecurrentModel(SequenceModel[RecurrentState]):
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
-        source = Embedding(source_tokens, NoPositions(), o.dropout)
-        self.source_embedding: nn.Module = (
-            source if o.elmo is None else ContextualEmbedding(source, o.width, o.elmo, tuned=o.elmo_tuned)
-        )
+        self.source_embedding = in_context(Embedding(source_tokens, NoPositions(), o.dropout), o)
         self.target_embedding = Embedding(target_tokens, NoPositions(), o.dropout)
         self.encoder = RecurrentEncoder(o)
         self.decoder = _decoder(o)

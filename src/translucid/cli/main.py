@@ -109,7 +109,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wait_asleep()
     take_over()
     _hold_closed_streams()
-    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+    code = run(list(sys.argv[1:] if arguments is None else arguments))
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        # Threads of gloo may still hold tensors, and would abort an interpreter that is being taken down.
+        for stream in (sys.stdout, sys.stderr):
+            if stream:
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _hold_closed_streams() -> None:

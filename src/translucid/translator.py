@@ -81,9 +81,30 @@ class Translator:
         """Where the model is."""
         return self.own.device
 
+    def between(self, source: str | None, target: str | None) -> Translator:
+        """Return a translator between two other languages of a model that has many, with the same weights.
+
+        Args:
+            source: code of the source language; as it is if not given.
+            target: code of the target language; as it is if not given.
+
+        Raises:
+            UserError: the model does not have them.
+        """
+        configuration = self.configuration.between(source, target)
+        tokenizer = self.tokenizer.between(*configuration.data.languages, configuration.data.tokenizer)
+        return Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), self.engine.opened(tokenizer))
+
     @classmethod
     def load(
-        cls, run: str | Path, device: str = "auto", engine: EngineName = "auto", *, threads: int | None = None
+        cls,
+        run: str | Path,
+        device: str = "auto",
+        engine: EngineName = "auto",
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
     ) -> Translator:
         """Load a run folder. Settings of the process stay as they are.
 
@@ -93,6 +114,8 @@ class Translator:
             run: what `translucid train` wrote.
             device: auto, cpu, cuda, cuda:1 or mps.
             engine: what searches for translations: `torch`, `ctranslate2`, or the faster one of those that can.
+            source: code of the source language, for a model that has many; as the run says if not given.
+            target: code of the target language.
             threads: how many CTranslate2 works with; one for each core if not given. If given, what comes out is the
                 same for any number.
 
@@ -100,7 +123,7 @@ class Translator:
             UserError: it is not one, or it is damaged, or the engine can't run its model there.
         """
         folder = RunFolder(Path(run))
-        return cls.open(folder, folder.configuration(), device, engine, threads=threads)
+        return cls.open(folder, folder.configuration().between(source, target), device, engine, threads=threads)
 
     @classmethod
     def open(
@@ -114,7 +137,8 @@ class Translator:
     ) -> Translator:
         """Load a run folder whose configuration has been read; see `load`."""
         configuration.refuse_other_reader("text", folder.path)
-        tokenizer = folder.tokenizer()
+        data = configuration.data
+        tokenizer = folder.tokenizer().between(*data.languages, data.tokenizer)
 
         @cache
         def own() -> TorchEngine:

@@ -116,7 +116,7 @@ def test_sentences_go_where_the_model_is_or_where_they_are_sent(monkeypatch, tab
     if weights:
         model.weight = torch.nn.Parameter(torch.zeros(1, device=weights))
 
-    def searched(model, source, *rest):
+    def searched(model, source, *rest, **begun):
         sent.append(source.device.type)
         return [[]] * len(source)
 

@@ -22,6 +22,7 @@ FLOORS = [
     {"runs"},
     {"engines"},
     {"translation", "caption", "generation"},
+    {"interop"},
     {"translator", "captioner", "text_classifier", "generator", "embedder"},
     {"scoring", "caption_scoring"},
     {"training"},

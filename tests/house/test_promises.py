@@ -80,7 +80,7 @@ def test_no_command_in_a_document_goes_unchecked(document):
     """Wherever the name of a command comes after `translucid`, one of the two has found it."""
     text = joined(document.read_text())
     names = set(get_command(app).commands)
-    named = Counter(word for word in re.findall(r"\btranslucid\s+([\w-]+)", text) if word in names)
+    named = Counter(word for word in re.findall(r"(?<!from )\btranslucid\s+([\w-]+)", text) if word in names)
     found = Counter(command.split()[1] for command in (*commands_in(text), *mentions_in(text)) if " " in command)
     assert named == Counter({name: count for name, count in found.items() if name in names})
 

@@ -24,6 +24,38 @@ def test_sinusoids_are_the_papers(width):
             assert table[p, i] == pytest.approx(math.cos(angle) if i % 2 else math.sin(angle), abs=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["sinusoidal-halves", "sinusoidal-tensor2tensor"])
+def test_sinusoids_of_others_have_sines_first(kind):
+    table, width = sinusoidal_positions(40, 12, first=2, kind=kind), 12
+    for p in (0, 1, 39):
+        for i in range(6):
+            fall = 2 * i / width if kind == "sinusoidal-halves" else i / (width / 2 - 1)
+            angle = (p + 2) / 10000**fall
+            assert table[p, i] == pytest.approx(math.sin(angle), abs=1e-6)
+            assert table[p, 6 + i] == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+def test_positions_may_begin_later():
+    positions = SinusoidalPositions(6, "sinusoidal-tensor2tensor", offset=2)
+    torch.testing.assert_close(
+        positions(300, 5), sinusoidal_positions(300, 6, first=7, kind="sinusoidal-tensor2tensor")
+    )
+
+
+def test_a_start_token_may_be_nothing_but_its_place():
+    tokens = token_embeddings(10, 10, 16, shared=True)[0]
+    embedding = Embedding(tokens, SinusoidalPositions(16), 0.0, scaled=False, nothing=2)
+    found = embedding(torch.tensor([[2, 5]]))
+    torch.testing.assert_close(found[0, 0], sinusoidal_positions(1, 16)[0])
+    torch.testing.assert_close(found[0, 1], tokens.weight[5] + sinusoidal_positions(2, 16)[1])
+
+
+@pytest.mark.parametrize(("name", "function"), [("relu", nn.ReLU()), ("swish", nn.SiLU()), ("gelu", nn.GELU())])
+def test_feed_forward_has_its_nonlinearity(name, function):
+    layer, x = FeedForward(8, 12, name), torch.randn(2, 3, 8)
+    torch.testing.assert_close(layer(x), layer.outer(function(layer.inner(x))))
+
+
 def test_a_shift_is_the_same_linear_map_at_every_position():
     width, shift = 8, 5
     table = sinusoidal_positions(200, width).double().numpy()

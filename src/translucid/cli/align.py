@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.arguments import SourceOption, TargetOption, pair_up, refuse_to_replace
 from translucid.ground.console import Console
 
 
@@ -29,6 +29,8 @@ def align(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
     """Align the words of given sentence pairs, one line of `0-0 1-2` a pair (source word first, counted from 0).
@@ -55,7 +57,7 @@ def align(
     files = pair_up(pairs)
     given = {key: value for key, value in (("layer", layer), ("shift", shift), ("both", both)) if value is not None}
 
-    forward = Translator.load(run, device, "torch")
+    forward = Translator.load(run, device, "torch", source=source_language, target=target_language)
     texts = list(pairs_of(forward.configuration.data, *files))
     backward = Translator.load(reverse, device, "torch") if reverse else None
     options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **given})

@@ -26,6 +26,12 @@ WithOption = Annotated[
         "--with", metavar="RUN", help="Average with this run's probabilities, as of one that reads backwards."
     ),
 ]
+SourceOption = Annotated[
+    str | None, typer.Option("--source-language", metavar="CODE", help="What the texts are in, for a model of many.")
+]
+TargetOption = Annotated[
+    str | None, typer.Option("--target-language", metavar="CODE", help="What to write, for a model of many languages.")
+]
 ENDINGS = (".tsv", ".jsonl")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from translucid.cli.arguments import EngineOption, WithOption, pair_up, refuse_to_replace
+from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, WithOption, pair_up, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def evaluate(
         bool, typer.Option("--keep-best", help="With --alignments: the run reads its alignments there from now on.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
     tokenize: Annotated[str, typer.Option(help="sacreBLEU's tokenizer; none for tokenised text.")] = "13a",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
@@ -107,7 +109,7 @@ def evaluate(
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
     refuse_to_replace(hypotheses, overwrite)
     folder = RunFolder(run)
-    configuration = folder.configuration()
+    configuration = folder.configuration().between(source_language, target_language)
     about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
     about |= {"--keep-best": keep_best, "--split-sentences": split_sentences}
     if configuration.model.reads == "images":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from translucid.cli.arguments import refuse_to_replace
+from translucid.cli.arguments import SourceOption, TargetOption, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def explain(
         typer.Option(metavar="FILE", help="Of an image or a label: save as .html, .png, .svg, .pdf or .json."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --save if it is there.")] = False,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
     """Say for each word written which parts of the source it depends on, and test whether that is true.
@@ -102,7 +104,7 @@ def explain(
     k = k or 1
     if not text.strip() or (target is not None and not target.strip()):
         raise UserError("there are no words to explain", fix="Give a text with words in it.")
-    translator = Translator.load(run, device)
+    translator = Translator.load(run, device, source=source_language, target=target_language)
     if method == "attention" and not translator.can_look():
         raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
     console = Console()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.arguments import SourceOption, TargetOption, pair_up, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def look(
         list[str] | None,
         typer.Option("--tsv", metavar="FILES", help="Sentence pairs: save the attention over all of them as .npz."),
     ] = None,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --save if it is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
@@ -84,13 +86,13 @@ def look(
     if tsv:
         if text is not None or target is not None or save is None or save.suffix.lower() != ".npz":
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
-        _save_all(Translator.load(run, device, "torch"), tsv, save)
+        _save_all(Translator.load(run, device, "torch", source=source_language, target=target_language), tsv, save)
         return
     if not (text or "").strip() or (target is not None and not target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
     assert text is not None
     console = Console()
-    translator = Translator.load(run, device)
+    translator = Translator.load(run, device, source=source_language, target=target_language)
     if not translator.can_look():
         if save or layer is not None or head is not None or flow:
             raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")

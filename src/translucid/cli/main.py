@@ -24,6 +24,7 @@ from translucid.cli import (
     explain,
     export,
     generate,
+    import_model,
     look,
     models,
     nearest,
@@ -98,6 +99,7 @@ app.command("embed")(embed.embed)
 app.command("nearest")(nearest.nearest)
 app.command("serve")(serve.serve)
 app.command("tune")(tune.tune)
+app.command("import")(import_model.import_model)
 app.command("export")(export.export)
 app.command("models")(models.models)
 app.add_typer(draw.app, name="draw")

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from translucid.cli.arguments import EngineOption, Format, input_bytes, refuse_to_replace, text_bytes
+from translucid.cli.arguments import (
+    EngineOption,
+    Format,
+    SourceOption,
+    TargetOption,
+    input_bytes,
+    refuse_to_replace,
+    text_bytes,
+)
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -21,6 +29,8 @@ def translate(
     input_file: Annotated[Path | None, typer.Option("--input", help="One text a line; - is standard input.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
     nbest: Annotated[int | None, typer.Option(help="Translations for each text, tab-separated in text format.")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="Higher favours longer translations.")] = None,
@@ -85,6 +95,8 @@ def translate(
 
         translucid translate runs/es --nbest 5 --format jsonl "Good morning"
 
+        translucid translate runs/m2m --source-language en --target-language es "Good morning"
+
         translucid translate runs/es --input huge.txt --output out.txt --workers 8
 
         translucid translate runs/es --input huge.txt --output out.txt --ray auto
@@ -117,7 +129,7 @@ def translate(
         "top_p": top_p,
         "seed": seed,
     }
-    configuration = RunFolder(run).configuration()
+    configuration = RunFolder(run).configuration().between(source_language, target_language)
     options = configuration.searching(given)
     job = Job(
         run,

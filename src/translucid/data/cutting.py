@@ -79,15 +79,16 @@ class Cutter:
             sentences, encoded = [(text, after)], [ids]
         pieces = []
         for (_, behind), whole in zip(sentences, encoded, strict=True):
-            chunks = self.chunks(whole)
+            opening = list(self.tokenizer.source_opening)
+            chunks = [opening + chunk for chunk in self.chunks(whole[len(opening) :])]
             gaps = [" "] * (len(chunks) - 1) + [behind]
             for chunk, gap in zip(chunks, gaps, strict=True):
                 pieces.append(Piece(self.tokenizer.decode_source(chunk), [*chunk, SPECIAL.end], gap, cut))
         return pieces
 
     def chunks(self, ids: list[int]) -> list[list[int]]:
-        """Cut ids that are too long for the model into equal parts, between two words where possible."""
-        limit = self.longest - 1
+        """Cut ids, without an opening, that are too long for the model into equal parts, between words if possible."""
+        limit = self.longest - 1 - len(self.tokenizer.source_opening)
         chunks = []
         first = 0
         while (left := len(ids) - first) > limit:

@@ -6,11 +6,12 @@ ordinary characters. The same holds for the tag of synthetic pairs, a control sy
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -51,12 +52,19 @@ class TokenizerOptions(OptionGroup):
     """Pieces in the vocabulary, four special ones included; for each language unless `joint`."""
     joint: bool = True
     """One model and vocabulary for both languages, or one each."""
+    shared_ids: bool = False
+    """Of an imported model: one each, and the same pieces have the same ids."""
     coverage: float = Field(1.0, ge=0.98, le=1)
     """Share of the text's characters that get a piece, the rarest become unknown; 0.9995 for Chinese or Japanese."""
     normalisation: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
     """What is done to characters first: Unicode NFKC; `nmt` tidies spaces and control characters, `cf` lower-cases."""
     sample: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Learn from at most this many pairs, drawn at random from the training data: more take memory, change little."""
+    languages: dict[str, str] = Field(default_factory=dict, max_length=10_000)
+    """Of an imported model with many languages: by code, the piece that stands for the language."""
+    told: Literal["target in the source", "each on its own side"] = "target in the source"
+    """Where such a piece stands in front: that of the target language before the source (Marian), or each language's
+    before its own text (M2M100 and NLLB)."""
 
 
 class Tokenizer:
@@ -70,6 +78,10 @@ class Tokenizer:
     """Pieces in the target vocabulary."""
     threads: int = -1
     """That encode many texts at once; -1 is as many as there are cores."""
+    source_opening: Sequence[int] = ()
+    """Ids that every source begins with, such as that of a language."""
+    target_opening: Sequence[int] = ()
+    """Ids that every target begins with."""
 
     def __init__(self, source: bytes, target: bytes | None = None) -> None:
         """Wrap serialised SentencePiece models; without `target`, `source` serves both languages.
@@ -84,9 +96,29 @@ class Tokenizer:
         self.source_size: int = self._source.get_piece_size()
         self.target_size: int = self._target.get_piece_size()
 
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, ...]]:
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, ...], dict[str, Sequence[int]]]:
         """Travel to another process as the models' bytes."""
-        return Tokenizer, tuple(self._models.values())
+        openings = {"source_opening": self.source_opening, "target_opening": self.target_opening}
+        return Tokenizer, tuple(self._models.values()), openings
+
+    def between(self, source: str | None, target: str | None, options: TokenizerOptions) -> Tokenizer:
+        """Return the same tokenizer with each text opened by the pieces of its languages, as the options say.
+
+        Args:
+            source: code of the source language, of use where each side is told its own.
+            target: code of the target language.
+            options: of the tokenizer; without `languages`, nothing is opened.
+
+        Raises:
+            UserError: a language is not given, or there is no piece for it.
+        """
+        if not options.languages:
+            return self
+        each = options.told == "each on its own side"
+        opened = copy.copy(self)
+        opened.source_opening = [_language(source if each else target, options.languages, self._source, each)]
+        opened.target_opening = [_language(target, options.languages, self._target, False)] if each else ()
+        return opened
 
     @classmethod
     def learn(cls, pairs: Iterable[Pair], options: TokenizerOptions, *, seed: int, tagged: bool = False) -> Tokenizer:
@@ -163,11 +195,11 @@ class Tokenizer:
 
     def encode_source(self, texts: list[str]) -> list[list[int]]:
         """Return the source ids of each text, without the end token; `▁`, SentencePiece's space, is read as `_`."""
-        return _encode(self._source, texts, self.threads)
+        return _encode(self._source, texts, self.threads, self.source_opening)
 
     def encode_target(self, texts: list[str]) -> list[list[int]]:
         """Return the target ids of each text, without the end token; see `encode_source`."""
-        return _encode(self._target, texts, self.threads)
+        return _encode(self._target, texts, self.threads, self.target_opening)
 
     @property
     def tag(self) -> int | None:
@@ -212,6 +244,22 @@ class Tokenizer:
     def target_word_starts(self) -> list[bool]:
         """Return for each target id whether its piece begins a word."""
         return [self._target.id_to_piece(i).startswith(SPACE) for i in range(self.target_size)]
+
+
+def _language(
+    code: str | None, languages: Mapping[str, str], processor: sentencepiece.SentencePieceProcessor, is_source: bool
+) -> int:
+    """Return the id of the piece that stands for a language."""
+    side = "source" if is_source else "target"
+    if code is None or code not in languages:
+        known = ", ".join(sorted(languages)[:20]) + ", …" * (len(languages) > 20)
+        what = f"knows no {side} language {code!r}" if code else f"has to be told the {side} language"
+        raise UserError(f"this model of many languages {what}", fix=f"Give --{side}-language, one of {known}.")
+    number: int = processor.piece_to_id(languages[code])
+    if not processor.is_control(number):
+        what = f"data.tokenizer.languages names {languages[code]!r}, which the tokenizer does not have for a language"
+        raise UserError(what, fix="Take config.yaml and the tokenizer from one run.")
+    return number
 
 
 def _fingerprint(models: Iterable[bytes]) -> str:
@@ -291,11 +339,13 @@ def _explained(message: str, vocabulary: int, where: str) -> Exception:
     return UserError(f"a vocabulary of {vocabulary} is {what.format(where, found[1])}", fix=fix)
 
 
-def _encode(processor: sentencepiece.SentencePieceProcessor, texts: list[str], threads: int) -> list[list[int]]:
+def _encode(
+    processor: sentencepiece.SentencePieceProcessor, texts: list[str], threads: int, opening: Sequence[int]
+) -> list[list[int]]:
     # Threads cost more than they bring for a few texts.
     threads = threads if len(texts) > 200 else 1
     ids: list[list[int]] = processor.encode([_plain(text) for text in texts], num_threads=threads)
-    return ids
+    return [[*opening, *each] for each in ids] if opening else ids
 
 
 class Segmenter:
@@ -305,9 +355,10 @@ class Segmenter:
         """`processor`: of one language."""
         self._processor = processor
         every = range(len(SPECIAL), processor.get_piece_size())
-        self._ids = [i for i in every if not processor.is_control(i)]  # a tag is no piece of any word
+        # A tag is no piece of any word, nor is one that only the other language has.
+        self._ids = [i for i in every if not processor.is_control(i) and not processor.is_unused(i)]
         # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
-        self.is_bpe = bool(processor.get_score(self._ids[0]) == 0)
+        self.is_bpe = bool(max(processor.get_score(self._ids)) == 0)
 
     def normalise(self, text: str) -> str:
         """Return the text as SentencePiece cuts it, each word with a `▁` in front."""

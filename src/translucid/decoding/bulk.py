@@ -39,6 +39,7 @@ def decode_sentences(
     device: torch.device | str | None = None,
     on_batch: Callable[[int], None] | None = None,
     numbers: Sequence[int] | None = None,
+    opening: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
     """Find outputs for sentences of any lengths. An empty one gives the empty output without asking the model.
 
@@ -54,6 +55,7 @@ def decode_sentences(
         device: where the model is; that of its parameters if not given.
         on_batch: called after each batch with the number of sentences done in it.
         numbers: of the sentences; sampling draws the same for the same number and seed. 0, 1, .. if not given.
+        opening: ids that every output begins with and that cost nothing, such as that of the target language.
 
     Returns:
         What `search` returns for each sentence, in the order given.
@@ -76,12 +78,14 @@ def decode_sentences(
             own = batch if numbers is None else [numbers[i] for i in batch]
             source = padded([sentences[i] for i in batch], model.pad).to(device or place)
             if shortlist:
-                pieces = torch.from_numpy(shortlist.pieces(sentences[i] for i in batch)).to(device or place)
+                listed = np.union1d(shortlist.pieces(sentences[i] for i in batch), np.array(opening, np.int64))
+                pieces = torch.from_numpy(listed).to(device or place)
                 starts = None if word_starts is None else word_starts[pieces]
-                found = search(Narrowed(model, pieces), source, options, starts, own)
+                narrowed, first = Narrowed(model, pieces), np.searchsorted(listed, opening).tolist()
+                found = search(narrowed, source, options, starts, own, prefix=first, told=len(first))
                 found = [[_named(hypothesis, pieces) for hypothesis in nbest] for nbest in found]
             else:
-                found = search(model, source, options, word_starts, own)
+                found = search(model, source, options, word_starts, own, prefix=opening, told=len(opening))
             for i, hypotheses in zip(batch, found, strict=True):
                 results[i] = hypotheses
             if on_batch:

@@ -88,12 +88,15 @@ class Prefix:
     """Every output begins with these tokens."""
 
     tokens: Sequence[int]
+    told: int = 0
+    """So many of them are no choice of the model's, such as the target language, and have probability 1."""
 
     def __call__(self, history: Tensor, log_probs: Tensor) -> None:
         """Forbid everything but the next token of the prefix, as long as there is one."""
-        if history.size(1) < len(self.tokens):
-            token = self.tokens[history.size(1)]
-            kept = log_probs[:, token].clone()
+        place = history.size(1)
+        if place < len(self.tokens):
+            token = self.tokens[place]
+            kept = 0.0 if place < self.told else log_probs[:, token].clone()
             log_probs.fill_(-torch.inf)
             log_probs[:, token] = kept
 
@@ -105,6 +108,7 @@ def rules_for(
     word_starts: Tensor | None,
     device: torch.device,
     prefix: Sequence[int] = (),
+    told: int = 0,
 ) -> list[Rule]:
     """Return the rules that `options` ask for.
 
@@ -115,9 +119,10 @@ def rules_for(
         word_starts: [V] boolean, True where a piece begins a word; without it, loops are not looked for.
         device: where the search runs.
         prefix: what every output begins with, whatever the other rules say.
+        told: tokens of the prefix that cost nothing.
     """
     if prefix:
-        return [Prefix(prefix), *_after(len(prefix), rules_for(options, never, eos, word_starts, device))]
+        return [Prefix(prefix, told), *_after(len(prefix), rules_for(options, never, eos, word_starts, device))]
     rules: list[Rule] = [Never(torch.tensor(sorted(set(never)), device=device))]
     if options.min_length:
         rules.append(MinLength(options.min_length, eos))

@@ -28,6 +28,7 @@ def search(
     indices: Sequence[int] | None = None,
     *,
     prefix: Sequence[int] = (),
+    told: int = 0,
     trace: BeamTrace | None = None,
 ) -> list[list[Hypothesis]]:
     """Find outputs for a batch of sources. What a source gives does not depend on the others in the batch.
@@ -39,6 +40,7 @@ def search(
         word_starts: [V] boolean, True where a piece begins a word; `options.max_loops` needs it and is off without.
         indices: a number for each source; sampling draws the same for the same number and seed. 0, 1, .. if not given.
         prefix: ids that every output begins with, end token not among them; the search begins after them.
+        told: the first so many of them are no choice of the model's and cost nothing.
         trace: notes what a beam search of one source, with a beam of 2 or more, considered on its way.
 
     Returns:
@@ -52,7 +54,7 @@ def search(
         raise ValueError("a trace is of one source and a beam search")
     if not len(source):
         return []
-    problem = prepare(model, source, options, word_starts, prefix)
+    problem = prepare(model, source, options, word_starts, prefix, told)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
     elif options.beam == 1:
@@ -68,6 +70,7 @@ def prepare(
     options: DecodingOptions,
     word_starts: Tensor | None = None,
     prefix: Sequence[int] = (),
+    told: int = 0,
 ) -> Problem:
     """Let the model read the sources, and lay down limits, penalties and rules; arguments as for `search`."""
     memory = model.encode(source)
@@ -82,5 +85,5 @@ def prepare(
         memory=memory,
         limits=torch.tensor(limits, device=device),
         penalties=length_penalties(max(limits) + 1, options.length_penalty, device),
-        rules=rules_for(options, never, model.eos, word_starts, device, prefix),
+        rules=rules_for(options, never, model.eos, word_starts, device, prefix, told),
     )

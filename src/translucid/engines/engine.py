@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -23,6 +24,9 @@ class Engine(Protocol):
     name: str
     device_type: str
     """Where it works: cpu, cuda or mps."""
+
+    def opened(self, tokenizer: Tokenizer) -> Self:
+        """Return the same engine, whose outputs begin as the targets of a tokenizer do."""
 
     def decode(
         self,
@@ -56,6 +60,7 @@ class TorchEngine:
         device: torch.device,
         considered: Considered = "all pieces",
         shortlist: Shortlist | None = None,
+        opening: Sequence[int] = (),
     ) -> None:
         """Put together an engine.
 
@@ -65,10 +70,17 @@ class TorchEngine:
             device: where the model is.
             considered: the target pieces that are considered.
             shortlist: says which they are, if not all; see `decode_sentences`.
+            opening: what every output begins with; see `decode_sentences`.
         """
         self.model, self.word_starts, self.device = model, word_starts, device
-        self.considered, self.shortlist = considered, shortlist
+        self.considered, self.shortlist, self.opening = considered, shortlist, opening
         self.device_type = device.type
+
+    def opened(self, tokenizer: Tokenizer) -> Self:
+        """See `Engine`."""
+        opened = copy(self)
+        opened.opening = tokenizer.target_opening
+        return opened
 
     def __str__(self) -> str:
         """Say what it is and what it considers."""
@@ -77,7 +89,8 @@ class TorchEngine:
     @classmethod
     def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
         """Return our search for a model and its tokenizer."""
-        return cls(model, torch.tensor(tokenizer.target_word_starts(), device=device), device)
+        starts = torch.tensor(tokenizer.target_word_starts(), device=device)
+        return cls(model, starts, device, opening=tokenizer.target_opening)
 
     def narrowed(self, considered: Considered, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
         """Return the same that considers only pieces of a shortlist, a file that `translucid tune` has written, if any.
@@ -88,7 +101,7 @@ class TorchEngine:
         if not shortlist:
             return self
         listed = read_shortlist(shortlist, tokenizer)
-        return TorchEngine(self.model, self.word_starts, self.device, considered, listed)
+        return TorchEngine(self.model, self.word_starts, self.device, considered, listed, self.opening)
 
     def decode(
         self,
@@ -107,4 +120,5 @@ class TorchEngine:
             device=self.device,
             on_batch=on_batch,
             numbers=numbers,
+            opening=self.opening,
         )

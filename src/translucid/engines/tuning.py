@@ -61,7 +61,8 @@ def find_fastest(
     folder = RunFolder(run)
     configuration = folder.configuration()
     configuration.refuse_other_reader("text", run)
-    tokenizer = folder.tokenizer()
+    data = configuration.data
+    tokenizer = folder.tokenizer().between(*data.languages, data.tokenizer)
     model = folder.load_sequence_model(configuration, tokenizer)
     longest = configuration.longest
     if shortlists and not configuration.model.looks:
@@ -73,7 +74,7 @@ def find_fastest(
         raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
     corpora = read_corpora(data, configuration.training.seed, folder.held_out())
     lists: dict[Considered, str] = {}
-    if tokenizer.joint:
+    if tokenizer.joint or own.tokenizer.shared_ids:
         with counting(console, "reading the training text", None) as advance:
             targets = (pair.target for pair in corpora.kept(data.filter))
             lists["seen pieces"] = seen_pieces(tokenizer, targets, advance)

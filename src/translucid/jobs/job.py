@@ -58,6 +58,7 @@ class Job:
             "the model": folder.model_digest(),
             "the tokenizer": folder.tokenizer().fingerprint,
             "the configuration": digest(folder.config_file),
+            "the languages": self.configuration and self.configuration.data.languages,
             "the tuning": " ".join(map(digest, tuning)) or None,
             "the device": device,
             "--engine": self.engine,

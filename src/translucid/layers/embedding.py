@@ -14,17 +14,37 @@ from translucid.kernels.linear import Linear
 class Embedding(nn.Module):
     """Dropout(E[ids] * sqrt(D) + P)."""
 
-    def __init__(self, tokens: nn.Embedding, positions: nn.Module, dropout: float) -> None:
-        """`tokens`: E [V, D], which may be shared with other embeddings and with the output projection."""
+    def __init__(
+        self,
+        tokens: nn.Embedding,
+        positions: nn.Module,
+        dropout: float,
+        *,
+        scaled: bool = True,
+        nothing: int | None = None,
+    ) -> None:
+        """Put together an embedding.
+
+        Args:
+            tokens: E [V, D], which may be shared with other embeddings and with the output projection.
+            positions: gives P.
+            dropout: share of entries that are 0 in training.
+            scaled: whether there is the factor sqrt(D).
+            nothing: the id of a token for which P stands alone, if there is one.
+        """
         super().__init__()
         self.tokens = tokens
         self.positions = positions
         self.dropout = Dropout(dropout)
-        self.scale = math.sqrt(tokens.embedding_dim)
+        self.scale = math.sqrt(tokens.embedding_dim) if scaled else 1.0
+        self.nothing = nothing
 
     def forward(self, ids: Tensor, first: int = 0) -> Tensor:
         """Embed ids [B, T] that stand at the positions first, first + 1, ..: [B, T, D]."""
-        return self.dropout(self.tokens(ids) * self.scale + self.positions(ids.size(1), first))
+        embedded = self.tokens(ids) * self.scale
+        if self.nothing is not None:
+            embedded = embedded.masked_fill((ids == self.nothing)[:, :, None], 0.0)
+        return self.dropout(embedded + self.positions(ids.size(1), first))
 
 
 def token_embeddings(source: int, target: int, width: int, *, shared: bool) -> tuple[nn.Embedding, nn.Embedding]:

@@ -5,16 +5,25 @@ import math
 import torch
 from torch import Tensor, nn
 
+from translucid.layers.variants import Sinusoids
 
-def sinusoidal_positions(length: int, width: int, *, first: int = 0) -> Tensor:
+
+def sinusoidal_positions(length: int, width: int, *, first: int = 0, kind: Sinusoids = "sinusoidal") -> Tensor:
     """Return P [length, D] for the positions first, first + 1, ..; D may be odd.
 
     P[p, 2i] = sin(p / 10000^(2i/D)), P[p, 2i+1] = cos(p / 10000^(2i/D)), computed in float64 and given in float32.
     P[p + k] is a linear map of P[p], the same for every p: each (sin, cos) pair is turned by k / 10000^(2i/D).
+
+    Some arrange them otherwise: all sines first, then all cosines (`sinusoidal-halves`); and with 10000^(i/(D/2 - 1)),
+    so that the last angle is p / 10000 (`sinusoidal-tensor2tensor`).
     """
+    fall = 2 / max(width - 2, 2) if kind == "sinusoidal-tensor2tensor" else 2 / width
     position = torch.arange(first, first + length, dtype=torch.float64)[:, None]
-    angle = position * torch.exp(torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10000.0) / width))
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width].float()
+    angle = position * torch.exp(torch.arange(-(-width // 2), dtype=torch.float64) * (-math.log(10000.0) * fall))
+    waves = torch.stack([angle.sin(), angle.cos()], dim=-1)
+    if kind != "sinusoidal":
+        waves = waves.transpose(1, 2)
+    return waves.flatten(1)[:, :width].float()
 
 
 def grid_positions(rows: int, columns: int, width: int) -> Tensor:
@@ -32,15 +41,19 @@ class SinusoidalPositions(nn.Module):
 
     table: Tensor
 
-    def __init__(self, width: int) -> None:
-        """`width`: D."""
+    def __init__(self, width: int, kind: Sinusoids = "sinusoidal", offset: int = 0) -> None:
+        """`width`: D; `kind`: see `sinusoidal_positions`; `offset`: where the first token stands."""
         super().__init__()
-        self.register_buffer("table", sinusoidal_positions(256, width), persistent=False)
+        self.kind, self.offset = kind, offset
+        self.register_buffer("table", self._first(256, width), persistent=False)
+
+    def _first(self, length: int, width: int) -> Tensor:
+        return sinusoidal_positions(length, width, first=self.offset, kind=self.kind)
 
     def forward(self, length: int, first: int = 0) -> Tensor:
         """Return [length, D] for the positions from `first` on."""
         if first + length > len(self.table):
-            longer = sinusoidal_positions(2 * (first + length), self.table.size(1))
+            longer = self._first(2 * (first + length), self.table.size(1))
             self.table = longer.to(self.table)
         return self.table[first : first + length]
 

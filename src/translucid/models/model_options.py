@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
+from translucid.layers.variants import Sinusoids
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
@@ -26,8 +27,15 @@ class TransformerOptions(BlocksShape, ToldOfContext):
 
     kind: Literal["transformer"] = "transformer"
     """The family of model."""
-    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
-    """How the model knows where a token stands."""
+    positions: Literal[Sinusoids, "learned", "none"] = "sinusoidal"
+    """How the model knows where a token stands: sines and cosines in turn; sines first, then cosines (`-halves`: the
+    Marian models of Hugging Face); that with other wave lengths (`-tensor2tensor`: Marian, M2M100, NLLB); learned."""
+    first_position: int = Field(0, ge=0, le=1 << 10)
+    """Where the first token stands on the sinusoids; M2M100 and NLLB begin at 2."""
+    scale_embeddings: bool = True
+    """Multiply embeddings by the square root of the width."""
+    zero_start: bool = False
+    """The start token of the decoder has no embedding, as in Marian."""
     max_length: int = Field(1024, ge=2, le=1 << 20)
     """The number of learned positions; sinusoidal positions have no limit."""
     share_embeddings: bool = True

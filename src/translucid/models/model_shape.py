@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from translucid.ground.option_group import OptionGroup
+from translucid.layers.variants import Nonlinearity
 
 
 class ModelShape(OptionGroup):
@@ -45,6 +46,8 @@ class BlocksShape(ModelShape):
     """Dropout on each sublayer's output and on the sum of embedding and position."""
     norm: Literal["pre", "post"] = "pre"
     """Layer normalisation before each sublayer, or after it as in the paper."""
+    nonlinearity: Nonlinearity = "relu"
+    """Between the two halves of the feed-forward sublayers; the paper has `relu`."""
     tie_output: bool = True
     """Share the target embeddings with the output projection."""
 

@@ -29,7 +29,7 @@ class EncoderBlock(nn.Module):
         super().__init__()
         o = options
         self.self_attention = MultiHeadAttention(o.width, o.heads)
-        self.feed_forward = FeedForward(o.width, o.feed_forward)
+        self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
 
     def forward(self, x: Tensor, mask: Tensor, maps: Maps | None, name: str) -> Tensor:
@@ -51,7 +51,7 @@ class DecoderBlock(nn.Module):
         o = options
         self.self_attention = MultiHeadAttention(o.width, o.heads)
         self.cross_attention = MultiHeadAttention(o.width, o.heads)
-        self.feed_forward = FeedForward(o.width, o.feed_forward)
+        self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(3))
 
     def forward(
@@ -209,17 +209,20 @@ class Transformer(BlockStacks):
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
-        source, target = (Embedding(tokens, _positions(o), o.dropout) for tokens in (source_tokens, target_tokens))
+        source, target = (
+            Embedding(tokens, _positions(o), o.dropout, scaled=o.scale_embeddings, nothing=nothing)
+            for tokens, nothing in ((source_tokens, None), (target_tokens, special.start if o.zero_start else None))
+        )
         super().__init__(o, in_context(source, o), target, special)
         self.max_length = o.longest
 
 
 def _positions(options: TransformerOptions) -> nn.Module:
-    if options.positions == "sinusoidal":
-        return SinusoidalPositions(options.width)
     if options.positions == "learned":
         return LearnedPositions(options.max_length, options.width)
-    return NoPositions()
+    if options.positions == "none":
+        return NoPositions()
+    return SinusoidalPositions(options.width, options.positions, options.first_position)
 
 
 def _noted(looked: tuple[Tensor, Tensor | None], maps: Maps | None, name: str) -> Tensor:

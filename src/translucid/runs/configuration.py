@@ -91,7 +91,8 @@ class Configuration(OptionGroup):
 
     @model_validator(mode="after")
     def _sharing_needs_one_vocabulary(self) -> Configuration:
-        if self.model.share_embeddings and not self.data.tokenizer.joint:
+        tokenizer = self.data.tokenizer
+        if self.model.share_embeddings and not (tokenizer.joint or tokenizer.shared_ids):
             raise ValueError(
                 "model.share_embeddings needs one joint vocabulary: "
                 "set data.tokenizer.joint=true or model.share_embeddings=false"
@@ -156,6 +157,27 @@ class Configuration(OptionGroup):
         """
         changes = {name: value for name, value in given.items() if value is not None}
         return checked(DecodingOptions, {**self.decoding.model_dump(), **changes})
+
+    def between(self, source: str | None, target: str | None) -> Configuration:
+        """Return the configuration with other languages of a model that has many; None leaves one as it is.
+
+        Raises:
+            UserError: it is a model of one pair of languages, and of another one.
+        """
+        wanted = {"source": source, "target": target}
+        before = dict(zip(wanted, self.data.languages, strict=True))
+        changes = {side: code for side, code in wanted.items() if code not in (None, before[side])}
+        if not self.data.tokenizer.languages:
+            for side, code in changes.items():
+                if before[side]:
+                    what = f"the model has one {side} language, {before[side]}, and {code} was asked for"
+                    raise UserError(what, fix=f"Leave --{side}-language out.")
+        if self.data.reverse:  # whose files have the source on the other side
+            changes = {
+                side: changes[other] for side, other in (("source", "target"), ("target", "source")) if other in changes
+            }
+        data = self.data.model_copy(update={f"{side}_language": code for side, code in changes.items()})
+        return self.model_copy(update={"data": data})
 
     def refuse_other_reader(self, wanted: str, run: Path) -> None:
         """Check what a run's model reads; see `ModelShape`.

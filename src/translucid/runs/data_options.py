@@ -68,3 +68,9 @@ class DataOptions(OptionGroup):
         if self.weights and self.temperature != 1:
             raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
         return self
+
+    @model_validator(mode="after")
+    def _one_way_of_opening(self) -> DataOptions:
+        if self.subword_dropout and self.tokenizer.languages:
+            raise ValueError("data.subword_dropout is not for models of many languages")
+        return self

@@ -146,7 +146,7 @@ def _trainer(
 ) -> Trainer:
     """Build the model, encode the corpus, and go back to the last checkpoint if there is one."""
     options = configuration.training
-    tokenizer = run.tokenizer()
+    tokenizer = run.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
     torch.manual_seed(options.seed)
     sizes = tokenizer.source_size, tokenizer.target_size
     model = build_model(configuration.model, *sizes, tokenizer.target_vocabulary)

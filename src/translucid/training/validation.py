@@ -124,7 +124,8 @@ class TextValidator(PairsValidator):
 
     def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
         """See `Validator`."""
-        found = decode_sentences(model, workers.share(self.ids), DecodingOptions(beam=1), device=device)
+        ids, opening = workers.share(self.ids), self.tokenizer.target_opening
+        found = decode_sentences(model, ids, DecodingOptions(beam=1), device=device, opening=opening)
         return [best[0].tokens for best in found]
 
 

@@ -23,6 +23,12 @@ from translucid.layers.positions import NoPositions
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 
+_ACTIVATIONS = {
+    "relu": specs.Activation.RELU,
+    "swish": specs.Activation.SWISH,
+    "gelu": specs.Activation.GELU,
+}
+
 
 def save_ctranslate2(
     model: SequenceModel,
@@ -82,7 +88,13 @@ def _keep(decoder: Any, pieces: NDArray[np.int64]) -> None:
 def _spec(transformer: Transformer) -> specs.TransformerSpec:
     o = transformer.options
     model: Any = transformer  # whose submodules have no types of their own
-    spec = specs.TransformerSpec.from_config((o.encoder_layers, o.decoder_layers), o.heads, pre_norm=o.norm == "pre")
+    layers = o.encoder_layers, o.decoder_layers
+    spec = specs.TransformerSpec.from_config(
+        layers, o.heads, pre_norm=o.norm == "pre", activation=_ACTIVATIONS[o.nonlinearity]
+    )
+    spec.decoder.start_from_zero_embedding = o.zero_start
+    for embeddings in (spec.encoder, spec.decoder):
+        embeddings.scale_embeddings = o.scale_embeddings
     for side, embedding in ((spec.encoder, model.source_embedding), (spec.decoder, model.target_embedding)):
         side.position_encodings.encodings = _positions(embedding, model.max_length or POSITIONS)
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)

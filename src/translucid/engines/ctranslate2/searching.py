@@ -21,10 +21,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import ctranslate2
 
@@ -94,6 +95,7 @@ class CTranslate2Engine:
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
         self.pieces = tokenizer.target_pieces(range(tokenizer.target_size))
         self.target = {piece: i for i, piece in enumerate(self.pieces)}
+        self.opening = [self.pieces[token] for token in tokenizer.target_opening]
         self.device_type, _, index = device.partition(":")
         # In a thread of its own, as PyTorch would have one thread too from then on in the one that opens it.
         with ThreadPoolExecutor(1) as aside:
@@ -110,6 +112,13 @@ class CTranslate2Engine:
         """Say what it is, what its weights are and what it considers."""
         weights = self.translator.compute_type.partition("_")[0]
         return f"{self.name}, {weights}, {self.considered}"
+
+    def opened(self, tokenizer: Tokenizer) -> Self:
+        """See `Engine`."""
+        opened, own = copy(self), self.own
+        opened.opening = [self.pieces[token] for token in tokenizer.target_opening]
+        opened.own = lambda: own().opened(tokenizer)
+        return opened
 
     @classmethod
     def of(
@@ -247,6 +256,7 @@ class CTranslate2Engine:
         largest = min(BATCH, HYPOTHESES_WITH_SHORTLIST // options.beam) if shortlist else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [self._source(one.ids) for one in asked],
+            [self.opening] * len(asked) if self.opening else None,
             asynchronous=True,
             max_batch_size=min(largest, -(-len(asked) // self.parts)),
             use_vmap=shortlist,

@@ -1,0 +1,72 @@
+"""`import_model`: tells the kind of a folder or a file, and makes a run of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from translucid.ground.errors import UserError
+from translucid.interop.huggingface import from_huggingface
+from translucid.interop.imported import Imported
+from translucid.runs.configuration import Configuration, validated
+from translucid.runs.fitting import fill
+from translucid.runs.run_folder import RunFolder
+
+
+def import_model(
+    given: Path,
+    out: Path,
+    *,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    overwrite: bool = False,
+) -> tuple[Imported, Configuration]:
+    """Make a run of a model of somebody else's.
+
+    Args:
+        given: a Hugging Face folder.
+        out: the run folder to make.
+        source_language: code of the language that it reads, if not another one is asked for later.
+        target_language: code of the language that it writes.
+        overwrite: replace a run that is there.
+
+    Raises:
+        UserError: it is no model that we know, it is not complete or damaged, or the run can't be made.
+    """
+    from translucid.models.build import hollow_model, refuse_too_large
+
+    run = RunFolder(out)
+    run.refuse_to_lose(overwrite)
+    found = reader(given)(given)
+    languages = {"source_language": source_language, "target_language": target_language}
+    found.settings["data"] |= {name: code for name, code in languages.items() if code}
+    configuration = validated(found.settings, given)
+    tokenizer = found.tokenizer
+    if target_language and (source_language or configuration.data.tokenizer.told == "target in the source"):
+        tokenizer.between(source_language, target_language, configuration.data.tokenizer)
+    model = hollow_model(configuration.model, tokenizer.source_size, tokenizer.target_size)
+    refuse_too_large(model)
+    names = {name: weight.numel() for name, weight in model.named_parameters()}
+    found.parameters = sum(names.values())
+    fill(model, {name: tensor for name, tensor in found.tensors.items() if name in names}, given)
+    with run.locked():
+        run.begin(configuration, tokenizer, overwrite=overwrite)
+        run.save_model(model, tokenizer, {"imported": found.kind})
+        run.add_provenance({"imported": str(given), "kind": found.kind})
+        shutil.rmtree(out / "state", ignore_errors=True)  # there is no training to go on with
+    return found, configuration
+
+
+def reader(given: Path) -> Callable[[Path], Imported]:
+    """Return what reads a model of this kind.
+
+    Raises:
+        UserError: it is none that we know.
+    """
+    if not given.exists():
+        raise UserError("is not there", file=given, fix="Give a folder, or an .npz file of Marian.")
+    if (given / "config.json").exists():
+        return from_huggingface
+    fix = "A Hugging Face folder has config.json, vocabularies and weights."
+    raise UserError("holds no model that can be imported", file=given, fix=fix)

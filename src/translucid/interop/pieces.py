@@ -1,0 +1,153 @@
+"""Another model's vocabulary as ours: its rows in another order, its pieces in SentencePiece models with our ids.
+
+Ours begins with padding, unknown, start and end. Others have these elsewhere, twice, or not at all; and what
+SentencePiece cuts a text into they look up in a list of their own. Both is put right by writing the SentencePiece model
+anew: the pieces in the order of our ids, what only the list has marked as unused, what only SentencePiece has as one
+more row that is a copy of the unknown one. Then text becomes the same tokens as with the other model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL, SPELLED
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NEVER = -100.0
+"""The logit's bias of what the other model can't say: its probability is 0 in float32."""
+_MOST = 1 << 21
+"""Rows of a vocabulary, at most."""
+
+
+@dataclass
+class Vocabulary:
+    """Our ids of another model's vocabulary."""
+
+    names: list[str]
+    """How each of our ids is written."""
+    rows: list[int | None]
+    """The row of the other model that each of our ids has; none where it has no such thing."""
+    said: list[bool]
+    """Whether the other model can say it."""
+
+    @classmethod
+    def of(cls, ids: Mapping[str, int], size: int, *, pad: int, unknown: int, start: int, end: int) -> Vocabulary:
+        """Put a vocabulary in our order.
+
+        Args:
+            ids: the row of each piece.
+            size: rows, of which some may be no piece's.
+            pad: row of padding.
+            unknown: row of the unknown piece.
+            start: row of what the decoder is fed first; it may be that of `pad` or of `end`.
+            end: row of the end token.
+
+        Raises:
+            UserError: rows are named that are not there.
+        """
+        if not 4 <= size <= _MOST or not all(0 <= row < size for row in (pad, unknown, start, end, *ids.values())):
+            raise UserError(f"the vocabulary does not fit embeddings of {size:,} rows", fix="Is the folder complete?")
+        written = dict(zip(ids.values(), ids, strict=True))
+        special = {pad, unknown, start, end}
+        rest = [row for row in range(size) if row not in special]
+        taken = {*SPELLED}
+        names = [*SPELLED]
+        for row in rest:
+            name = written.get(row, "")
+            if not name or name in taken:
+                name = f"<row {row}>"
+            taken.add(name)
+            names.append(name)
+        rows: list[int | None] = [None if start == pad else pad, unknown, start, end, *rest]
+        return cls(names, rows, [start != pad, True, start != end, True, *(True for _ in rest)])
+
+    def add_unknown(self, pieces: Iterable[str]) -> None:
+        """Give pieces that only SentencePiece has a row: a copy of the unknown one."""
+        for piece in pieces:
+            self.names.append(piece)
+            self.rows.append(self.rows[SPECIAL.unknown])
+            self.said.append(False)
+
+    def embeddings(self, matrix: Tensor) -> Tensor:
+        """Return the rows of a matrix [V, D] in the order of our ids; nothing is a row of zeros."""
+        import torch
+
+        rows = torch.tensor([-1 if row is None else row for row in self.rows])
+        return torch.where(rows[:, None] < 0, 0.0, matrix[rows.clamp(min=0)])
+
+    def bias(self, vector: Tensor | None) -> Tensor:
+        """Return the bias of our logits from that of the other model [V], if it has one."""
+        import torch
+
+        rows = torch.tensor([0 if row is None else row for row in self.rows])
+        found = torch.zeros(len(rows)) if vector is None else vector[rows]
+        return torch.where(torch.tensor(self.said), found, NEVER)
+
+
+def pieces_of(model: bytes, file: Path) -> Any:
+    """Parse a SentencePiece model.
+
+    Raises:
+        UserError: it is none.
+    """
+    parsed = _empty()
+    try:
+        parsed.ParseFromString(model)
+    except Exception as error:  # protobuf has several kinds of them
+        raise UserError("is not a SentencePiece model, or is damaged", file=file) from error
+    if not parsed.pieces:
+        raise UserError("is a SentencePiece model without pieces", file=file)
+    return parsed
+
+
+def _empty() -> Any:
+    return import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
+
+
+def only_here(parsed: Any, names: Sequence[str]) -> list[str]:
+    """Return the pieces into which a SentencePiece model may cut a text, and that a vocabulary does not have."""
+    kind = parsed.SentencePiece
+    known = {*names}
+    cuts = {kind.NORMAL, kind.USER_DEFINED, kind.BYTE}
+    return list(dict.fromkeys(p.piece for p in parsed.pieces if p.type in cuts and p.piece not in known))
+
+
+def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> bytes:
+    """Return a SentencePiece model that cuts texts as another one does, with our ids.
+
+    Args:
+        parsed: the other one.
+        names: how each of our ids is written, the four special ones first.
+        controls: names that no text yields, such as those of languages.
+    """
+    kind = parsed.SentencePiece
+    before = {p.piece: p for p in parsed.pieces if p.type not in (kind.CONTROL, kind.UNKNOWN)}
+    lowest = min((p.score for p in parsed.pieces), default=0.0) - 10.0
+    made = _empty()
+    made.normalizer_spec.CopyFrom(parsed.normalizer_spec)
+    made.trainer_spec.CopyFrom(parsed.trainer_spec)
+    if parsed.HasField("denormalizer_spec"):
+        made.denormalizer_spec.CopyFrom(parsed.denormalizer_spec)
+    spec = made.trainer_spec
+    spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = SPECIAL
+    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPELLED
+    spec.unk_surface, spec.vocab_size = "⁇", len(names)
+    special, named = len(SPECIAL), {*controls}
+    for place, name in enumerate(names):
+        if place < special:
+            made.pieces.add(piece=name, score=0.0, type=kind.UNKNOWN if place == SPECIAL.unknown else kind.CONTROL)
+        elif name in before and name not in named:
+            made.pieces.add(piece=name, score=before[name].score, type=before[name].type)
+        elif name in named:
+            made.pieces.add(piece=name, score=lowest, type=kind.CONTROL)
+        else:  # a character unknown to SentencePiece is still looked up in the list
+            made.pieces.add(piece=name, score=lowest, type=kind.NORMAL if len(name) == 1 else kind.UNUSED)
+    written: bytes = made.SerializeToString()
+    return written

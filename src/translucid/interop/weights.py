@@ -1,0 +1,74 @@
+"""Reads the tensors of another model's folder, safetensors or PyTorch's own format; nothing is unpickled."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from translucid.ground.errors import UserError
+from translucid.ground.reading import refuse_strange
+from translucid.interop.imported import read_json
+from translucid.kernels.machine import physical_memory
+from translucid.runs.tensor_file import LONGEST_HEADER
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_FIX = "Get the file again."
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Read all tensors of a Hugging Face folder, in float32.
+
+    Raises:
+        UserError: there are none, or a file is damaged, too large, or would have to be unpickled.
+    """
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        file, index = folder / name, folder / f"{name}.index.json"
+        if file.exists():
+            return _read(file)
+        if index.exists():
+            parts = read_json(index)
+            names = parts.get("weight_map") if isinstance(parts, dict) else None
+            if not isinstance(names, dict) or not all(isinstance(part, str) for part in names.values()):
+                raise UserError("does not say in which files the weights are", file=index, fix=_FIX)
+            tensors: dict[str, Tensor] = {}
+            for part in sorted({*names.values()}):
+                if Path(part).name != part:
+                    raise UserError(f"names {part!r}, which is not in this folder", file=index, fix=_FIX)
+                tensors |= _read(folder / part)
+            return tensors
+    fix = "It needs model.safetensors or pytorch_model.bin."
+    raise UserError("has no weights", file=folder, fix=fix)
+
+
+def _read(file: Path) -> dict[str, Tensor]:
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not file.exists():
+        raise UserError("is missing", file=file, fix=_FIX)
+    whole = file.parent.parent.parent if file.parent.parent.name == "snapshots" else file.parent
+    refuse_strange(file, whole)
+    size, memory = file.stat().st_size, physical_memory()
+    if memory and size > memory:
+        raise UserError(f"has {size:,} bytes, more than this machine's memory", file=file)
+    try:
+        if file.suffix == ".safetensors":
+            with file.open("rb") as start:
+                if int.from_bytes(start.read(8), "little") > LONGEST_HEADER:
+                    raise UserError("is damaged, or not safetensors", file=file, fix=_FIX)
+            found = load_file(file)
+        else:
+            found = torch.load(file, map_location="cpu", weights_only=True)
+    except (SafetensorError, OSError, EOFError, json.JSONDecodeError) as error:
+        raise UserError(f"is damaged or cut short ({error})", file=file, fix=_FIX) from error
+    except (pickle.UnpicklingError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        what = "holds more than weights, or is damaged"
+        raise UserError(what, file=file, fix="Use the model's safetensors.") from error
+    if not isinstance(found, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in found.values()):
+        raise UserError("holds more than weights", file=file, fix="Use the model's safetensors.")
+    return {str(name): tensor.float() for name, tensor in found.items()}

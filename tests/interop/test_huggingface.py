@@ -1,0 +1,212 @@
+"""Hugging Face's folders become runs that write what `transformers` writes."""
+
+import json
+import shutil
+
+import pytest
+import sentencepiece
+import torch
+
+from tests.probes.foreign import many_languages_folder, marian_folder, sentences
+from translucid.ground.errors import UserError
+from translucid.interop.importing import import_model
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+from translucid.translator import Translator
+
+TEXTS = [*sentences()[0][:20], "I ☃ like", "¿ él", "it's 3.14, isn't it?"]
+KINDS = ["swish", "relu", "gelu", "languages", "m2m", "nllb"]
+
+
+class Opened:
+    """A folder as `transformers` and as we open it."""
+
+    def __init__(self, folder, run, kind):
+        self.kind, self.folder, self.run = kind, folder, run
+        if kind in ("m2m", "nllb"):
+            self.theirs = many_languages_folder(folder, nllb=kind == "nllb")
+            self.languages = ("eng_Latn", "spa_Latn") if kind == "nllb" else ("en", "es")
+        else:
+            several = kind == "languages"
+            activation = "swish" if several else kind
+            self.theirs = marian_folder(folder, activation=activation, languages=("es", "pt") if several else ())
+            self.languages = (None, "pt") if several else (None, None)
+        import_model(folder, run)
+        source, target = self.languages
+        self.ours = Translator.load(run, "cpu", "torch", source=source, target=target)
+
+    def their_ids(self, texts):
+        """Source ids, and what a decoder begins with, by their own rules written out."""
+        config = self.theirs.config
+        if self.kind in ("m2m", "nllb"):
+            processor = sentencepiece.SentencePieceProcessor(model_file=str(self.folder / "sentencepiece.bpe.model"))
+            first = 4 + processor.get_piece_size() - 3
+            rows = [[1 + processor.piece_to_id(p) for p in processor.encode(text, out_type=str)] for text in texts]
+            return [[first, *(row if row > 1 else 3 for row in ids), 2] for ids in rows], [2, first + 1]
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(self.folder / "source.spm"))
+        vocabulary = json.loads((self.folder / "vocab.json").read_text())
+        told = [vocabulary[">>pt<<"]] if self.kind == "languages" else []
+        cut = ([vocabulary.get(p, 1) for p in processor.encode(text, out_type=str)] for text in texts)
+        return [[*told, *ids, 0] for ids in cut], [config.decoder_start_token_id]
+
+    def our_ids(self, texts):
+        return [[*ids, 3] for ids in self.ours.tokenizer.encode_source(texts)]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def opened(request, tmp_path_factory):
+    place = tmp_path_factory.mktemp(request.param)
+    return Opened(place / "theirs", place / "run", request.param)
+
+
+def columns(opened):
+    """Which of our target ids is which row of theirs."""
+    config = opened.theirs.config
+    end, unknown = config.eos_token_id, 1 if "arian" in type(opened.theirs).__name__ else 3
+    special = {config.pad_token_id, end, unknown, config.decoder_start_token_id}
+    rest = [row for row in range(config.vocab_size) if row not in special]
+    return {unknown: 1, end: 3} | {row: 4 + i for i, row in enumerate(rest)}
+
+
+def test_texts_become_the_same_tokens_and_tokens_the_same_logits(opened):
+    ids, begin = opened.their_ids(TEXTS)
+    ours = opened.our_ids(TEXTS)
+    place = columns(opened)
+    unknown = next(row for row, mine in place.items() if mine == 1)
+    rows = torch.tensor([*place])
+    for theirs, mine in zip(ids, ours, strict=True):
+        size = len(place) + 2  # what only SentencePiece knows has a row of its own behind all others
+        assert [1 if i >= size else i for i in mine] == [1 if row == unknown else place[row] for row in theirs]
+        written = [*begin, *theirs[1:4]]
+        with torch.inference_mode():
+            wanted = opened.theirs(input_ids=torch.tensor([theirs]), decoder_input_ids=torch.tensor([written])).logits
+            found = opened.ours.model(torch.tensor([mine]), torch.tensor([[2, *(place[row] for row in written[1:])]]))
+        torch.testing.assert_close(
+            found[..., [place[row] for row in rows.tolist()]], wanted[..., rows], atol=1e-4, rtol=0
+        )
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_same_is_written(opened, beam):
+    ids, begin = opened.their_ids(TEXTS)
+    place, config = columns(opened), opened.theirs.config
+    never = [[row] for row in range(config.vocab_size) if row not in place or place[row] == 1]
+    forced = {"forced_bos_token_id": begin[1]} if len(begin) > 1 else {}
+    options = opened.ours.configuration.decoding.model_copy(
+        update={"beam": beam, "length_penalty": 0.0, "max_loops": 0, "min_length": 0}
+    )
+    ended = 0
+    for theirs, mine in zip(ids, opened.our_ids(TEXTS), strict=True):
+        wanted = opened.theirs.generate(
+            torch.tensor([theirs]),
+            num_beams=beam,
+            do_sample=False,
+            length_penalty=0.0,
+            early_stopping="never" if beam > 1 else False,
+            max_new_tokens=2 * len(theirs) + 18,
+            bad_words_ids=never,
+            **forced,
+        )[0].tolist()
+        if wanted[-1] != config.eos_token_id:  # cut off, where we end an output
+            continue
+        ended += 1
+        (found,) = opened.ours.own.decode([mine], options)[0]
+        assert found.tokens == [place[row] for row in wanted[1:-1]]
+    assert ended > 5
+
+
+def test_ctranslate2_writes_it_too(opened):
+    source, target = opened.languages
+    other = Translator.load(opened.run, "cpu", "ctranslate2", source=source, target=target)
+    wanted = opened.ours.translate(TEXTS, beam=1)
+    found = other.translate(TEXTS, beam=1)
+    assert [one.nbest[0].hypotheses[0].tokens for one in found] == [one.nbest[0].hypotheses[0].tokens for one in wanted]
+
+
+def test_a_run_comes_of_it_that_needs_no_training_to_go_on(opened):
+    assert not (opened.run / "state").exists()
+    assert json.loads((opened.run / "provenance.jsonl").read_text())["imported"] == str(opened.folder)
+    assert RunFolder(opened.run).configuration().preset is None
+
+
+def test_languages_are_asked_for_and_can_be_changed(tmp_path):
+    folder, run = tmp_path / "theirs", tmp_path / "run"
+    many_languages_folder(folder, end=2.0)
+    import_model(folder, run, source_language="en", target_language="es")
+    spanish = Translator.load(run, "cpu", "torch")
+    english = spanish.between("es", "en")
+    assert english.model is spanish.model
+    assert (
+        english.translate(TEXTS[0]).nbest[0].hypotheses[0].tokens[0]
+        != spanish.translate(TEXTS[0]).nbest[0].hypotheses[0].tokens[0]
+    )
+    with pytest.raises(UserError, match=r"knows no target language 'fr'. Give --target-language, one of en, es\."):
+        spanish.between("en", "fr")
+    import_model(folder, run, overwrite=True)
+    with pytest.raises(UserError, match="has to be told the source language"):
+        Translator.load(run, "cpu", "torch")
+
+
+def test_a_model_of_one_pair_takes_no_other(tmp_path):
+    marian_folder(tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "run", source_language="en", target_language="es")
+    with pytest.raises(UserError, match="one target language, es, and fr was asked for"):
+        Translator.load(tmp_path / "run", "cpu", "torch", target="fr")
+    assert Translator.load(tmp_path / "run", "cpu", "torch", target="es").configuration.data.languages == ("en", "es")
+
+
+@pytest.mark.parametrize(
+    ("break_it", "said"),
+    [
+        (lambda f: (f / "vocab.json").unlink(), "vocab.json: is missing"),
+        (lambda f: (f / "vocab.json").write_text("["), "is not JSON"),
+        (lambda f: (f / "vocab.json").write_text('{"a": 1}'), "has no piece <unk>"),
+        (lambda f: (f / "vocab.json").write_text('{"<unk>": 1, "a": 99999999}'), "does not fit embeddings"),
+        (lambda f: (f / "source.spm").write_bytes(b"nothing"), "is not a SentencePiece model"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"nothing" * 9), "is damaged"),
+        (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
+        (lambda f: changed(f, model_type="t5"), "model_type='t5' is not supported"),
+        (lambda f: changed(f, activation_function="tanh"), "activation_function='tanh' is not supported"),
+        (lambda f: changed(f, decoder_ffn_dim=48), "decoder_ffn_dim='48 unlike the encoder's' is not supported"),
+        (lambda f: changed(f, encoder_layers=5), "is missing"),
+        (lambda f: changed(f, d_model="wide"), "d_model is 'wide', not a whole number"),
+        (lambda f: changed(f, d_model=1 << 14), "does not fit the model"),
+        (lambda f: pickled(f), "holds more than weights"),
+    ],
+)
+def test_what_is_not_whole_is_one_line(tmp_path, broken_folder, break_it, said):
+    folder = tmp_path / "theirs"
+    shutil.copytree(broken_folder, folder)
+    break_it(folder)
+    with pytest.raises(UserError) as refused:
+        import_model(folder, tmp_path / "run")
+    assert said in str(refused.value).replace('"', "'")
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def broken_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "theirs"
+    marian_folder(folder)
+    return folder
+
+
+def changed(folder, **values):
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+def pickled(folder):
+    (folder / "model.safetensors").unlink()
+    torch.save({"a": print}, folder / "pytorch_model.bin")
+
+
+def test_weights_of_pytorchs_own_format_are_read_too(tmp_path):
+    model = marian_folder(tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "one")
+    (tmp_path / "theirs" / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "theirs" / "pytorch_model.bin")
+    import_model(tmp_path / "theirs", tmp_path / "other")
+    one, other = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("one", "other"))
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)

@@ -1,0 +1,135 @@
+"""Small folders of other people's models, with random weights; `transformers` makes them."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import torch
+
+from translucid.builtin.phrasebook import generate
+
+
+@cache
+def sentences() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """English and Spanish."""
+    pairs = [*generate(400, seed=1)]
+    return tuple(pair.source for pair in pairs), tuple(pair.target for pair in pairs)
+
+
+def learned(texts: Iterable[str], size: int, **more: Any) -> bytes:
+    """A SentencePiece model as others train it, with <unk>, <s> and </s> first."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts), model_writer=model, vocab_size=size, minloglevel=3, **more
+    )
+    return model.getvalue()
+
+
+def marian_pieces(folder: Path, languages: Sequence[str] = (), lost: int = 5) -> list[str]:
+    """Two SentencePiece models in a folder, and a vocabulary that lacks `lost` of their pieces, `</s>` first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pieces: list[str] = []
+    for side, texts in zip(("source", "target"), sentences(), strict=True):
+        model = learned(texts, 120)
+        (folder / f"{side}.spm").write_bytes(model)
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        pieces += [processor.id_to_piece(i) for i in range(3, processor.get_piece_size())]
+    pieces = [*dict.fromkeys(pieces)]
+    random.Random(1).shuffle(pieces)
+    return ["</s>", "<unk>", *(f">>{code}<<" for code in languages), *pieces[lost:]]
+
+
+def shaken(model: torch.nn.Module, seed: int) -> Any:
+    """Weights of some size everywhere, also where a fresh model has zeros."""
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "embed_positions" not in name and "shared" not in name and "embed_tokens" not in name:
+                weight.add_(0.2 * torch.randn_like(weight))
+    return model.eval()
+
+
+def marian_folder(
+    folder: Path, *, activation: str = "swish", languages: Sequence[str] = (), end: float = 5.0, **changes: Any
+) -> Any:
+    """Write a MarianMT folder; return the model. `end`: the bias of the end token: outputs are long where it is low."""
+    from transformers import MarianConfig, MarianMTModel
+
+    vocabulary = {piece: i for i, piece in enumerate([*marian_pieces(folder, languages), "<pad>"])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    size = len(vocabulary)
+    shape = {
+        "vocab_size": size,
+        "d_model": 16,
+        "encoder_layers": 2,
+        "decoder_layers": 1,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 24,
+        "decoder_ffn_dim": 24,
+        "activation_function": activation,
+        "scale_embedding": True,
+        "pad_token_id": size - 1,
+        "eos_token_id": 0,
+        "decoder_start_token_id": size - 1,
+        "forced_eos_token_id": None,
+        "max_position_embeddings": 600,
+    }
+    torch.manual_seed(2)
+    model = shaken(MarianMTModel(MarianConfig(**shape | changes)), 3)
+    with torch.no_grad():
+        model.final_logits_bias.normal_()
+        model.final_logits_bias[0, 0] = end
+        if model.config.share_encoder_decoder_embeddings:
+            model.model.shared.weight.mul_(20)
+    model.save_pretrained(folder)
+    facts = {"tokenizer_class": "MarianTokenizer", "source_lang": "eng", "target_lang": "spa", "separate_vocabs": False}
+    (folder / "tokenizer_config.json").write_text(json.dumps(facts))
+    return model
+
+
+def many_languages_folder(folder: Path, *, nllb: bool = False, end: float = 5.0) -> Any:
+    """Write a folder of M2M100, or of NLLB, for English and Spanish; return the model."""
+    from transformers import M2M100Config, M2M100ForConditionalGeneration
+
+    folder.mkdir(parents=True, exist_ok=True)
+    model_file = learned([text for side in sentences() for text in side], 200, model_type="bpe")
+    (folder / "sentencepiece.bpe.model").write_bytes(model_file)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model_file)
+    pieces = [processor.id_to_piece(i) for i in range(3, processor.get_piece_size())]
+    languages = ["eng_Latn", "spa_Latn"] if nllb else ["__en__", "__es__"]
+    facts = {"additional_special_tokens": languages}
+    size = 4 + len(pieces)
+    if nllb:
+        (folder / "tokenizer_config.json").write_text(json.dumps(facts))
+    else:
+        vocabulary = {piece: i for i, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *pieces])}
+        (folder / "vocab.json").write_text(json.dumps(vocabulary))
+        (folder / "special_tokens_map.json").write_text(json.dumps(facts))
+    torch.manual_seed(2)
+    shape = {
+        "vocab_size": size + len(languages) + 8,
+        "d_model": 16,
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+        "encoder_ffn_dim": 24,
+        "decoder_ffn_dim": 24,
+        "scale_embedding": True,
+        "max_position_embeddings": 600,
+    }
+    model = shaken(M2M100ForConditionalGeneration(M2M100Config(**shape)), 4)
+    with torch.no_grad():
+        model.model.shared.weight.mul_(20)
+        bias = model.model.decoder.layer_norm.bias
+        model.model.shared.weight[2] = end * bias / bias.dot(bias)  # its logit is about `end`
+    model.save_pretrained(folder)
+    return model

@@ -133,3 +133,72 @@ def many_languages_folder(folder: Path, *, nllb: bool = False, end: float = 5.0)
         model.model.shared.weight[2] = end * bias / bias.dot(bias)  # its logit is about `end`
     model.save_pretrained(folder)
     return model
+
+
+def marian_file(
+    folder: Path, *, norm: str = "post", activation: str = "swish", ties: str = "all", **changes: Any
+) -> None:
+    """Write model.npz, vocab.yml and SentencePiece models as Marian has them.
+
+    `ties`: which embeddings are one: all, src (of both languages), target (with the output), none.
+    """
+    import numpy as np
+    import yaml
+
+    pieces = [*marian_pieces(folder), '"quoted"', "it's", ": 3", "#1", "\x85"]
+    lines = [f"{json.dumps(piece, ensure_ascii=False)}: {i}\n" for i, piece in enumerate(pieces)]
+    (folder / "vocab.yml").write_text("".join(lines), encoding="utf-8")
+    size, width, inner, depths = len(pieces), 16, 24, {"encoder": 2, "decoder": 2}
+    draw = np.random.default_rng(5)
+    arrays: dict[str, Any] = {}
+
+    def linear(name: str, place: str, rows: int, columns: int) -> None:
+        arrays[f"{name}_W{place}"] = draw.normal(0, rows**-0.5, (rows, columns)).astype("f")
+        arrays[f"{name}_b{place}"] = draw.normal(0, 0.2, (1, columns)).astype("f")
+
+    def layer_norm(name: str, behind: str) -> None:
+        arrays[f"{name}_ln_scale{behind}"] = draw.normal(1, 0.2, (1, width)).astype("f")
+        arrays[f"{name}_ln_bias{behind}"] = draw.normal(0, 0.2, (1, width)).astype("f")
+
+    behind = "_pre" if norm == "pre" else ""
+    for side, depth in depths.items():
+        for i in range(1, depth + 1):
+            for scope in ("self", "context")[: 1 + (side == "decoder")]:
+                for place in "qkvo":
+                    linear(f"{side}_l{i}_{scope}", place, width, width)
+                layer_norm(f"{side}_l{i}_{scope}_Wo", behind)
+            linear(f"{side}_l{i}_ffn", "1", width, inner)
+            linear(f"{side}_l{i}_ffn", "2", inner, width)
+            layer_norm(f"{side}_l{i}_ffn_ffn", behind)
+        if norm == "pre":
+            layer_norm(f"{side}_top", "")
+    shared = ties in ("all", "src")
+    for name in ["Wemb"] if shared else ["encoder_Wemb", "decoder_Wemb"]:
+        arrays[name] = draw.normal(0, 0.6, (size, width)).astype("f")
+    if ties in ("src", "none"):
+        arrays["decoder_ff_logit_out_W"] = draw.normal(0, 0.6, (width, size)).astype("f")
+    arrays["decoder_ff_logit_out_b"] = draw.normal(0, 0.5, (1, size)).astype("f")
+    arrays["decoder_ff_logit_out_b"][0, 0] = 2.5
+    facts = {
+        "type": "transformer",
+        "dim-vocabs": [size, size],
+        "dim-emb": width,
+        "enc-depth": 2,
+        "dec-depth": 2,
+        "transformer-heads": 4,
+        "transformer-dim-ffn": inner,
+        "transformer-ffn-activation": activation,
+        "transformer-decoder-autoreg": "self-attention",
+        "transformer-no-projection": False,
+        "transformer-guided-alignment-layer": "last",
+        "transformer-preprocess": "n" if norm == "pre" else "",
+        "transformer-postprocess": "da" if norm == "pre" else "dan",
+        "transformer-postprocess-emb": "d",
+        "transformer-postprocess-top": "n" if norm == "pre" else "",
+        "tied-embeddings": ties == "target",
+        "tied-embeddings-src": ties == "src",
+        "tied-embeddings-all": ties == "all",
+    }
+    text = yaml.safe_dump(facts | changes)
+    arrays["special:model.yml"] = np.frombuffer(text.encode() + b"\0", np.int8)
+    np.savez(folder / "model.npz", **arrays)

@@ -202,6 +202,11 @@ class Tokenizer:
         return _encode(self._target, texts, self.threads, self.target_opening)
 
     @property
+    def models(self) -> list[bytes]:
+        """The SentencePiece models: one, or that of the source and that of the target."""
+        return list(self._models.values())
+
+    @property
     def tag(self) -> int | None:
         """The source id that marks synthetic pairs, if the vocabulary has one; no text yields it."""
         number: int = self._source.piece_to_id(TAG)

@@ -9,6 +9,7 @@ from pathlib import Path
 from translucid.ground.errors import UserError
 from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported
+from translucid.interop.marian import from_marian
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.fitting import fill
 from translucid.runs.run_folder import RunFolder
@@ -25,7 +26,7 @@ def import_model(
     """Make a run of a model of somebody else's.
 
     Args:
-        given: a Hugging Face folder.
+        given: a Hugging Face folder, an .npz file of Marian, or the folder with it.
         out: the run folder to make.
         source_language: code of the language that it reads, if not another one is asked for later.
         target_language: code of the language that it writes.
@@ -68,5 +69,7 @@ def reader(given: Path) -> Callable[[Path], Imported]:
         raise UserError("is not there", file=given, fix="Give a folder, or an .npz file of Marian.")
     if (given / "config.json").exists():
         return from_huggingface
-    fix = "A Hugging Face folder has config.json, vocabularies and weights."
+    if given.suffix == ".npz" or (given.is_dir() and any(given.glob("*.npz"))):
+        return from_marian
+    fix = "A Hugging Face folder has config.json, vocabularies and weights; a model of Marian is an .npz file."
     raise UserError("holds no model that can be imported", file=given, fix=fix)

@@ -38,24 +38,26 @@ class Vocabulary:
     """Whether the other model can say it."""
 
     @classmethod
-    def of(cls, ids: Mapping[str, int], size: int, *, pad: int, unknown: int, start: int, end: int) -> Vocabulary:
+    def of(
+        cls, ids: Mapping[str, int], size: int, *, pad: int | None, unknown: int, start: int | None, end: int
+    ) -> Vocabulary:
         """Put a vocabulary in our order.
 
         Args:
             ids: the row of each piece.
             size: rows, of which some may be no piece's.
-            pad: row of padding.
+            pad: row of padding, if it has one.
             unknown: row of the unknown piece.
-            start: row of what the decoder is fed first; it may be that of `pad` or of `end`.
+            start: row of what the decoder is fed first, if it has one; it may be that of `pad` or of `end`.
             end: row of the end token.
 
         Raises:
             UserError: rows are named that are not there.
         """
-        if not 4 <= size <= _MOST or not all(0 <= row < size for row in (pad, unknown, start, end, *ids.values())):
+        special = {row for row in (pad, unknown, start, end) if row is not None}
+        if not 4 <= size <= _MOST or not all(0 <= row < size for row in (*special, *ids.values())):
             raise UserError(f"the vocabulary does not fit embeddings of {size:,} rows", fix="Is the folder complete?")
         written = dict(zip(ids.values(), ids, strict=True))
-        special = {pad, unknown, start, end}
         rest = [row for row in range(size) if row not in special]
         taken = {*SPELLED}
         names = [*SPELLED]
@@ -65,8 +67,10 @@ class Vocabulary:
                 name = f"<row {row}>"
             taken.add(name)
             names.append(name)
-        rows: list[int | None] = [None if start == pad else pad, unknown, start, end, *rest]
-        return cls(names, rows, [start != pad, True, start != end, True, *(True for _ in rest)])
+        padding = None if start == pad else pad
+        rows: list[int | None] = [padding, unknown, start, end, *rest]
+        said = [padding is not None, True, start not in (None, end), True]
+        return cls(names, rows, [*said, *(True for _ in rest)])
 
     def add_unknown(self, pieces: Iterable[str]) -> None:
         """Give pieces that only SentencePiece has a row: a copy of the unknown one."""

@@ -1,0 +1,296 @@
+"""From an .npz of Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344) and its vocabularies to a run.
+
+Marian keeps matrices as inputs times outputs, PyTorch the other way round. The configuration within the file says what
+the model is. The decoder is fed nothing but the first place before its first word.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from translucid.data.tokenizer import LARGEST, Tokenizer
+from translucid.ground.errors import UserError
+from translucid.ground.reading import refuse_strange
+from translucid.interop.imported import LONGEST_JSON, Imported, Keys, read_file
+from translucid.interop.marian_vocabulary import read_vocabulary
+from translucid.interop.pieces import Vocabulary, only_here, pieces_of, rewritten
+from translucid.kernels.machine import physical_memory
+from translucid.runs.careful_yaml import parse_yaml
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+CONFIGURATION = "special:model.yml"
+"""The array that holds the configuration, as text with a NUL behind it."""
+NONLINEARITIES = ("relu", "swish")
+"""Those that are the same here; Marian's gelu is another function than the one of its name."""
+_NORMS = {
+    "post": {"transformer-preprocess": "", "transformer-postprocess": "dan", "transformer-postprocess-top": ""},
+    "pre": {"transformer-preprocess": "n", "transformer-postprocess": "da", "transformer-postprocess-top": "n"},
+}
+_LANGUAGE = re.compile(r">>([^<>\s]+)<<")
+
+
+def from_marian(given: Path) -> Imported:
+    """Read an .npz file, or the folder that has one.
+
+    Raises:
+        UserError: it is not complete, damaged, or of a model that we do not have.
+    """
+    file = _model_file(given)
+    arrays = _arrays(file)
+    keys = _configuration(arrays, file)
+    model = _shape(keys)
+    sources, targets = _vocabularies(keys, file)
+    sizes = _sizes(keys)
+    shared = bool(keys.values.get("tied-embeddings-all") or keys.values.get("tied-embeddings-src"))
+    source = _ordered(sources.ids, sizes[0], sources.file)
+    target = source if shared else _ordered(targets.ids, sizes[1], targets.file)
+    parsed = [pieces_of(read_file(part.model, LARGEST), part.model) for part in (sources, targets)]
+    for vocabulary, model_of in zip((source, target), parsed, strict=True):
+        vocabulary.add_unknown(only_here(model_of, vocabulary.names))
+    languages = {m[1]: name for name in source.names if (m := _LANGUAGE.fullmatch(name))}
+    models = [rewritten(p, v.names, languages.values()) for p, v in zip(parsed, (source, target), strict=True)]
+    joint = shared and models[0] == models[1]
+    tokenizer = Tokenizer(models[0]) if joint else Tokenizer(*models)
+    tied = bool(keys.values.get("tied-embeddings-all") or keys.values.get("tied-embeddings"))
+    model |= {"share_embeddings": shared, "tie_output": tied}
+    options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages}
+    return Imported(
+        kind="Marian",
+        settings={
+            "model": model,
+            "data": {"tokenizer": options | {"vocabulary": len(target.names)}, "max_tokens": 512},
+        },
+        tensors=_renamed(_Weights(arrays, file), keys, source, target, shared=shared, tied=tied),
+        tokenizer=tokenizer,
+    )
+
+
+def layers(encoder: int, decoder: Sequence[int]) -> Iterator[tuple[str, list[str], str]]:
+    """Give each linear layer and each norm: our name, theirs, and what they are: `W` or `ln`.
+
+    Several of theirs stand one after the other in one of ours. `decoder`: the number of the layer whose weights each
+    decoder layer has, counted from 1.
+    """
+    for side, numbers in (("encoder", range(1, encoder + 1)), ("decoder", decoder)):
+        for i, number in enumerate(numbers):
+            theirs = f"{side}_l{number}"
+            looks = [("self", "self_attention")] + [("context", "cross_attention")] * (side == "decoder")
+            for place, (scope, ours) in enumerate(looks):
+                yield f"{side}.{i}.{ours}.query", [f"{theirs}_{scope}_{{}}q"], "W"
+                yield f"{side}.{i}.{ours}.key_value", [f"{theirs}_{scope}_{{}}k", f"{theirs}_{scope}_{{}}v"], "W"
+                yield f"{side}.{i}.{ours}.output", [f"{theirs}_{scope}_{{}}o"], "W"
+                yield f"{side}.{i}.residuals.{place}.norm", [f"{theirs}_{scope}_Wo_ln"], "ln"
+            yield f"{side}.{i}.feed_forward.inner", [f"{theirs}_ffn_{{}}1"], "W"
+            yield f"{side}.{i}.feed_forward.outer", [f"{theirs}_ffn_{{}}2"], "W"
+            yield f"{side}.{i}.residuals.{len(looks)}.norm", [f"{theirs}_ffn_ffn_ln"], "ln"
+
+
+def _model_file(given: Path) -> Path:
+    if not given.is_dir():
+        return given
+    files = sorted(given.glob("*.npz"))
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files[:5])
+        raise UserError(f"holds {len(files)} .npz files: {names}", file=given, fix="Give one of them.")
+    return files[0]
+
+
+def _arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """Read all arrays, without unpickling; what they may take is bounded before it is taken."""
+    refuse_strange(file, file.parent)
+    memory = physical_memory()
+    try:
+        with zipfile.ZipFile(file) as archive:
+            whole = sum(member.file_size for member in archive.infolist())
+            if memory and whole > memory:
+                raise UserError(f"holds {whole:,} bytes, more than this machine's memory", file=file)
+            names = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            return {
+                name: np.load(io.BytesIO(archive.read(member)), allow_pickle=False) for name, member in names.items()
+            }
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise UserError(f"is damaged, or no .npz file ({error})", file=file, fix="Get the file again.") from error
+
+
+def _configuration(arrays: dict[str, NDArray[Any]], file: Path) -> Keys:
+    if CONFIGURATION not in arrays:
+        raise UserError(f"has no {CONFIGURATION}: it is no model of Marian", file=file)
+    text = arrays[CONFIGURATION].tobytes().partition(b"\0")[0].decode("utf-8", "replace")
+    try:
+        return Keys(parse_yaml(text), file)
+    except Exception as error:  # YAML has many
+        raise UserError(f"has a {CONFIGURATION} that is not YAML", file=file) from error
+
+
+def _shape(keys: Keys) -> dict[str, Any]:
+    keys.refuse("type", unless="transformer")
+    keys.refuse("transformer-decoder-autoreg", unless="self-attention")
+    keys.refuse("transformer-no-projection", unless=False)
+    keys.refuse("transformer-train-position-embeddings", unless=False)
+    keys.refuse("transformer-train-positions", unless=False)
+    keys.refuse("transformer-ffn-depth", unless=2)
+    keys.refuse("lemma-dim-emb", unless=0)
+    norm = next((n for n, said in _NORMS.items() if all(keys.text(k) == v for k, v in said.items())), None)
+    if norm is None:
+        keys.unsupported("transformer-postprocess", keys.text("transformer-postprocess"))
+    if keys.text("transformer-postprocess-emb", "d") not in ("", "d"):
+        keys.unsupported("transformer-postprocess-emb", keys.text("transformer-postprocess-emb"))
+    nonlinearity = keys.text("transformer-ffn-activation", "swish")
+    if nonlinearity not in NONLINEARITIES:
+        keys.unsupported("transformer-ffn-activation", nonlinearity)
+    for key in ("transformer-decoder-dim-ffn", "transformer-decoder-ffn-depth"):
+        if (value := keys.number(key, 0)) not in (0, keys.number(key.replace("decoder-", ""), 0)):
+            keys.unsupported(key, value)
+    return {
+        "kind": "transformer",
+        "width": keys.number("dim-emb"),
+        "heads": keys.number("transformer-heads"),
+        "feed_forward": keys.number("transformer-dim-ffn"),
+        "encoder_layers": keys.number("enc-depth"),
+        "decoder_layers": keys.number("dec-depth"),
+        "norm": norm,
+        "nonlinearity": nonlinearity,
+        "positions": "sinusoidal-tensor2tensor",
+        "zero_start": True,
+    }
+
+
+def _sizes(keys: Keys) -> list[int]:
+    sizes = keys.values.get("dim-vocabs")
+    if not isinstance(sizes, list) or len(sizes) != 2 or not all(type(size) is int for size in sizes):
+        keys.unsupported("dim-vocabs", sizes)
+    assert isinstance(sizes, list)
+    return sizes
+
+
+def _ordered(ids: dict[str, int], size: int, file: Path) -> Vocabulary:
+    unknown, end = ids.get("<unk>"), ids.get("</s>")
+    if unknown is None or end is None:
+        raise UserError("has no <unk> or no </s>", file=file, fix="Is this the model's vocabulary?")
+    return Vocabulary.of(ids, size, pad=None, unknown=unknown, start=None, end=end)
+
+
+class _Weights:
+    """Arrays by Marian's names, as PyTorch has them."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]], file: Path) -> None:
+        self.arrays, self.file = arrays, file
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.arrays
+
+    def get(self, name: str) -> Tensor:
+        """Return an array.
+
+        Raises:
+            UserError: there is none, or it does not hold numbers.
+        """
+        import torch
+
+        if name not in self.arrays:
+            raise UserError(f"has no weights {name}", file=self.file, fix="Is this model of a kind that we have?")
+        array = self.arrays[name]
+        if array.dtype.kind != "f":
+            raise UserError(
+                f"has weights {name} of the type {array.dtype}", file=self.file, fix="Give float32 weights."
+            )
+        return torch.from_numpy(array.astype(np.float32))
+
+
+def _renamed(
+    weights: _Weights, keys: Keys, source: Vocabulary, target: Vocabulary, *, shared: bool, tied: bool
+) -> dict[str, Tensor]:
+    """Return the weights by our names."""
+    import torch
+
+    both = "Wemb" if "Wemb" in weights else "encoder_Wemb"
+    embeddings = weights.get(both), weights.get("Wemb" if shared else "decoder_Wemb")
+    for matrix, size in zip(embeddings, _sizes(keys), strict=True):
+        if matrix.dim() != 2 or len(matrix) != size:
+            raise UserError(f"has embeddings {list(matrix.shape)} for {size} pieces", file=weights.file)
+    if tied:
+        output = embeddings[1]
+    elif "decoder_ff_logit_out_Wt" in weights:
+        output = weights.get("decoder_ff_logit_out_Wt")
+    else:
+        output = weights.get("decoder_ff_logit_out_W").T
+    bias = weights.get("decoder_ff_logit_out_b").flatten() if "decoder_ff_logit_out_b" in weights else None
+    ours = {
+        "source_embedding.tokens.weight": source.embeddings(embeddings[0]),
+        "target_embedding.tokens.weight": target.embeddings(embeddings[1]),
+        "output.weight": target.embeddings(output),
+        "output.bias": target.bias(bias),
+    }
+    for name, theirs, what in layers(keys.number("enc-depth"), _decoder_layers(keys)):
+        if what == "W":
+            ours[f"{name}.weight"] = torch.cat([weights.get(part.format("W")).T for part in theirs])
+            ours[f"{name}.bias"] = torch.cat([weights.get(part.format("b")).flatten() for part in theirs])
+        else:
+            _norm(ours, name, weights, theirs[0])
+    for side in ("encoder", "decoder"):
+        if f"{side}_top_ln_scale" in weights:
+            _norm(ours, f"{side}_norm", weights, f"{side}_top_ln")
+    return {name: tensor.contiguous() for name, tensor in ours.items()}
+
+
+def _norm(ours: dict[str, Tensor], name: str, weights: _Weights, theirs: str) -> None:
+    behind = "_pre" if f"{theirs}_scale_pre" in weights else ""
+    ours[f"{name}.weight"] = weights.get(f"{theirs}_scale{behind}").flatten()
+    ours[f"{name}.bias"] = weights.get(f"{theirs}_bias{behind}").flatten()
+
+
+def _decoder_layers(keys: Keys) -> list[int]:
+    """Return which layer's weights each decoder layer has, counted from 1."""
+    depth = keys.number("dec-depth")
+    tied = keys.values.get("transformer-tied-layers") or [*range(1, min(depth, 256) + 1)]
+    if not isinstance(tied, list) or len(tied) != depth or not all(type(i) is int and 0 < i <= depth for i in tied):
+        keys.unsupported("transformer-tied-layers", tied)
+    found: list[int] = tied
+    return found
+
+
+class _Part:
+    """The vocabulary of one side: its list, and the SentencePiece model that cuts text into its pieces."""
+
+    def __init__(self, file: Path, model: Path) -> None:
+        self.file, self.model = file, model
+        if file.suffix == ".spm":
+            parsed = pieces_of(read_file(file, LARGEST), file)
+            self.ids = {piece.piece: row for row, piece in enumerate(parsed.pieces)}
+        else:
+            self.ids = read_vocabulary(read_file(file, LONGEST_JSON), file)
+
+
+def _vocabularies(keys: Keys, file: Path) -> tuple[_Part, _Part]:
+    """Find the vocabularies: those that decoder.yml or the model names, or the ones beside it."""
+    folder = file.parent
+    named: Any = None
+    decoder = folder / "decoder.yml"
+    if decoder.exists():
+        named = Keys(parse_yaml(read_file(decoder, 1 << 20).decode("utf-8", "replace")), decoder).values.get("vocabs")
+    candidates = [folder / Path(str(name)).name for name in (named or keys.values.get("vocabs") or [])]
+    if not candidates or not all(candidate.exists() for candidate in candidates):
+        candidates = sorted([*folder.glob("*vocab*.yml"), *folder.glob("*.spm")])
+        lists = [candidate for candidate in candidates if candidate.suffix == ".yml"]
+        candidates = lists or candidates
+    if not 1 <= len(candidates) <= 2:
+        fix = "Put a decoder.yml beside it that names them under vocabs."
+        raise UserError(f"{len(candidates)} vocabularies stand beside it, and it needs one or two", file=file, fix=fix)
+    lists = [candidates[0], candidates[-1]]
+    models = []
+    for side, listed in zip(("source", "target"), lists, strict=True):
+        model = listed if listed.suffix == ".spm" else folder / f"{side}.spm"
+        if not model.exists():
+            raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=model)
+        models.append(model)
+    return _Part(lists[0], models[0]), _Part(lists[1], models[1])

@@ -1,0 +1,194 @@
+"""Marian's .npz files become runs, and runs become them; CTranslate2's converter is the judge."""
+
+import io
+import shutil
+from pathlib import Path
+
+import ctranslate2
+import numpy as np
+import pytest
+import torch
+import yaml
+from ctranslate2.converters import MarianConverter
+
+from tests.probes.foreign import marian_file, sentences
+from translucid.ground.errors import UserError
+from translucid.interop.importing import import_model
+from translucid.interop.marian_export import save_marian
+from translucid.interop.marian_vocabulary import read_vocabulary
+from translucid.layers.positions import sinusoidal_positions
+from translucid.models.build import build_model
+from translucid.models.model_options import TransformerOptions
+from translucid.translator import Translator
+
+TEXTS = sentences()[0][:12]
+OPTIONS = {
+    "relu": {"activation": "relu"},
+    "swish": {},
+    "norm in front": {"norm": "pre"},
+    "output apart": {"ties": "src"},
+    "languages apart": {"ties": "target"},
+    "all apart": {"ties": "none"},
+}
+
+
+@pytest.fixture(params=OPTIONS)
+def folder(request, tmp_path):
+    marian_file(tmp_path / "theirs", **OPTIONS[request.param])
+    return tmp_path / "theirs"
+
+
+def judge(folder: Path, out: Path) -> ctranslate2.Translator:
+    """The model by CTranslate2's own converter, which is given Marian's sinusoids, as it has others."""
+    arrays = dict(np.load(folder / "model.npz"))
+    arrays["Wpos"] = sinusoidal_positions(500, 16, kind="sinusoidal-tensor2tensor").numpy()
+    np.savez(folder / "model-with-positions.npz", **arrays)
+    MarianConverter(str(folder / "model-with-positions.npz"), [str(folder / "vocab.yml")] * 2).convert(str(out))
+    (folder / "model-with-positions.npz").unlink()
+    return ctranslate2.Translator(str(out), intra_threads=1)
+
+
+def test_what_is_imported_gives_the_same_probabilities(folder, tmp_path):
+    other = judge(folder, tmp_path / "ct2")
+    import_model(folder / "model.npz", tmp_path / "run")
+    translator = Translator.load(tmp_path / "run", "cpu", "torch")
+    tokenizer = translator.tokenizer
+    targets = sentences()[1][: len(TEXTS)]
+    sources, written = tokenizer.encode_source(list(TEXTS)), tokenizer.encode_target(list(targets))
+    names = set(read_vocabulary((folder / "vocab.yml").read_bytes(), folder))
+    compared = 0
+    for source, target in zip(sources, written, strict=True):
+        pieces = tokenizer.source_pieces(source), tokenizer.target_pieces(target)
+        if not {*pieces[0], *pieces[1]} <= names:
+            continue
+        compared += 1
+        wanted = other.score_batch([pieces[0]], [pieces[1]])[0].log_probs
+        with torch.inference_mode():
+            logits = translator.model(torch.tensor([[*source, 3]]), torch.tensor([[2, *target]]))[0]
+        found = logits.log_softmax(-1)[torch.arange(len(target) + 1), [*target, 3]]
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+    assert compared > 2
+
+
+def test_it_goes_back_and_comes_again_unchanged(folder, tmp_path):
+    import_model(folder, tmp_path / "run")
+    before = Translator.load(tmp_path / "run", "cpu", "torch")
+    save_marian(before.model, before.tokenizer, tmp_path / "back")
+    import_model(tmp_path / "back", tmp_path / "again")
+    after = Translator.load(tmp_path / "again", "cpu", "torch")
+    assert before.model.options == after.model.options
+    ids = before.tokenizer.encode_source(list(TEXTS))
+    assert ids == after.tokenizer.encode_source(list(TEXTS))
+    source, target = torch.tensor([[*ids[0], 3]]), torch.tensor([[2, *ids[1]]])
+    with torch.inference_mode():
+        one, other = (
+            each.model(source, target)[..., [1, *range(3, each.tokenizer.target_size)]] for each in (before, after)
+        )
+    said = one > -50  # what is never said has a logit of its own behind
+    torch.testing.assert_close(one[said], other[said], atol=1e-5, rtol=0)
+    assert [t.text for t in before.translate(TEXTS)] == [t.text for t in after.translate(TEXTS)]
+
+
+def test_the_folder_names_its_files_and_holds_marians_ids(tmp_path):
+    marian_file(tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "run")
+    translator = Translator.load(tmp_path / "run", "cpu", "torch")
+    save_marian(translator.model, translator.tokenizer, tmp_path / "back", beam=3)
+    facts = yaml.safe_load((tmp_path / "back" / "decoder.yml").read_text())
+    assert facts["models"] == ["model.npz"] and facts["beam-size"] == 3
+    assert {*facts["vocabs"]} == {file.name for file in (tmp_path / "back").glob("*.spm")}
+    arrays = np.load(tmp_path / "back" / "model.npz")
+    told = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
+    assert told["transformer-postprocess"] == "dan" and told["tied-embeddings-all"]
+    theirs = np.load(tmp_path / "theirs" / "model.npz")
+    np.testing.assert_array_equal(arrays["encoder_l1_self_Wk"], theirs["encoder_l1_self_Wk"])
+    np.testing.assert_array_equal(arrays["Wemb"][:2], theirs["Wemb"][:2])
+
+
+def test_layers_may_share_their_weights(tmp_path):
+    marian_file(tmp_path / "theirs", **{"transformer-tied-layers": [1, 1]})
+    import_model(tmp_path / "theirs", tmp_path / "run")
+    weights = dict(Translator.load(tmp_path / "run", "cpu", "torch").model.named_parameters())
+    for name in ("self_attention.query.weight", "feed_forward.inner.bias", "residuals.2.norm.weight"):
+        assert torch.equal(weights[f"decoder.0.{name}"], weights[f"decoder.1.{name}"])
+        assert not torch.equal(
+            weights["encoder.0.feed_forward.inner.bias"], weights["encoder.1.feed_forward.inner.bias"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"type": "amun"}, "type='amun' is not supported"),
+        ({"transformer-decoder-autoreg": "rnn"}, "transformer-decoder-autoreg='rnn' is not supported"),
+        ({"activation": "gelu"}, "transformer-ffn-activation='gelu' is not supported"),
+        ({"transformer-postprocess": "nda"}, "transformer-postprocess='nda' is not supported"),
+        ({"transformer-train-position-embeddings": True}, "transformer-train-position-embeddings=True"),
+        ({"dim-vocabs": [7, 7]}, "does not fit embeddings of 7 rows"),
+        ({"enc-depth": 3}, "has no weights encoder_l3_self_Wq"),
+        ({"dec-depth": 10**9}, "transformer-tied-layers"),
+        ({"dim-emb": "wide"}, "dim-emb is 'wide', not a whole number"),
+    ],
+)
+def test_what_we_have_not_is_one_line(tmp_path, changes, said):
+    marian_file(tmp_path / "theirs", **changes)
+    with pytest.raises(UserError) as refused:
+        import_model(tmp_path / "theirs", tmp_path / "run")
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def damaged(folder):
+    file = folder / "model.npz"
+    file.write_bytes(file.read_bytes()[:-500])
+
+
+def pickled(folder):
+    content = io.BytesIO()
+    np.savez(content, **{"special:model.yml": np.array([{"a": 1}], object)})
+    (folder / "model.npz").write_bytes(content.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("break_it", "said"),
+    [
+        (damaged, "is damaged, or no .npz file"),
+        (pickled, "is damaged, or no .npz file"),
+        (lambda f: (f / "vocab.yml").write_text("a: b\n"), "vocab.yml:1: is not a piece and its row"),
+        (lambda f: (f / "vocab.yml").write_text("</s>: 0\n<unk>: 0\n"), "two pieces the same row"),
+        (lambda f: (f / "vocab.yml").write_text("a: 0\n"), "has no <unk> or no </s>"),
+        (lambda f: (f / "target.spm").unlink(), "target.spm: is missing"),
+        (lambda f: shutil.copy(f / "model.npz", f / "other.npz"), "holds 2 .npz files"),
+    ],
+)
+def test_what_is_not_whole_is_one_line(tmp_path, break_it, said):
+    marian_file(tmp_path / "theirs")
+    break_it(tmp_path / "theirs")
+    with pytest.raises(UserError) as refused:
+        import_model(tmp_path / "theirs", tmp_path / "run")
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_vocabulary_is_read_line_by_line():
+    lines = ['"</s>": 0', "<unk>: 1", r'"\"": 2', "'it''s': 3", r'? "\x85"', ": 4", r'"▁\u00e9": 5', "y: 6", '":": 7']
+    text = "\n".join([*lines, r'"a\\b": 8', "~: 9", ""])
+    found = read_vocabulary(text.encode(), Path("vocab.yml"))
+    assert [*found] == ["</s>", "<unk>", '"', "it's", "\x85", "▁é", "y", ":", "a\\b", "~"]
+    assert [*found.values()] == [*range(10)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"positions": "sinusoidal"}, "model.positions=sinusoidal is another function than Marian computes"),
+        ({"zero_start": False}, "model.zero_start=False is another function"),
+        ({"nonlinearity": "gelu"}, "Marian has no model.nonlinearity=gelu"),
+    ],
+)
+def test_a_model_that_marian_has_not_is_refused(small_run, tmp_path, changes, said):
+    shape = {"width": 16, "heads": 2, "feed_forward": 24, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
+    tokenizer = Translator.load(small_run, "cpu", "torch").tokenizer
+    size = tokenizer.source_size
+    model = build_model(TransformerOptions(**shape | changes), size, size)
+    with pytest.raises(UserError, match=said):
+        save_marian(model, tokenizer, tmp_path / "out")

@@ -21,6 +21,7 @@ FLOORS = [
     {"inspection"},
     {"runs"},
     {"engines"},
+    {"interop"},
     {"translation", "caption", "generation"},
     {"interop"},
     {"translator", "captioner", "text_classifier", "generator", "embedder"},

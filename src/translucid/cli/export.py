@@ -15,7 +15,10 @@ from translucid.ground.console import Console
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
-    to: Annotated[Literal["ctranslate2"], typer.Option("--to", help="The format.")] = "ctranslate2",
+    to: Annotated[
+        Literal["ctranslate2", "onnx"],
+        typer.Option("--to", help="The format: CTranslate2 for Transformers, ONNX for any translator of text."),
+    ] = "ctranslate2",
     quantization: Annotated[
         Literal["float32", "int8"], typer.Option(help="int8 weights take a quarter of the space.")
     ] = "float32",
@@ -32,24 +35,60 @@ def export(
         translucid export runs/mine mine-ct2 --to ctranslate2
 
         translucid export runs/mine mine-ct2 --quantization int8 --check dev.tsv
+
+        translucid export runs/mine mine-onnx --to onnx
+
+        translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
-    from translucid.engines.ctranslate2.export import export_ctranslate2, refuse_to_lose
-    from translucid.engines.trials import compare_export, refuse_loss
+    from translucid.engines.trials import greedy_bleu, refuse_loss
+    from translucid.engines.tuned import Tuned
     from translucid.ground.errors import UserError
+    from translucid.ground.folders import refuse_to_lose
     from translucid.runs.corpora import pairs_of
     from translucid.runs.run_folder import RunFolder
     from translucid.translator import Translator
 
     console = Console(stderr=True)
-    refuse_to_lose(out, overwrite)
-    pairs = list(pairs_of(RunFolder(run).configuration().data, *pair_up(check))) if check else []
+    if to == "onnx":
+        from translucid.interop.onnx.export import HOLDS, export_onnx, refuse_without_packages
+
+        refuse_without_packages()
+    else:
+        from translucid.engines.ctranslate2.export import HOLDS, export_ctranslate2
+    refuse_to_lose(out, overwrite, *HOLDS)
+    configuration = RunFolder(run).configuration()
+    pairs = list(pairs_of(configuration.data, *pair_up(check))) if check else []
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = Translator.load(run, "cpu", "torch")
-    if pairs:
-        ours, exported = compare_export(translator.model, translator.tokenizer, pairs, quantization)
-        compared = f"BLEU {ours:.2f} here, {exported:.2f} by CTranslate2 with {quantization}"
+    model, tokenizer = translator.model, translator.tokenizer
+
+    def judge(exported: float, engine: str) -> None:
+        ours = greedy_bleu(model, tokenizer, pairs, Tuned(engine="torch"))
+        compared = f"BLEU {ours:.2f} here, {exported:.2f} by {engine} with {quantization}"
         console.print(f"{compared}, greedy, on {len(pairs):,} pairs")
         refuse_loss(ours, exported, quantization, run)
-    export_ctranslate2(translator.model, translator.tokenizer, out, quantization, overwrite=overwrite)
+
+    def judge_folder(folder: Path) -> None:
+        if pairs:
+            from translucid.interop.onnx.running import exported_bleu
+
+            judge(exported_bleu(folder, tokenizer, pairs, model.eos), "onnxruntime")
+
+    if to == "onnx":
+        with console.status("writing down what the model computes"):
+            export_onnx(
+                model,
+                tokenizer,
+                out,
+                quantization,
+                longest=translator.longest,
+                languages=configuration.data.languages,
+                overwrite=overwrite,
+                check=judge_folder,
+            )
+    else:
+        if pairs:
+            judge(greedy_bleu(model, tokenizer, pairs, Tuned(quantization=quantization)), "CTranslate2")
+        export_ctranslate2(model, tokenizer, out, quantization, overwrite=overwrite)
     console.print(f"written: {out}")

@@ -81,13 +81,10 @@ def fastest(tried: Sequence[Trial], allowed: float) -> Trial:
     return max((trial for trial in tried if trial.bleu >= full - allowed), key=lambda trial: trial.sentences_per_second)
 
 
-def compare_export(
-    model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair], quantization: Quantization
-) -> tuple[float, float]:
-    """Return the BLEU of greedy translations by our search, and by CTranslate2 with such weights."""
-    ways = [Tuned(engine="torch"), Tuned(quantization=quantization)]
-    ours, exported = (trial.bleu for trial in trials(model, tokenizer, pairs, DecodingOptions(beam=1), ways, {}))
-    return ours, exported
+def greedy_bleu(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair], tuned: Tuned) -> float:
+    """Return the BLEU of greedy translations in one of these ways, without a shortlist."""
+    (trial,) = trials(model, tokenizer, pairs, DecodingOptions(beam=1), [tuned], {})
+    return trial.bleu
 
 
 def refuse_loss(ours: float, exported: float, quantization: Quantization, run: Path) -> None:

@@ -52,7 +52,7 @@ class Linear(nn.Linear):
         weight, bias = self.weight, self.bias
         if not _float32_on_cpu(weight):
             return F.linear(x, weight, bias)
-        large = x.numel() * self.out_features >= LARGE and not is_plain("linear")
+        large = not is_plain("linear") and x.numel() * self.out_features >= LARGE
         if large and torch.is_grad_enabled() and (rounding() or onednn_is_better()):
             return _Linear.apply(x, weight, bias, self.feeds_product)  # type: ignore[no-untyped-call]
         if x.dtype != weight.dtype:  # the layer before may have been large

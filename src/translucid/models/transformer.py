@@ -92,7 +92,7 @@ class DecoderBlock(nn.Module):
 
         def cross_attention(x: Tensor) -> Tensor:
             key, value = self.cross_attention.project(memory) if isinstance(memory, Tensor) else memory
-            shared = x.reshape(len(key), -1, x.size(2))  # the targets of a source one after the other
+            shared = x.reshape(key.size(0), -1, x.size(2))  # the targets of a source one after the other
             output, looked = self.cross_attention.look(shared, key, value, mask, weights=weights)
             if looked is not None:  # [B, H, k T, S] -> [k B, H, T, S]
                 looked = looked.unflatten(2, (-1, x.size(1))).transpose(1, 2).flatten(0, 1)
@@ -176,7 +176,7 @@ class BlockStacks(SequenceModel[TransformerState]):
         projected = [block.cross_attention.project(memory.states) for block in blocks]
         past = [(key[:, :, :0], value[:, :, :0]) for key, value in projected]
         mask = memory.mask[:, None, None]
-        return TransformerState(0, past, projected, mask, torch.arange(len(mask), device=mask.device))
+        return TransformerState(0, past, projected, mask, torch.arange(mask.size(0), device=mask.device))
 
     def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """Feed one token a row [N]: the last decoder states [N, D] and the state after it."""

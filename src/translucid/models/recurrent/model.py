@@ -65,7 +65,7 @@ class RecurrentModel(SequenceModel[RecurrentState]):
         assert isinstance(memory, RecurrentMemory)
         states = memory.states
         keys = states if isinstance(self.decoder, PlainDecoder) else self.decoder.score.keys(states)
-        sentence = torch.arange(len(states), device=states.device)
+        sentence = torch.arange(states.size(0), device=states.device)
         return RecurrentState(memory.first, states, keys, memory.mask[:, None], sentence)
 
     def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:

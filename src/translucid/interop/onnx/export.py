@@ -1,0 +1,136 @@
+"""A folder to take away: two graphs, the tokenizer, and `model.json`, which says how they belong together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from translucid.data.tokenizer import Tokenizer
+from translucid.engines.ctranslate2.conventions import Quantization
+from translucid.ground.atomic import write_atomically
+from translucid.ground.errors import UserError, missing_package
+from translucid.ground.folders import refuse_to_lose, whole_folder
+from translucid.interop.onnx.graphs import AFTER, DECODER, ENCODER, IDS, LOGITS, TOKENS, quiet, write_graphs
+from translucid.interop.onnx.states import Flat, flat_states
+from translucid.interop.onnx.tracing import positions_of
+from translucid.models.protocol import SequenceModel
+
+FACTS = "model.json"
+HOLDS = FACTS, "a model exported to ONNX"
+"""A file that such a folder has, and what it is called."""
+NEEDED = "onnx", "onnxscript", "onnxruntime"
+SMALLER = "MatMul", "Gemm", "Gather"
+"""Operators whose weights become int8; those of recurrent layers stay float32."""
+LARGEST = 2_000_000_000
+"""Bytes of a graph with its weights, at most: a file of ONNX has no more than 2 GiB."""
+
+
+def refuse_without_packages() -> None:
+    """Check, before any work, that what an export needs is installed.
+
+    Raises:
+        UserError: it is not.
+    """
+    for name in NEEDED:
+        if find_spec(name) is None:
+            raise missing_package("an export to ONNX", name, "onnx")
+
+
+def export_onnx(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    out: Path,
+    quantization: Quantization,
+    *,
+    longest: int,
+    languages: tuple[str | None, str | None] = (None, None),
+    overwrite: bool = False,
+    check: Callable[[Path], None] = lambda folder: None,
+) -> None:
+    """Write a folder for onnxruntime; it appears when it is whole.
+
+    Args:
+        model: a translator.
+        tokenizer: the model's.
+        out: the folder.
+        quantization: of the weights; activations are quantised as they come.
+        longest: source tokens, end token included, that the model has learned to read at once.
+        languages: codes of source and target, if known.
+        overwrite: replace such a folder.
+        check: called with the folder before it takes its name; what it raises leaves none behind.
+
+    Raises:
+        UserError: the model is of a kind that can't be exported or too large, a package is missing, the folder is there
+            already, or can't be written.
+    """
+    refuse_without_packages()
+    refuse_to_lose(out, overwrite, *HOLDS)
+    flat = flat_states(model)
+    size = 4 * sum(weights.numel() for weights in model.parameters())
+    if size > LARGEST:
+        fix = "Use --to ctranslate2."
+        raise UserError(f"the model's weights take {size / 1e9:.1f} GB, a file of ONNX holds 2 GB", file=out, fix=fix)
+    with whole_folder(out) as folder:
+        write_graphs(model, flat, folder)
+        if quantization == "int8":
+            for name in (ENCODER, DECODER):
+                _make_smaller(folder / name)
+        tokenizer.save(folder)
+        facts = _facts(model, tokenizer, flat, quantization, longest, languages)
+        write_atomically(folder / FACTS, (json.dumps(facts, indent=1) + "\n").encode())
+        check(folder)
+
+
+def _make_smaller(file: Path) -> None:
+    """Replace the weights of a graph by int8 with a scale for each column.
+
+    Of their range a half is used: processors without VNNI add up products of 8 bits in 16, which the whole would
+    overflow.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    small = file.with_suffix(".int8")
+    with quiet():
+        quantize_dynamic(file, small, list(SMALLER), per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+    small.replace(file)
+
+
+def _facts(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    flat: Flat[Any],
+    quantization: Quantization,
+    longest: int,
+    languages: tuple[str | None, str | None],
+) -> dict[str, Any]:
+    """Return what stands in `model.json`."""
+    source, target = ("tokenizer.model",) * 2 if tokenizer.joint else ("source.model", "target.model")
+    positions = positions_of(model)
+    names = [part.name for part in flat.parts]
+    carried = {part.name: AFTER + part.name for part in flat.carried}
+    return {
+        "format": "translucid-onnx",
+        "version": 1,
+        "weights": quantization,
+        "model": model.options.model_dump(mode="json", exclude={"dropout", "elmo", "elmo_tuned"}),
+        "source": {
+            "language": languages[0],
+            "tokenizer": source,
+            "vocabulary": tokenizer.source_size,
+            "longest": min(longest, positions or longest),
+        },
+        "target": {
+            "language": languages[1],
+            "tokenizer": target,
+            "vocabulary": tokenizer.target_size,
+            "longest": positions,
+        },
+        "special": model.special._asdict(),
+        "never": [model.special.pad, model.special.unknown, model.special.start],
+        "encoder": {"file": ENCODER, "inputs": [IDS], "outputs": names},
+        "decoder": {"file": DECODER, "inputs": [TOKENS, *names], "outputs": [LOGITS, *carried.values()]},
+        "carried": carried,
+    }

@@ -1,0 +1,133 @@
+"""What a decoder remembers, as named tensors: an ONNX graph takes and gives nothing else.
+
+The rows of every tensor are on its first axis, so whoever runs a beam search reorders all of them alike.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from translucid.ground.errors import UserError
+from translucid.models.attention_only import AttentionOnly, AttentionOnlyState
+from translucid.models.model_options import RecurrentOptions, ToldOfContext
+from translucid.models.protocol import SequenceModel
+from translucid.models.recurrent.model import RecurrentModel
+from translucid.models.recurrent.state import RecurrentState
+from translucid.models.transformer import Transformer, TransformerState
+
+StateT = TypeVar("StateT")
+
+
+class Part(NamedTuple):
+    """One tensor of a state."""
+
+    name: str
+    varying: dict[int, str]
+    """Its axes whose lengths vary, by what they count: `rows`, `source` or `target` tokens."""
+
+
+class Flat(ABC, Generic[StateT]):
+    """A state of one kind of model as a list of tensors: `fixed` ones, then those that are `carried`."""
+
+    fixed: list[Part]
+    """Stay what they are for a sentence."""
+    carried: list[Part]
+    """Are replaced at each step."""
+
+    @property
+    def parts(self) -> list[Part]:
+        """All of them, in the order of the tensors."""
+        return [*self.fixed, *self.carried]
+
+    @abstractmethod
+    def tensors(self, state: StateT) -> list[Tensor]:
+        """Return the tensors of a state."""
+
+    @abstractmethod
+    def state(self, tensors: Sequence[Tensor]) -> StateT:
+        """Return the state of these tensors."""
+
+
+class _OfTransformer(Flat[TransformerState]):
+    def __init__(self, model: Transformer) -> None:
+        def pairs(name: str, over: str) -> list[Part]:
+            both = [f"{name}.{i}.{part}" for i in range(len(model.decoder)) for part in ("key", "value")]
+            return [Part(each, {0: "rows", 2: over}) for each in both]
+
+        self.fixed = [Part("mask", {0: "rows", 3: "source"}), *pairs("memory", "source")]
+        self.carried = pairs("past", "target")
+
+    def tensors(self, state: TransformerState) -> list[Tensor]:
+        return [state.mask, *(each for pair in (*state.memory, *state.past) for each in pair)]
+
+    def state(self, tensors: Sequence[Tensor]) -> TransformerState:
+        mask, *rest = tensors
+        pairs = list(zip(rest[::2], rest[1::2], strict=True))
+        memory, past = pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
+        return TransformerState(past[0][0].size(2), past, memory, mask, torch.arange(mask.size(0)))
+
+
+class _OfAttentionOnly(Flat[AttentionOnlyState]):
+    def __init__(self, model: AttentionOnly) -> None:
+        self.fixed = [Part("mask", {0: "rows", 2: "source"}), Part("memory", {0: "rows", 1: "source"})]
+        self.carried = [Part(f"past.{i}", {0: "rows", 1: "target"}) for i in range(len(model.decoder_self))]
+
+    def tensors(self, state: AttentionOnlyState) -> list[Tensor]:
+        return [state.mask, state.memory, *state.past]
+
+    def state(self, tensors: Sequence[Tensor]) -> AttentionOnlyState:
+        mask, memory, *past = tensors
+        return AttentionOnlyState(past[0].size(1), past, memory, mask)
+
+
+class _OfRecurrent(Flat[RecurrentState]):
+    def __init__(self, model: RecurrentModel) -> None:
+        options = model.options
+        assert isinstance(options, RecurrentOptions)
+        self.looks, self.feeds = options.attention != "none", options.input_feeding
+        sources = {0: "rows", 1: "source"}
+        self.fixed = (
+            [Part("mask", {0: "rows", 2: "source"}), Part("memory", sources), Part("keys", sources)]
+            if self.looks
+            else []
+        )
+        cells = ["hidden", "cell"][: 2 if options.cell == "lstm" else 1]
+        self.carried = [Part(name, {0: "rows"}) for name in (*cells, *(["feed"] if self.feeds else []))]
+
+    def tensors(self, state: RecurrentState) -> list[Tensor]:
+        cells = [part.transpose(0, 1) for part in state.cells]  # [L, N, D] -> [N, L, D]
+        feed = torch.zeros_like(cells[0][:, 0]) if state.feed is None else state.feed
+        fixed = [state.mask, state.memory, state.keys] if self.looks else []
+        return [*fixed, *cells, *([feed] if self.feeds else [])]
+
+    def state(self, tensors: Sequence[Tensor]) -> RecurrentState:
+        fixed, carried = tensors[: len(self.fixed)], list(tensors[len(self.fixed) :])
+        feed = carried.pop() if self.feeds else None
+        cells = tuple(part.transpose(0, 1) for part in carried)
+        mask, memory, keys = fixed if self.looks else (carried[0],) * 3  # which nobody looks at
+        return RecurrentState(cells, memory, keys, mask, torch.arange(carried[0].size(0)), feed)
+
+
+def flat_states(model: SequenceModel) -> Flat[Any]:
+    """Return how the states of a model become tensors.
+
+    Raises:
+        UserError: it is of a kind that does not become ONNX.
+    """
+    options = model.options
+    if isinstance(options, ToldOfContext) and options.elmo:
+        fix = "Its bidirectional LSTM has no such form; use the model as it is."
+        raise UserError("a model that reads its source with ELMo can't become an ONNX model", fix=fix)
+    if isinstance(model, Transformer):
+        return _OfTransformer(model)
+    if isinstance(model, AttentionOnly):
+        return _OfAttentionOnly(model)
+    if isinstance(model, RecurrentModel):
+        return _OfRecurrent(model)
+    kind = type(model).__name__
+    raise UserError(f"a model of the kind {kind} can't become an ONNX model", fix="Only translators of text can.")

@@ -1,0 +1,166 @@
+"""An exported model says in onnxruntime what ours says; who uses it needs nothing of this package."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from translucid.builtin.phrasebook import generate
+from translucid.cli.main import run
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.engine import TorchEngine
+from translucid.ground.errors import UserError
+from translucid.interop.onnx.export import export_onnx, refuse_without_packages
+from translucid.interop.onnx.running import Exported
+from translucid.interop.onnx.states import flat_states
+from translucid.models.build import build_model
+from translucid.models.language_options import BiLSTMLanguageOptions, TransformerLanguageOptions
+from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
+from translucid.translator import Translator
+
+for name in ("onnxruntime", "onnxscript"):
+    pytest.importorskip(name, reason=f"NO {name.upper()}: exports to ONNX are not tested (pip install {name})")
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
+ONE = {"encoder_layers": 1, "decoder_layers": 1}
+SMALL = {"width": 16, "heads": 2, "feed_forward": 32, **ONE}
+KINDS = [
+    TransformerOptions(**SMALL | {"decoder_layers": 2}),
+    TransformerOptions(**SMALL, norm="post", positions="learned", max_length=60, tie_output=False),
+    AttentionOnlyOptions(width=16, **ONE),
+    RecurrentOptions(width=16, attention="bahdanau", cell="lstm", layers=2),
+    RecurrentOptions(width=16, attention="luong-general", cell="gru", input_feeding=True, window=3),
+    RecurrentOptions(width=16, attention="none", cell="lstm", bidirectional=False),
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=150), seed=1)
+
+
+@pytest.fixture(
+    scope="module", params=KINDS, ids=lambda options: f"{options.kind} {options.model_dump().get('attention', '')}"
+)
+def both(request, tokenizer, tmp_path_factory):
+    """An untrained model with opinions, and the folder it was exported to."""
+    torch.manual_seed(1)
+    model = build_model(request.param, tokenizer.source_size, tokenizer.target_size).eval()
+    for parameter in model.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    out = tmp_path_factory.mktemp("onnx") / "out"
+    export_onnx(model, tokenizer, out, "float32", longest=50)
+    return model, out
+
+
+def test_logits_are_ours_for_any_number_of_sentences_of_any_length(both):
+    model, out = both
+    exported = Exported(out, threads=1)
+    for lengths in ([1], [7, 3, 1, 5], [45]):
+        ids = torch.randint(4, 100, (len(lengths), max(lengths)))
+        for row, length in zip(ids, lengths, strict=True):
+            row[length - 1], row[length:] = model.eos, model.pad
+        rows = torch.tensor([0, *range(len(lengths))])  # the first twice
+        tokens = torch.full((len(lengths),), model.bos)
+        given = exported.start(ids.numpy())
+        with torch.no_grad():
+            state = model.start(model.encode(ids))
+            for step in range(6):
+                if step == 2:
+                    state, tokens = state.select(rows), tokens[rows]
+                    given = {name: np.take(tensor, rows.numpy(), axis=0) for name, tensor in given.items()}
+                ours, state = model.step(tokens, state)
+                theirs, given = exported.step(tokens.numpy(), given)
+                np.testing.assert_allclose(theirs, ours.numpy(), atol=1e-4, rtol=0)
+                tokens = torch.randint(4, 100, (len(tokens),))
+
+
+def test_greedy_translations_are_ours(both, tokenizer):
+    model, out = both
+    options = DecodingOptions(beam=1, max_loops=0, max_length_extra=8, max_length_ratio=1)
+    sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in PAIRS[:20]])]
+    ours = [found[0].tokens for found in TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(sources, options)]
+    assert Exported(out, threads=1).greedy(sources, options) == ours
+    assert len({tuple(tokens) for tokens in ours}) > 5
+
+
+@pytest.fixture(scope="module")
+def exported_run(small_run, tmp_path_factory):
+    out = tmp_path_factory.mktemp("onnx") / "float"
+    assert run(["export", str(small_run), str(out), "--to", "onnx"]) == 0
+    return out
+
+
+def test_the_example_of_the_document_needs_neither_this_package_nor_torch(exported_run, small_run, tmp_path):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "export.md").read_text(), flags=re.DOTALL)
+    hidden = "import sys\nsys.modules.update(torch=None, translucid=None)\n"
+    (tmp_path / "example.py").write_text(hidden + example)
+    for text in ("I like soccer.", "She reads a book"):
+        command = [sys.executable, tmp_path / "example.py", exported_run, text]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        ours = Translator.load(small_run, "cpu", "torch").translate(text, beam=1, max_loops=0, min_length=0)
+        assert done.stdout == ours.text + "\n"
+
+
+def test_what_is_written_is_said_in_its_facts(exported_run):
+    facts = json.loads((exported_run / "model.json").read_text())
+    there = {facts[side][key] for side, key in (("source", "tokenizer"), ("encoder", "file"), ("decoder", "file"))}
+    assert {file.name for file in exported_run.iterdir()} == {*there, "model.json"}
+    exported = Exported(exported_run)
+    for side in ("encoder", "decoder"):
+        session = getattr(exported, side)
+        assert [each.name for each in session.get_inputs()] == facts[side]["inputs"]
+        assert [each.name for each in session.get_outputs()] == facts[side]["outputs"]
+    assert facts["source"]["longest"] == 256 and facts["target"]["longest"] == 1024
+    assert facts["special"] == {"pad": 0, "unknown": 1, "start": 2, "end": 3}
+
+
+def test_int8_is_smaller_and_checked(exported_run, small_run, corpus, tmp_path, capsys, monkeypatch):
+    def copied(model, flat, folder):  # instead of writing them once more, which takes its time
+        for file in exported_run.glob("*.onnx"):
+            shutil.copy(file, folder)
+
+    monkeypatch.setattr("translucid.interop.onnx.export.write_graphs", copied)
+    call = ["export", str(small_run), str(tmp_path / "out"), "--to", "onnx", "--quantization", "int8"]
+    call += ["--check", str(corpus / "test.tsv")]
+    assert run(call) == 0
+    assert "by onnxruntime with int8, greedy, on 20 pairs" in capsys.readouterr().err
+    sizes = [sum(file.stat().st_size for file in out.glob("*.onnx")) for out in (tmp_path / "out", exported_run)]
+    assert sizes[0] < 0.8 * sizes[1]  # most of so small a model is its table of positions
+    monkeypatch.setattr("translucid.engines.trials.ALLOWED", -1.0)
+    assert run([*call, "--overwrite"]) == 2
+    assert "int8 costs" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_can_not_be_written_is_refused_in_one_line(small_run, corpus, tmp_path, capsys, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    call = ["export", str(small_run), str(tmp_path / "mine"), "--to", "onnx"]
+    assert run(call) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert run([*call, "--overwrite"]) == 2
+    assert "is not a model exported to ONNX" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(UserError, match="needs the package onnxscript"):
+        refuse_without_packages()
+    assert run(["export", str(tmp_path / "nowhere"), str(tmp_path / "out"), "--to", "onnx"]) == 2
+    said = capsys.readouterr().err
+    assert "an export to ONNX needs the package onnxscript. Install it with pip install" in said
+    assert said.count("\n") == 1
+
+
+def test_other_kinds_of_models_are_refused():
+    told = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
+    for options, said in ((told, "ELMo"), (TransformerLanguageOptions(width=16), "TransformerLanguageModel")):
+        with pytest.raises(UserError, match=f"{said}.* can't become an ONNX model"):
+            flat_states(build_model(options, 50, 50))

@@ -8,6 +8,7 @@ import pytest
 from translucid.cli.main import run
 
 EXTRAS = ["tensorboard", "matplotlib", "fastapi", "uvicorn", "captum", "sklearn", "ray", "pandas", "scipy", "PIL"]
+EXTRAS += ["onnx", "onnxscript", "onnxruntime"]
 HIDDEN = (
     f"import sys\nsys.modules.update(dict.fromkeys({EXTRAS}))\n"
     "from translucid.cli.main import run\nsys.exit(run(sys.argv[1:]))"
@@ -65,6 +66,13 @@ def test_the_server_says_what_it_needs(plain, small_run):
     done = plain("serve", small_run)
     assert done.returncode == 2
     assert all(named in done.stderr for named in ("pip install '", " 'fastapi", " 'uvicorn"))
+
+
+def test_an_export_to_onnx_is_refused_before_any_work(plain, tmp_path):
+    done = plain("export", "nowhere", tmp_path / "out", "--to", "onnx")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and "needs the package onnx. Install it with pip install 'onnx" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_demo_of_captions_is_refused_before_any_work(plain, tmp_path):

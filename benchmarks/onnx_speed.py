@@ -1,0 +1,90 @@
+"""How fast and how large a run is in onnxruntime, beside our own engines.
+
+    python benchmarks/onnx_speed.py runs/demo runs/demo/phrasebook/test.tsv [--sentences 200] [--rounds 5]
+
+Greedy, one sentence after the other, one thread each, as somebody who types would have it. The engines take turns; the
+rate is that of the median round. BLEU is on the same sentences.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from translucid.data.corpus import read_pairs
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.ctranslate2.export import export_ctranslate2
+from translucid.engines.ctranslate2.searching import CTranslate2Engine
+from translucid.engines.engine import Engine
+from translucid.evaluation.metrics import bleu
+from translucid.interop.onnx.export import export_onnx
+from translucid.interop.onnx.running import Exported
+from translucid.models.transformer import Transformer
+from translucid.translator import Translator
+
+OPTIONS = DecodingOptions(beam=1, max_loops=0)
+Translate = Callable[[list[int]], list[int]]
+
+
+def by(engine: Engine) -> Translate:
+    return lambda ids: engine.decode([ids], OPTIONS)[0][0].tokens
+
+
+def through(exported: Exported) -> Translate:
+    return lambda ids: exported.greedy([ids], OPTIONS)[0]
+
+
+def size(folder: Path) -> float:
+    return sum(file.stat().st_size for file in folder.iterdir() if file.suffix in (".onnx", ".bin")) / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("test", type=Path, help="sentence pairs")
+    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    translator = Translator.load(arguments.run, "cpu", "torch")
+    model, tokenizer = translator.model, translator.tokenizer
+    pairs = list(islice(read_pairs(arguments.test), arguments.sentences))
+    sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
+    ways: dict[str, Translate] = {"our search, float32": by(translator.own)}
+    sizes = {"our search, float32": (arguments.run / "model.safetensors").stat().st_size / 1e6}
+    with tempfile.TemporaryDirectory() as name:
+        for weights in ("float32", "int8"):
+            if isinstance(model, Transformer):
+                ways[f"CTranslate2, {weights}"] = by(
+                    CTranslate2Engine.of(translator.own, tokenizer, quantization=weights, threads=1)
+                )
+                export_ctranslate2(model, tokenizer, Path(name) / f"ct2-{weights}", weights)
+                sizes[f"CTranslate2, {weights}"] = size(Path(name) / f"ct2-{weights}")
+            out, started = Path(name) / weights, time.process_time()
+            export_onnx(model, tokenizer, out, weights, longest=translator.longest)
+            print(f"export with {weights}: {time.process_time() - started:.0f} s of one core")
+            ways[f"onnxruntime, {weights}"] = through(Exported(out, threads=1))
+            sizes[f"onnxruntime, {weights}"] = size(out)
+    found, rates = {}, {way: [] for way in ways}
+    for _ in range(1 + arguments.rounds):
+        for way, translate in ways.items():
+            started = time.perf_counter()
+            found[way] = [translate(ids) for ids in sources]
+            tokens = sum(len(each) + 1 for each in found[way])
+            rates[way].append(tokens / (time.perf_counter() - started))
+    ours = found["our search, float32"]
+    print("\n| engine | MB | BLEU | same sentences | tokens/s |\n| --- | ---: | ---: | ---: | ---: |")
+    for way, outputs in found.items():
+        quality = bleu([tokenizer.decode(tokens) for tokens in outputs], [[pair.target for pair in pairs]])
+        same = sum(a == b for a, b in zip(outputs, ours, strict=True)) / len(ours)
+        rate = statistics.median(rates[way][1:])
+        print(f"| {way} | {sizes[way]:.1f} | {quality:.1f} | {same:.1%} | {rate:,.0f} |")
+
+
+if __name__ == "__main__":
+    main()

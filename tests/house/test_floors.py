@@ -21,7 +21,6 @@ FLOORS = [
     {"inspection"},
     {"runs"},
     {"engines"},
-    {"interop"},
     {"translation", "caption", "generation"},
     {"interop"},
     {"translator", "captioner", "text_classifier", "generator", "embedder"},

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.probes.foreign import many_languages_folder
 from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
 from translucid.data.corpus import Pair
@@ -18,6 +19,7 @@ from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.engine import TorchEngine
 from translucid.ground.errors import UserError
+from translucid.interop.importing import import_model
 from translucid.interop.onnx.export import export_onnx, refuse_without_packages
 from translucid.interop.onnx.running import Exported
 from translucid.interop.onnx.states import flat_states
@@ -111,6 +113,21 @@ def test_the_example_of_the_document_needs_neither_this_package_nor_torch(export
         assert done.returncode == 0, done.stderr
         ours = Translator.load(small_run, "cpu", "torch").translate(text, beam=1, max_loops=0, min_length=0)
         assert done.stdout == ours.text + "\n"
+
+
+def test_a_model_of_many_languages_is_given_away_for_two_of_them(tmp_path):
+    many_languages_folder(tmp_path / "theirs", end=2.0)
+    import_model(tmp_path / "theirs", tmp_path / "run")
+    call = ["export", str(tmp_path / "run"), str(tmp_path / "out"), "--to", "onnx"]
+    assert run(call) == 2
+    assert run([*call, "--source-language", "en", "--target-language", "es"]) == 0
+    exported = Exported(tmp_path / "out", threads=1)
+    ours = Translator.load(tmp_path / "run", "cpu", "torch", source="en", target="es")
+    for side, opening in (("source", ours.tokenizer.source_opening), ("target", ours.tokenizer.target_opening)):
+        assert exported.facts[side]["opening"] == list(opening) and len(opening) == 1
+    sources = [[*ids, 3] for ids in ours.tokenizer.encode_source([pair.source for pair in PAIRS[:20]])]
+    options = DecodingOptions(beam=1, max_loops=0)
+    assert exported.greedy(sources, options) == [found[0].tokens for found in ours.own.decode(sources, options)]
 
 
 def test_what_is_written_is_said_in_its_facts(exported_run):

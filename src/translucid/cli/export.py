@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from translucid.cli.arguments import pair_up
+from translucid.cli.arguments import SourceOption, TargetOption, pair_up
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console
 
@@ -26,6 +26,8 @@ def export(
         list[str] | None,
         typer.Option("--check", metavar="FILES", help=f"Sentence pairs on which OUT must not cost {ALLOWED} BLEU."),
     ] = None,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it is there.")] = False,
 ) -> None:
     """Write a model for another engine. The tokenizer goes with it, as SentencePiece files.
@@ -56,11 +58,11 @@ def export(
     else:
         from translucid.engines.ctranslate2.export import HOLDS, export_ctranslate2
     refuse_to_lose(out, overwrite, *HOLDS)
-    configuration = RunFolder(run).configuration()
+    configuration = RunFolder(run).configuration().between(source_language, target_language)
     pairs = list(pairs_of(configuration.data, *pair_up(check))) if check else []
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
-    translator = Translator.load(run, "cpu", "torch")
+    translator = Translator.load(run, "cpu", "torch", source=source_language, target=target_language)
     model, tokenizer = translator.model, translator.tokenizer
 
     def judge(exported: float, engine: str) -> None:

@@ -54,8 +54,12 @@ class Exported:
             sentences: source ids, each ending in the end token.
             options: says how long an output may get; a loop is not looked for.
         """
-        special = self.facts["special"]
-        limits = np.array([length_limit(len(ids) - 1, options, self.facts["target"]["longest"]) for ids in sentences])
+        special, opening, longest = (
+            self.facts["special"],
+            *(self.facts["target"][key] for key in ("opening", "longest")),
+        )
+        limits = np.array([length_limit(len(ids) - 1, options, longest) for ids in sentences])
+        limits = limits.clip(len(opening) + 1)
         source = np.full((len(sentences), max(map(len, sentences))), special["pad"])
         for row, ids in zip(source, sentences, strict=True):
             row[: len(ids)] = ids
@@ -66,7 +70,7 @@ class Exported:
             logits[:, self.facts["never"]] = -np.inf
             if length < options.min_length:
                 logits[:, special["end"]] = -np.inf
-            last = logits.argmax(-1)
+            last = logits.argmax(-1) if length >= len(opening) else np.full(len(source), opening[length])
             for output, token, limit in zip(outputs, last.tolist(), limits, strict=True):
                 if len(output) == length < limit and token != special["end"]:
                     output.append(token)
@@ -80,6 +84,6 @@ def exported_bleu(folder: Path, tokenizer: Tokenizer, pairs: Sequence[Pair], end
     exported, texts = Exported(folder), []
     sources = [[*ids, end] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
     for first in range(0, len(sources), SENTENCES):
-        found = exported.greedy(sources[first : first + SENTENCES], DecodingOptions(beam=1))
+        found = exported.greedy(sources[first : first + SENTENCES], DecodingOptions(beam=1, max_loops=0))
         texts += [tokenizer.decode(tokens) for tokens in found]
     return bleu(texts, [[pair.target for pair in pairs]])

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from translucid.engines.ctranslate2.conventions import POSITIONS
 from translucid.layers.embedding import Embedding
-from translucid.layers.positions import LearnedPositions, SinusoidalPositions, sinusoidal_positions
+from translucid.layers.positions import LearnedPositions, SinusoidalPositions
 from translucid.layers.recurrent import Cells, Recurrence
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent.model import RecurrentModel
@@ -45,9 +45,7 @@ class _Looked(nn.Module):
 
     def __init__(self, positions: LearnedPositions | SinusoidalPositions, length: int) -> None:
         super().__init__()
-        table = positions.table.detach()
-        learned = isinstance(positions, LearnedPositions)
-        self.register_buffer("table", table if learned else sinusoidal_positions(length, table.size(1)))
+        self.register_buffer("table", positions(length).detach().clone())
 
     def forward(self, length: int, first: int = 0) -> Tensor:
         return F.embedding(torch.arange(first, first + length), self.table)

@@ -16,8 +16,8 @@ def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
     to: Annotated[
-        Literal["ctranslate2", "onnx"],
-        typer.Option("--to", help="The format: CTranslate2 for Transformers, ONNX for any translator of text."),
+        Literal["ctranslate2", "onnx", "marian"],
+        typer.Option("--to", help="The format: CTranslate2 and Marian for Transformers, ONNX for any translator."),
     ] = "ctranslate2",
     quantization: Annotated[
         Literal["float32", "int8"], typer.Option(help="int8 weights take a quarter of the space.")
@@ -40,6 +40,8 @@ def export(
 
         translucid export runs/mine mine-onnx --to onnx
 
+        translucid export runs/mine mine-marian --to marian
+
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
     from translucid.engines.trials import greedy_bleu, refuse_loss
@@ -51,7 +53,12 @@ def export(
     from translucid.translator import Translator
 
     console = Console(stderr=True)
-    if to == "onnx":
+    if to == "marian":
+        from translucid.interop.marian_export import HOLDS, export_marian
+
+        if check or quantization != "float32":
+            raise UserError("--to marian writes float32 weights, which lose nothing", fix="Leave out the other option.")
+    elif to == "onnx":
         from translucid.interop.onnx.export import HOLDS, export_onnx, refuse_without_packages
 
         refuse_without_packages()
@@ -77,7 +84,9 @@ def export(
 
             judge(exported_bleu(folder, tokenizer, pairs, model.eos), "onnxruntime")
 
-    if to == "onnx":
+    if to == "marian":
+        export_marian(model, tokenizer, out, beam=configuration.decoding.beam, overwrite=overwrite)
+    elif to == "onnx":
         with console.status("writing down what the model computes"):
             export_onnx(
                 model,

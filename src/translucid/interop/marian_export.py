@@ -13,6 +13,7 @@ import yaml
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
+from translucid.ground.folders import refuse_to_lose, whole_folder
 from translucid.ground.special import SPECIAL
 from translucid.interop.marian import CONFIGURATION, NONLINEARITIES, layers
 from translucid.models.model_options import TransformerOptions
@@ -25,6 +26,20 @@ _END, _UNKNOWN = 0, 1
 """Rows of Marian's own pieces."""
 _NEEDED = {"positions": "sinusoidal-tensor2tensor", "first_position": 0, "scale_embeddings": True, "zero_start": True}
 """What Marian does, and no other way."""
+
+HOLDS = "decoder.yml", "a model of Marian"
+"""The file by which such a folder is known, and what it holds."""
+
+
+def export_marian(model: SequenceModel, tokenizer: Tokenizer, out: Path, *, beam: int, overwrite: bool = False) -> None:
+    """Write a folder for Marian; it appears when it is whole.
+
+    Raises:
+        UserError: Marian computes another function than this model, the folder is there already, or can't be written.
+    """
+    refuse_to_lose(out, overwrite, *HOLDS)
+    with whole_folder(out) as half:
+        save_marian(model, tokenizer, half, beam=beam)
 
 
 def save_marian(model: SequenceModel, tokenizer: Tokenizer, folder: Path, *, beam: int = 5) -> None:

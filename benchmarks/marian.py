@@ -1,0 +1,132 @@
+"""The same weights here and in real Marian: are they the same model, and who is faster?
+
+    python -m venv marian && marian/bin/pip install pymarian==1.12.42
+    python benchmarks/marian.py RUN test.tsv --pymarian marian/bin/python [--sentences 500] [--rounds 3]
+
+RUN is one that can become a model of Marian (`translucid export --to marian` says why if not). It is exported; Marian
+scores the pairs and translates their sources, two threads, greedy and with a beam of 5, float32 and packed to int8
+(`--gemm-type packed8`), in like batches (64 sentences, sorted by length). Ours translates with CTranslate2 and two
+threads, float32 and int8, as `translate` does. Engines take turns; the rate is that of the best round. Opening the
+model is not counted, nor are the first sentences that warm it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from sacrebleu.metrics import BLEU
+
+from translucid.data.corpus import Pair, read_pairs
+from translucid.engines.ctranslate2.searching import CTranslate2Engine
+from translucid.engines.engine import Engine
+from translucid.interop.marian_export import export_marian
+from translucid.translator import Translator
+
+THREADS = 2
+MARIAN = """
+import json, sys, time
+from pymarian import Translator
+folder, name, beam, kind = sys.argv[1:]
+lines = open(name, encoding="utf-8").read().splitlines()
+more = {} if kind == "float32" else {"gemm_type": kind}
+marian = Translator(config=f"{folder}/decoder.yml", beam_size=int(beam), cpu_threads=2, mini_batch=64, maxi_batch=100,
+    maxi_batch_sort="src", quiet=True,
+    quiet_translation=True, normalize=1.0, max_length=500, max_length_factor=3, **more)
+marian.translate("\\n".join(lines[:64]))
+started = time.perf_counter()
+found = marian.translate("\\n".join(lines)).split("\\n")
+print(json.dumps({"seconds": time.perf_counter() - started, "found": found[: len(lines)]}))
+"""
+
+
+def differences(translator: Translator, folder: Path, pairs: list[Pair], python: str, place: Path) -> list[float]:
+    """Return how far the log-probabilities of given translations are apart, in nats a sentence."""
+    for name, side in (("source", [p.source for p in pairs]), ("target", [p.target for p in pairs])):
+        (place / name).write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+    facts = ["vocab.spm"] * 2 if translator.tokenizer.joint else ["source.spm", "target.spm"]
+    vocabularies = [str(folder / name) for name in facts]
+    command = [str(Path(python).with_name("pymarian")), "score", "-m", str(folder / "model.npz"), "-v", *vocabularies]
+    command += ["-t", str(place / "source"), str(place / "target"), "--cpu-threads", "1", "--quiet"]
+    theirs = [
+        float(line) for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    ]
+    found = []
+    never = [translator.model.pad, translator.model.bos]  # Marian has no rows for them
+    for pair, score in zip(pairs, theirs, strict=True):
+        source, target = translator.pair_ids([pair])[0]
+        with torch.inference_mode():
+            logits = translator.model(torch.tensor([source]), torch.tensor([[translator.model.bos, *target[:-1]]]))[0]
+            logits[:, never] = -torch.inf
+        ours = logits.log_softmax(-1)[torch.arange(len(target)), target].sum().item()
+        found.append(abs(ours - score))
+    return found
+
+
+def marian(folder: Path, lines: Path, beam: int, kind: str, python: str) -> tuple[float, list[str]]:
+    command = [python, "-c", MARIAN, str(folder), str(lines), str(beam), kind]
+    answer: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return answer["seconds"], answer["found"]
+
+
+def ours(translator: Translator, engine: Engine, texts: list[str], beam: int) -> tuple[float, list[str]]:
+    options = translator.configuration.decoding.model_copy(update={"beam": beam})
+    mine = Translator(translator.tokenizer, translator.configuration, lambda: translator.own, engine)
+    list(mine.stream(texts[:64], options, split=False))
+    started = time.perf_counter()
+    found = [one.text for one in mine.stream(texts, options, split=False)]
+    return time.perf_counter() - started, found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("test", type=Path, help="sentence pairs")
+    parser.add_argument("--pymarian", required=True, help="a Python that has pymarian")
+    parser.add_argument("--sentences", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    torch.set_num_threads(THREADS)
+    pairs = list(islice(read_pairs(given.test), given.sentences))
+    texts, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    translator = Translator.load(given.run, "cpu", "torch")
+    engines = {
+        kind: CTranslate2Engine.of(translator.own, translator.tokenizer, quantization=kind, threads=THREADS)
+        for kind in ("float32", "int8")
+    }
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        folder, lines = place / "marian", place / "lines.txt"
+        export_marian(translator.model, translator.tokenizer, folder, beam=5)
+        lines.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        apart = differences(translator, folder, pairs[:200], given.pymarian, place)
+        print(f"log-probabilities of {len(apart)} references: at most {max(apart):.5f} nats apart\n", flush=True)
+        print("| beam | weights | | sentences/s | BLEU | the same as ours in float32 |")
+        print("| ---: | --- | --- | ---: | ---: | ---: |")
+        for beam in (1, 5):
+            best: dict[tuple[str, str], tuple[float, list[str]]] = {}
+            for _ in range(given.rounds):
+                for kind, packed in (("float32", "float32"), ("int8", "packed8")):
+                    rounds = {
+                        (kind, "Translucid"): ours(translator, engines[kind], texts, beam),
+                        (kind, "Marian 1.12.42"): marian(folder, lines, beam, packed, given.pymarian),
+                    }
+                    for who, found in rounds.items():
+                        best[who] = min(best.get(who, found), found)
+            exact = best["float32", "Translucid"][1]
+            for (kind, who), (seconds, found) in best.items():
+                same = sum(one == other for one, other in zip(exact, found, strict=True)) / len(exact)
+                score = BLEU().corpus_score(found, [references]).score
+                rate = len(texts) / seconds
+                print(f"| {beam} | {kind} | {who} | {rate:,.0f} | {score:.2f} | {same:.1%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,7 @@ from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.engine import TorchEngine
-from translucid.inspection import watching
+from translucid.inspection import pair_scores
 from translucid.models.transformer import Transformer
 from translucid.runs.configuration import resolve
 
@@ -226,7 +226,7 @@ def test_perplexity_needs_the_logits_of_few_tokens_at_a_time_and_no_company(tran
     whole, _ = translator.forced_scores(pairs)
     held = []
     hook = translator.model.output.register_forward_hook(lambda module, given, logits: held.append(logits.shape))
-    monkeypatch.setattr(watching, "ROWS", 7)
+    monkeypatch.setattr(pair_scores, "ROWS", 7)
     by_seven, _ = translator.forced_scores(pairs)
     hook.remove()
     assert max(shape.numel() // shape[-1] for shape in held) == 7

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, islice
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from translucid.engines.engine import Engine, TorchEngine
     from translucid.evaluation.report import Forced
     from translucid.inspection.inspected import Inspected
+    from translucid.inspection.pair_scores import PairScore
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
@@ -330,13 +330,61 @@ class Translator:
             on_done: called with the number of pairs done after each batch.
         """
         from translucid.evaluation.report import Forced
-        from translucid.inspection.watching import forced_scores
+        from translucid.inspection.pair_scores import forced_scores, perplexity
 
         ids = self.pair_ids(pairs)
         kept = [pair for pair in ids if max(map(len, pair)) <= self.longest]
         entropy, correct, tokens = forced_scores(self.model, kept, self.device, on_batch=on_done)
-        forced = Forced(math.exp(min(entropy / tokens, 700)), correct / tokens, tokens) if tokens else None
+        forced = Forced(perplexity(-entropy, tokens), correct / tokens, tokens) if tokens else None
         return forced, len(ids) - len(kept)
+
+    @overload
+    def score(self, source: str, target: str) -> PairScore: ...
+    @overload
+    def score(self, source: Sequence[str], target: Sequence[str]) -> list[PairScore]: ...
+    def score(self, source: str | Sequence[str], target: str | Sequence[str]) -> PairScore | list[PairScore]:
+        """Return how likely the model finds a given translation of a text, or several of several.
+
+        Raises:
+            UserError: a source is blank, or a text is longer than the model takes in one piece.
+        """
+        pairs = [(source, target)] if isinstance(source, str) else list(zip(source, target, strict=True))
+        found: list[PairScore] = []
+        for number, one in enumerate(self.score_stream(pairs), 1):  # type: ignore[arg-type]
+            if isinstance(one, str):
+                raise UserError(f"pair {number}: {one}", fix="Leave it out, or split it into sentences.")
+            found.append(one)
+        return found[0] if isinstance(source, str) else found
+
+    def score_stream(
+        self, pairs: Iterable[tuple[str, str]], on_done: Callable[[int], None] | None = None
+    ) -> Iterator[PairScore | str]:
+        """Do the same for any number of pairs, in order, with memory that does not grow with their number.
+
+        In the place of a score stands what is wrong, where a source is blank or a text too long for the model.
+
+        Args:
+            pairs: of texts, each of which goes to the model as it is.
+            on_done: called with the number of pairs done after each batch.
+        """
+        from translucid.inspection.pair_scores import pair_scores
+
+        coming = iter(pairs)
+        while window := list(islice(coming, WINDOW)):
+            ids = self.pair_ids(window)
+            problems = [self._unscored(text, of_pair) for (text, _), of_pair in zip(window, ids, strict=True)]
+            kept = [of_pair for of_pair, problem in zip(ids, problems, strict=True) if not problem]
+            if on_done and len(kept) < len(ids):
+                on_done(len(ids) - len(kept))
+            scores = iter(pair_scores(self.model, kept, self.device, on_batch=on_done))
+            yield from (problem or next(scores) for problem in problems)
+
+    def _unscored(self, source: str, ids: tuple[list[int], list[int]]) -> str:
+        """Say why a pair has no score, if it has none."""
+        if not source.strip():
+            return "there is no source"
+        tokens = max(map(len, ids))
+        return f"{tokens} tokens are more than the model takes ({self.longest})" if tokens > self.longest else ""
 
     def trace(self, text: str, beam: int) -> BeamTrace:
         """Translate a text in one piece and return the tree of its beam search.

@@ -28,6 +28,7 @@ from translucid.cli import (
     look,
     models,
     nearest,
+    score,
     serve,
     train,
     translate,
@@ -92,6 +93,7 @@ app.command("caption")(caption.caption)
 app.command("classify")(classify.classify)
 app.command("generate")(generate.generate)
 app.command("evaluate")(evaluate.evaluate)
+app.command("score")(score.score)
 app.command("align")(align.align)
 app.command("look")(look.look)
 app.command("explain")(explain.explain)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 from translucid.inspection.maps import cross_attention
-from translucid.inspection.watching import paired_batches
+from translucid.inspection.pair_scores import paired_batches
 from translucid.models.protocol import SequenceModel
 
 FAINT = 0.1

@@ -341,8 +341,8 @@ class Translator:
     @overload
     def score(self, source: str, target: str) -> PairScore: ...
     @overload
-    def score(self, source: Sequence[str], target: Sequence[str]) -> list[PairScore]: ...
-    def score(self, source: str | Sequence[str], target: str | Sequence[str]) -> PairScore | list[PairScore]:
+    def score(self, source: list[str], target: list[str]) -> list[PairScore]: ...
+    def score(self, source: str | list[str], target: str | list[str]) -> PairScore | list[PairScore]:
         """Return how likely the model finds a given translation of a text, or several of several.
 
         Raises:

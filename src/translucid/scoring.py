@@ -53,8 +53,7 @@ def score(
     """
     sources = [pair.source for pair in pairs]
     started = time.perf_counter()
-    with counting(console, "translating", len(pairs)) as advance:
-        texts = [found.text for found in translator.stream(sources, options, split=split, on_done=advance)]
+    texts = translated(translator, sources, options, split=split, console=console)
     seconds = time.perf_counter() - started
     forced, too_long = None, 0
     if perplexity:
@@ -73,6 +72,19 @@ def score(
         lowercase=lowercase,
     )
     return Scored(evaluation, texts)
+
+
+def translated(
+    translator: Translator,
+    sources: Sequence[str],
+    options: DecodingOptions | None = None,
+    *,
+    split: bool = False,
+    console: Console,
+) -> list[str]:
+    """Return what a translator makes of the sources of a test set; arguments as for `score`."""
+    with counting(console, "translating", len(sources)) as advance:
+        return [found.text for found in translator.stream(sources, options, split=split, on_done=advance)]
 
 
 def read_alignments_there(run: Path, translator: Translator, ways: Mapping[AlignmentOptions, object]) -> None:

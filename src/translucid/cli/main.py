@@ -16,6 +16,7 @@ from translucid.cli import (
     align,
     caption,
     classify,
+    compare,
     data,
     demo,
     draw,
@@ -52,6 +53,7 @@ SEVERAL = (
     "--tsv",
     "--images",
     "--among",
+    "--frequencies",
 )
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
@@ -94,6 +96,7 @@ app.command("classify")(classify.classify)
 app.command("generate")(generate.generate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
+app.command("compare")(compare.compare)
 app.command("align")(align.align)
 app.command("look")(look.look)
 app.command("explain")(explain.explain)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from translucid.ground.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
 
 
 @dataclass(frozen=True)
@@ -39,24 +43,37 @@ def corpus_scores(
     Raises:
         UserError: nothing to score, sets of unequal length, or an unknown tokenizer.
     """
+    _check(hypotheses, references)
+    scores = []
+    for metric in metrics(tokenize=tokenize, lowercase=lowercase):
+        found = metric.corpus_score(hypotheses, references)
+        scores.append(CorpusScore(plain_name(found.name), found.score, str(metric.get_signature())))
+    return scores
+
+
+def metrics(*, tokenize: str = "13a", lowercase: bool = False) -> list[Metric]:
+    """Return sacreBLEU's BLEU, chrF and TER; arguments as for `corpus_scores`.
+
+    Raises:
+        UserError: there is no such tokenizer.
+    """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
-    _check(hypotheses, references)
     if tokenize not in BLEU.TOKENIZERS:
         raise UserError(f"sacreBLEU has no tokenizer {tokenize!r}", fix=nearest(tokenize, BLEU.TOKENIZERS))
-    metrics = (
+    return [
         # `force`: sacreBLEU warns that text looks tokenised; who says `none` knows.
         BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none"),
         CHRF(lowercase=lowercase),
         TER(case_sensitive=not lowercase),
-    )
-    scores = []
-    for metric in metrics:
-        found = metric.corpus_score(hypotheses, references)
-        scores.append(CorpusScore(found.name.rstrip("2"), found.score, str(metric.get_signature())))
-    return scores
+    ]
+
+
+def plain_name(name: str) -> str:
+    """Return a metric's name without the beta of chrF, which its signature has."""
+    return name.rstrip("2")
 
 
 def reference_sets(references: Sequence[Sequence[str]]) -> list[list[str | None]]:

@@ -1,0 +1,137 @@
+"""`translucid compare`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from translucid.cli.arguments import EngineOption, pair_up
+from translucid.data.corpus import Pair
+from translucid.ground.console import Console
+
+_System = typer.Argument(help="A run folder, or a file with the translations of --test, one a line.")
+
+
+def compare(
+    a: Annotated[Path, _System],
+    b: Annotated[Path, _System],
+    test: Annotated[list[str], typer.Option("--test", metavar="FILES", help="Sentence pairs to compare on.")],
+    reference: Annotated[
+        list[str] | None, typer.Option("--reference", metavar="FILES", help="More references, one a line.")
+    ] = None,
+    frequencies: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES",
+            help="What makes words rare: sentence pairs, whose targets count, or .txt; the references if not given.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    beam: Annotated[int | None, typer.Option(help="Beam width of runs; 1 is greedy.")] = None,
+    tokenize: Annotated[str, typer.Option(help="sacreBLEU's tokenizer; none for tokenised text.")] = "13a",
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
+    significance: Annotated[bool, typer.Option(help="Test whether chance explains the differences.")] = True,
+    samples: Annotated[
+        int,
+        typer.Option(help="Show so many sentences on which B gains most, and so many on which it loses most.", min=0),
+    ] = 3,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    engine: EngineOption = "auto",
+) -> None:
+    """Compare two systems on a test set: scores, significance, sentence lengths, rare words, and where they part.
+
+    BLEU, chrF and TER are sacreBLEU's, and so are the two tests of their differences: paired bootstrap resampling with
+    1,000 samples and approximate randomisation with 10,000. A p-value is how often a difference as large would come of
+    systems that are equally good. Runs translate each line as it is, as `translucid evaluate` lets them.
+
+    A word counts as right as often as both translation and reference have it; F1 is given by how often the text of
+    --frequencies has the word, best the text that the systems have learned from.
+
+    **Examples**
+
+        translucid compare runs/first runs/second --test test.tsv --frequencies train.tsv
+
+        translucid compare theirs.txt runs/es --test 'test.{en,es}' --samples 10
+
+        translucid compare beam1.txt beam5.txt --test test.tsv --json > compared.json
+    """
+    from translucid.data.corpus import read_lines, read_pairs
+    from translucid.evaluation.comparing import compare as compared
+    from translucid.evaluation.rare_words import frequencies as counted
+    from translucid.evaluation.rare_words import split_words
+    from translucid.ground.errors import UserError
+
+    files = pair_up(test)
+    reverse = {path: _reverse(path) for path in (a, b) if path.is_dir()}
+    if len(set(reverse.values())) > 1:
+        raise UserError("translates the other way round than A", file=b, fix="Give runs of the same direction.")
+    backwards = any(reverse.values())
+    pairs = [pair.swapped if backwards else pair for pair in read_pairs(*files)]
+    if not pairs:
+        raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
+    references = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
+    words = split_words(tokenize=tokenize, lowercase=lowercase)
+    log = Console(stderr=True)
+    texts = [_output(path, pairs, beam, device, engine, log) for path in (a, b)]
+    with log.status("comparing"):
+        rare = _texts(frequencies, backwards) if frequencies else (t for set_ in references for t in set_)
+        found = compared(
+            [pair.source for pair in pairs],
+            [(str(a), texts[0]), (str(b), texts[1])],
+            references,
+            counted(rare, words),
+            words,
+            significance=significance,
+            samples=samples,
+            tokenize=tokenize,
+            lowercase=lowercase,
+        )
+    if as_json:
+        print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
+        return
+    console = Console()
+    for part in found.render():
+        console.print(part)
+
+
+def _reverse(run: Path) -> bool:
+    from translucid.runs.run_folder import RunFolder
+
+    configuration = RunFolder(run).configuration()
+    configuration.refuse_other_reader("text", run)
+    return configuration.data.reverse
+
+
+def _output(
+    path: Path, pairs: Sequence[Pair], beam: int | None, device: str, engine: EngineOption, log: Console
+) -> list[str]:
+    """Let a run translate, or read what another system has written."""
+    from translucid.data.corpus import read_lines
+    from translucid.ground.errors import UserError
+    from translucid.scoring import translated
+    from translucid.translator import Translator
+
+    if not path.is_dir():
+        lines = list(read_lines(path))
+        if len(lines) != len(pairs):
+            what = f"has {len(lines):,} lines, the test set {len(pairs):,} sentences"
+            raise UserError(what, file=path, fix="Give one translation a line, or a run folder.")
+        return lines
+    translator = Translator.load(path, device, engine)
+    options = translator.configuration.searching({"beam": beam})
+    return translated(translator, [pair.source for pair in pairs], options, console=log)
+
+
+def _texts(files: Sequence[str], backwards: bool) -> Iterator[str]:
+    """Yield the texts of the target language that stand in files."""
+    from translucid.data.corpus import read_lines, read_pairs
+
+    plain = [file for file in files if file.removesuffix(".gz").endswith(".txt")]
+    for file in plain:
+        yield from read_lines(file)
+    pairs = read_pairs(*pair_up([file for file in files if file not in plain]))
+    yield from (pair.source if backwards else pair.target for pair in pairs)

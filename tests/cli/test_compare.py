@@ -1,0 +1,43 @@
+"""`translucid compare`: runs and files of translations on one test set."""
+
+import json
+
+
+def test_a_run_against_what_it_has_written_itself_differs_in_nothing(call, small_run, corpus, tmp_path):
+    texts = tmp_path / "texts.txt"
+    assert call("evaluate", small_run, "--test", corpus / "test.tsv", "--hypotheses", texts, "--beam", 1).code == 0
+    done = call("compare", small_run, texts, "--test", corpus / "test.tsv", "--beam", 1, "--json")
+    assert done.code == 0
+    found = json.loads(done.out)
+    assert found["equal"] == found["sentences"] == 20
+    assert found["apart"] == []
+    for row in found["metrics"]:
+        assert row["difference"] == 0
+        assert row["tested"] is None
+
+
+def test_what_a_person_sees(call, corpus, tmp_path):
+    targets = [line.split("\t")[1] for line in (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()]
+    (tmp_path / "right.txt").write_text("".join(f"{text}\n" for text in targets), encoding="utf-8")
+    (tmp_path / "empty.txt").write_text("\n" * len(targets))
+    files = tmp_path / "empty.txt", tmp_path / "right.txt", "--test", corpus / "test.tsv"
+    done = call("compare", *files, "--frequencies", corpus / "train.tsv", "--samples", 1)
+    assert done.code == 0
+    for part in ("+100.00", "p (bootstrap)", "p (randomisation)", "source words", "word's frequency", "10-99"):
+        assert part in done.out
+    assert f"B          {targets[0]}" in done.out
+    assert done.out.count("source     ") == 1
+    (tmp_path / "text.txt").write_text("El\n" * 7)
+    told = json.loads(
+        call("compare", *files, "--frequencies", tmp_path / "text.txt", "--json", "--no-significance").out
+    )
+    assert {row["times"] for row in told["by_frequency"]} <= {"0", "5-9"}
+    assert all(row["tested"] is None for row in told["metrics"])
+
+
+def test_what_does_not_fit_is_refused(call, small_run, corpus, tmp_path):
+    (tmp_path / "short.txt").write_text("una\n")
+    done = call("compare", small_run, tmp_path / "short.txt", "--test", corpus / "test.tsv")
+    assert done.code == 2
+    assert "has 1 lines, the test set 20 sentences" in done.err
+    assert call("compare", tmp_path / "none", small_run, "--test", corpus / "test.tsv").code == 2

@@ -13,6 +13,7 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.choosing import EngineName, choose_engine
+from translucid.engines.together import Together
 from translucid.evaluation.doubts import Doubts
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -47,6 +48,7 @@ class Translator:
         configuration: Configuration,
         own: Callable[[], TorchEngine],
         engine: Engine | None = None,
+        longest: int | None = None,
     ) -> None:
         """`Translator.load` is the usual way in.
 
@@ -55,9 +57,10 @@ class Translator:
             configuration: of the run.
             own: gives our own search, and with it the model, when it is wanted.
             engine: what searches for translations; our own if not given.
+            longest: source tokens that are translated in one piece; those of the configuration if not given.
         """
         self.tokenizer, self.configuration = tokenizer, configuration
-        self.longest = configuration.longest
+        self.longest = longest or configuration.longest
         """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
         self.cutter = Cutter(tokenizer, self.longest, configuration.data.languages[0])
         """Cuts texts into what is translated in one go."""
@@ -104,6 +107,7 @@ class Translator:
         *,
         source: str | None = None,
         target: str | None = None,
+        others: Sequence[str | Path] = (),
         threads: int | None = None,
     ) -> Translator:
         """Load a run folder. Settings of the process stay as they are.
@@ -116,14 +120,17 @@ class Translator:
             engine: what searches for translations: `torch`, `ctranslate2`, or the faster one of those that can.
             source: code of the source language, for a model that has many; as the run says if not given.
             target: code of the target language.
+            others: runs whose probabilities are averaged with those of `run` at each step; our own search does it.
             threads: how many CTranslate2 works with; one for each core if not given. If given, what comes out is the
                 same for any number.
 
         Raises:
-            UserError: it is not one, or it is damaged, or the engine can't run its model there.
+            UserError: it is not one, or it is damaged, or the engine can't run its model there; or one of the others
+                has another vocabulary or direction.
         """
         folder = RunFolder(Path(run))
-        return cls.open(folder, folder.configuration().between(source, target), device, engine, threads=threads)
+        configuration = folder.configuration().between(source, target)
+        return cls.open(folder, configuration, device, engine, others=others, threads=threads)
 
     @classmethod
     def open(
@@ -133,12 +140,14 @@ class Translator:
         device: str = "auto",
         engine: EngineName = "auto",
         *,
+        others: Sequence[str | Path] = (),
         threads: int | None = None,
     ) -> Translator:
         """Load a run folder whose configuration has been read; see `load`."""
         configuration.refuse_other_reader("text", folder.path)
         data = configuration.data
         tokenizer = folder.tokenizer().between(*data.languages, data.tokenizer)
+        together = Together.of(folder, configuration, tokenizer, others)
 
         @cache
         def own() -> TorchEngine:
@@ -146,10 +155,13 @@ class Translator:
 
             tune_ours()
             chosen = choose_device(device)
-            return TorchEngine.of(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, chosen)
+            return TorchEngine.of(together.model().to(chosen), tokenizer, chosen)
 
+        if others and engine == "ctranslate2":
+            raise UserError("CTranslate2 averages no runs", fix="Use --engine torch.")
+        engine = "torch" if others else engine
         searching = choose_engine(engine, folder, configuration, tokenizer, own, device=device, threads=threads)
-        return cls(tokenizer, configuration, own, searching)
+        return cls(tokenizer, configuration, own, searching, together.longest)
 
     @overload
     def translate(
@@ -282,7 +294,7 @@ class Translator:
 
     def pair_ids(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
         """Return source and target ids of pairs, both with the end token."""
-        from translucid.inspection.watching import pair_ids
+        from translucid.inspection.pair_scores import pair_ids
 
         return pair_ids(self.tokenizer, pairs, SPECIAL.end)
 
@@ -348,43 +360,16 @@ class Translator:
         Raises:
             UserError: a source is blank, or a text is longer than the model takes in one piece.
         """
+        from translucid.inspection.pair_scores import score_pairs
+
         pairs = [(source, target)] if isinstance(source, str) else list(zip(source, target, strict=True))
         found: list[PairScore] = []
-        for number, one in enumerate(self.score_stream(pairs), 1):  # type: ignore[arg-type]
+        scores = score_pairs(self.model, self.tokenizer, pairs, self.device, self.longest)  # type: ignore[arg-type]
+        for number, one in enumerate(scores, 1):
             if isinstance(one, str):
                 raise UserError(f"pair {number}: {one}", fix="Leave it out, or split it into sentences.")
             found.append(one)
         return found[0] if isinstance(source, str) else found
-
-    def score_stream(
-        self, pairs: Iterable[tuple[str, str]], on_done: Callable[[int], None] | None = None
-    ) -> Iterator[PairScore | str]:
-        """Do the same for any number of pairs, in order, with memory that does not grow with their number.
-
-        In the place of a score stands what is wrong, where a source is blank or a text too long for the model.
-
-        Args:
-            pairs: of texts, each of which goes to the model as it is.
-            on_done: called with the number of pairs done after each batch.
-        """
-        from translucid.inspection.pair_scores import pair_scores
-
-        coming = iter(pairs)
-        while window := list(islice(coming, WINDOW)):
-            ids = self.pair_ids(window)
-            problems = [self._unscored(text, of_pair) for (text, _), of_pair in zip(window, ids, strict=True)]
-            kept = [of_pair for of_pair, problem in zip(ids, problems, strict=True) if not problem]
-            if on_done and len(kept) < len(ids):
-                on_done(len(ids) - len(kept))
-            scores = iter(pair_scores(self.model, kept, self.device, on_batch=on_done))
-            yield from (problem or next(scores) for problem in problems)
-
-    def _unscored(self, source: str, ids: tuple[list[int], list[int]]) -> str:
-        """Say why a pair has no score, if it has none."""
-        if not source.strip():
-            return "there is no source"
-        tokens = max(map(len, ids))
-        return f"{tokens} tokens are more than the model takes ({self.longest})" if tokens > self.longest else ""
 
     def trace(self, text: str, beam: int) -> BeamTrace:
         """Translate a text in one piece and return the tree of its beam search.

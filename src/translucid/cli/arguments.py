@@ -22,9 +22,7 @@ EngineOption = Annotated[
 ]
 WithOption = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--with", metavar="RUN", help="Average with this run's probabilities, as of one that reads backwards."
-    ),
+    typer.Option("--with", metavar="RUN", help="Average with this run's probabilities; give it again for each more."),
 ]
 SourceOption = Annotated[
     str | None, typer.Option("--source-language", metavar="CODE", help="What the texts are in, for a model of many.")

@@ -113,7 +113,7 @@ def evaluate(
     about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
     about |= {"--keep-best": keep_best, "--split-sentences": split_sentences}
     if configuration.model.reads == "images":
-        refuse_for("texts", about)
+        refuse_for("texts", {**about, "--with": beside})
         evaluate_captions(
             run, configuration, test, images, gold, as_json, beam, hypotheses, samples, perplexity, device
         )
@@ -122,11 +122,9 @@ def evaluate(
         refuse_for("translations", {**about, "--beam": beam, "--images": images, "--gold": gold})
         evaluate_labels([run, *(beside or [])], test, as_json, hypotheses, samples, device)
         return
-    if beside:
-        raise UserError("--with is for runs that classify texts", fix="Leave it out.")
     if configuration.model.reads == "running text":
         sourced: dict[str, object] = {**about, "--images": images, "--gold": gold, "--hypotheses": hypotheses}
-        sourced |= {"--beam": beam, "--samples": samples}
+        sourced |= {"--beam": beam, "--samples": samples, "--with": beside}
         if given := next((name for name, value in sourced.items() if value), None):
             raise UserError(f"{given} is for models that write about a source", fix="Leave it out.")
         evaluate_texts(run, configuration, test, as_json, device)
@@ -142,7 +140,7 @@ def evaluate(
     links = read_gold(alignments, pairs) if alignments else []
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
-    translator = Translator.open(folder, configuration, device, engine)
+    translator = Translator.open(folder, configuration, device, engine, others=beside or ())
     if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     options = configuration.searching({"beam": beam})

@@ -13,6 +13,7 @@ from translucid.cli.arguments import (
     Format,
     SourceOption,
     TargetOption,
+    WithOption,
     input_bytes,
     refuse_to_replace,
     text_bytes,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 def translate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help="What to translate.")] = None,
+    others: WithOption = None,
     input_file: Annotated[Path | None, typer.Option("--input", help="One text a line; - is standard input.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
@@ -100,6 +102,8 @@ def translate(
         translucid translate runs/es --input huge.txt --output out.txt --workers 8
 
         translucid translate runs/es --input huge.txt --output out.txt --ray auto
+
+        translucid translate runs/es --with runs/es-2 --with runs/es-3 "Good morning"
     """
     from translucid.data.file_kinds import refuse_documents
     from translucid.ground.console import counting
@@ -143,6 +147,7 @@ def translate(
         alignments=alignments,
         token_scores=token_scores,
         configuration=configuration,
+        others=tuple(others or ()),
     )
     console = Console(stderr=True)
     with ExitStack() as stack:

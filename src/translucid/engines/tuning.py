@@ -18,7 +18,7 @@ from translucid.engines.trials import Trial, all_ways, fastest, trials
 from translucid.engines.tuned import save_tuned
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.inspection.watching import pair_ids
+from translucid.inspection.pair_scores import pair_ids
 from translucid.runs.corpora import read_corpora
 from translucid.runs.run_folder import RunFolder
 

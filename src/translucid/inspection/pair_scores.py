@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from translucid.data.batching import batches, padded
+from translucid.data.tokenizer import Tokenizer
 from translucid.inspection.maps import forced_features
 from translucid.models.protocol import SequenceModel
 
@@ -79,6 +80,35 @@ def pair_scores(
     return [found[i] for i in range(len(pairs))]
 
 
+def score_pairs(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    pairs: Sequence[tuple[str, str]],
+    device: torch.device | str,
+    longest: int,
+    on_done: Callable[[int], None] | None = None,
+) -> Iterator[PairScore | str]:
+    """Yield how likely a model finds each target of pairs of texts, or why that can't be said.
+
+    It can't of a blank source, nor of a text of more than `longest` tokens, end token included. Other arguments are
+    those of `pair_scores`.
+    """
+    ids = pair_ids(tokenizer, pairs, model.eos)
+    problems = [_problem(source, max(map(len, one)), longest) for (source, _), one in zip(pairs, ids, strict=True)]
+    kept = [one for one, problem in zip(ids, problems, strict=True) if not problem]
+    if on_done and len(kept) < len(ids):
+        on_done(len(ids) - len(kept))
+    scores = iter(pair_scores(model, kept, device, on_batch=on_done))
+    for problem in problems:
+        yield problem or next(scores)
+
+
+def _problem(source: str, tokens: int, longest: int) -> str:
+    if not source.strip():
+        return "there is no source"
+    return f"{tokens} tokens are more than the model takes ({longest})" if tokens > longest else ""
+
+
 def forced_scores(
     model: SequenceModel,
     pairs: Sequence[tuple[list[int], list[int]]],
@@ -117,6 +147,13 @@ def forced_batches(
             log_probs.append(-F.cross_entropy(logits, asked, reduction="none").cpu().double())
             correct += int((logits.argmax(-1) == asked).sum())
         yield batch, ForcedTokens(torch.cat(log_probs), correct)
+
+
+def pair_ids(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], end: int) -> list[tuple[list[int], list[int]]]:
+    """Return source and target ids of pairs of texts, both with the end token."""
+    sources = tokenizer.encode_source([source for source, _ in pairs])
+    targets = tokenizer.encode_target([target for _, target in pairs])
+    return [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
 
 
 def paired_batches(

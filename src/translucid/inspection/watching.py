@@ -47,13 +47,6 @@ def watch(
     return [found[i] for i in range(len(pairs))]
 
 
-def pair_ids(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], end: int) -> list[tuple[list[int], list[int]]]:
-    """Return source and target ids of pairs of texts, both with the end token."""
-    sources = tokenizer.encode_source([source for source, _ in pairs])
-    targets = tokenizer.encode_target([target for _, target in pairs])
-    return [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
-
-
 def _cut(maps: Maps, source: int, target: int) -> Maps:
     """Leave out the padding of [H, T, S] maps."""
 

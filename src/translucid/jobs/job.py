@@ -48,6 +48,8 @@ class Job:
     token_scores: bool = False
     configuration: Configuration | None = None
     """Of the run, if it has been read."""
+    others: tuple[Path, ...] = ()
+    """Runs whose probabilities are averaged with those of `run`."""
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
@@ -59,6 +61,7 @@ class Job:
             "the tokenizer": folder.tokenizer().fingerprint,
             "the configuration": digest(folder.config_file),
             "the languages": self.configuration and self.configuration.data.languages,
+            "the other runs": _runs(self.others),
             "the tuning": " ".join(map(digest, tuning)) or None,
             "the device": device,
             "--engine": self.engine,
@@ -166,7 +169,9 @@ class Worker:
         self.job = job
         folder = RunFolder(job.run)
         configuration = job.configuration or folder.configuration()
-        self.translator = Translator.open(folder, configuration, job.device, job.engine, threads=threads or cores())
+        self.translator = Translator.open(
+            folder, configuration, job.device, job.engine, others=job.others, threads=threads or cores()
+        )
         self.device = self.translator.engine.device_type
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
@@ -215,6 +220,12 @@ class Worker:
         if job.alignments:
             record["alignment"] = found.alignment
         return {**record, "warnings": found.warnings}
+
+
+def _runs(runs: Iterable[Path]) -> str | None:
+    """Return what tells runs apart, if there are any."""
+    marks = [RunFolder(run).model_digest() + digest(RunFolder(run).config_file) for run in runs]
+    return " ".join(marks) or None
 
 
 @contextmanager

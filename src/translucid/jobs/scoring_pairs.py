@@ -9,7 +9,7 @@ from typing import Any
 from translucid.data.bad_lines import BadLine
 from translucid.data.corpus import Pair, read_pairs, sides
 from translucid.ground.errors import UserError
-from translucid.inspection.pair_scores import PairScore, perplexity
+from translucid.inspection.pair_scores import PairScore, perplexity, score_pairs
 from translucid.translator import WINDOW, Translator
 
 
@@ -91,8 +91,10 @@ def score_lines(
     Raises:
         UserError: a file can't be read at all, or its sides are of unequal length; lines before are answered first.
     """
+    t = translator
     for window in _windows(_answerable(files)):
-        scores = translator.score_stream((item for item in window if isinstance(item, Pair)), on_done)
+        pairs = [item for item in window if isinstance(item, Pair)]
+        scores = score_pairs(t.model, t.tokenizer, pairs, t.device, t.longest, on_done)
         for item in window:
             if isinstance(item, BadLine):
                 yield ScoredLine(None, None, f"{item.file}:{item.line}: {item.what}")

@@ -1,0 +1,86 @@
+"""Runs that translate together, by `--with`."""
+
+import json
+
+import pytest
+
+from tests.conftest import SHAPE
+from translucid import Translator, UserError
+
+
+@pytest.fixture(scope="module")
+def sister(small_run, corpus, tmp_path_factory):
+    """A function that trains a run of the same vocabulary as `small_run` a little, from another beginning."""
+    made = {}
+
+    def trained(*settings):
+        if settings not in made:
+            from translucid.cli.main import run
+
+            folder = tmp_path_factory.mktemp("runs") / "sister"
+            files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", folder, "--no-tune"]
+            limits = ["training.max_steps=20", "training.validate_every=10", "training.seed=1"]
+            assert run([str(a) for a in ["train", *files, "--set", *SHAPE, *limits, *settings]]) == 0
+            made[settings] = folder
+        return made[settings]
+
+    return trained
+
+
+def test_a_run_with_itself_writes_what_it_writes_alone(call, small_run):
+    alone = call("translate", small_run, "I like soccer", "She works.", "--engine", "torch", "--nbest", 3)
+    together = call("translate", small_run, "I like soccer", "She works.", "--nbest", 3, "--with", small_run)
+    assert together.code == 0
+    assert together.out == alone.out
+
+
+def test_two_runs_write_what_neither_writes_alone(call, small_run, sister, corpus):
+    other = sister("model.dropout=0.3")
+    test = "--test", corpus / "test.tsv", "--json", "--engine", "torch"
+    both = json.loads(call("evaluate", small_run, *test, "--with", other).out)
+    each = [json.loads(call("evaluate", run, *test).out) for run in (small_run, other)]
+    assert both["perplexity"] not in [one["perplexity"] for one in each]
+    # The mean of probabilities is never below their geometric mean, so neither is the ensemble worse than both.
+    assert both["perplexity"] < max(one["perplexity"] for one in each)
+    texts = ["I like soccer", "She works at the hospital."]
+    in_python = Translator.load(small_run, others=[other]).translate(texts)
+    told = call("translate", small_run, *texts, "--with", other).out.splitlines()
+    assert [one.text for one in in_python] == told
+    swapped = Translator.load(other, others=[small_run]).translate(texts)
+    assert [one.score for one in swapped] == pytest.approx([one.score for one in in_python], abs=1e-4)
+
+
+def test_a_text_that_is_a_path_stays_a_text(call, small_run):
+    assert call("translate", small_run, str(small_run)).out.count("\n") == 1
+
+
+def test_what_does_not_go_together_is_refused(call, small_run, sister, tmp_path):
+    turned = sister("data.reverse=true")
+    for wrong, why in (
+        (sister("data.tokenizer.vocabulary=190"), "has another vocabulary"),
+        (turned, "another vocabulary" if not same_vocabulary(small_run, turned) else "the other way round"),
+        (tmp_path, "not a run folder"),
+    ):
+        done = call("translate", small_run, "I like soccer", "--with", wrong)
+        assert done.code == 2, wrong
+        assert why in done.err
+    done = call("translate", small_run, "I like soccer", "--with", small_run, "--engine", "ctranslate2")
+    assert done.code == 2
+    assert "averages no runs" in done.err
+    with pytest.raises(UserError, match="not a run folder"):
+        Translator.load(small_run, others=[tmp_path])
+
+
+def same_vocabulary(run, other):
+    return Translator.load(run).tokenizer.fingerprint == Translator.load(other).tokenizer.fingerprint
+
+
+def test_a_job_begun_with_other_runs_is_not_gone_on_with(small_run, sister):
+    from translucid.decoding.decoding_options import DecodingOptions
+    from translucid.jobs.job import Job
+
+    jobs = [
+        Job(small_run, DecodingOptions(), others=others)
+        for others in ((), (small_run,), (sister("model.dropout=0.3"),))
+    ]
+    assert len({json.dumps(job.identity("cpu")) for job in jobs}) == 3

@@ -54,6 +54,7 @@ SEVERAL = (
     "--images",
     "--among",
     "--frequencies",
+    "--tune-on",
 )
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 

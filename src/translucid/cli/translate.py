@@ -15,12 +15,14 @@ from translucid.cli.arguments import (
     TargetOption,
     WithOption,
     input_bytes,
+    pair_up,
     refuse_to_replace,
     text_bytes,
 )
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
+    from translucid.engines.noisy_channel import ChannelWeights
     from translucid.jobs.job import Job, Way
 
 
@@ -38,6 +40,25 @@ def translate(
     length_penalty: Annotated[float | None, typer.Option(help="Higher favours longer translations.")] = None,
     no_repeat_ngram: Annotated[int | None, typer.Option(help="No run of this many pieces comes twice.")] = None,
     max_length_ratio: Annotated[float | None, typer.Option(help="Output tokens for each input token, at most.")] = None,
+    rerank_with: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Rank what the beam finds by a run of the other direction, too."),
+    ] = None,
+    reverse_weight: Annotated[float | None, typer.Option(help="Of that run's log-probability.", min=0)] = None,
+    length_weight: Annotated[float | None, typer.Option(help="Of each token, in that ranking.")] = None,
+    tune_on: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILES", help="Sentence pairs on which the two weights are chosen first, by BLEU."),
+    ] = None,
+    mbr: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Of the N best, or of N draws with --sample, take the one most like the others (chrF).",
+            min=2,
+            max=1000,
+        ),
+    ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Of sampling; below 1 is more careful.")] = None,
     top_k: Annotated[int | None, typer.Option(help="Sample from the K likeliest pieces.")] = None,
@@ -104,6 +125,10 @@ def translate(
         translucid translate runs/es --input huge.txt --output out.txt --ray auto
 
         translucid translate runs/es --with runs/es-2 --with runs/es-3 "Good morning"
+
+        translucid translate runs/es --beam 20 --rerank-with runs/es-en --tune-on dev.tsv --input in.txt
+
+        translucid translate runs/es --mbr 16 --input in.txt
     """
     from translucid.data.file_kinds import refuse_documents
     from translucid.ground.console import counting
@@ -119,6 +144,11 @@ def translate(
         raise UserError("--wrapped gives plain text, sentence by sentence", fix="Leave out the other option.")
     if token_scores and output_format is not Format.jsonl:
         raise UserError("--token-scores has no place in plain text", fix="Add --format jsonl.")
+    ranked = {"--reverse-weight": reverse_weight, "--length-weight": length_weight, "--tune-on": tune_on}
+    if not rerank_with and (lone := next((name for name, value in ranked.items() if value is not None), None)):
+        raise UserError(f"{lone} is for --rerank-with", fix="Add it, or leave this out.")
+    if rerank_with and (mbr or sample):
+        raise UserError("--rerank-with ranks what a beam finds", fix="Leave out --mbr and --sample.")
     refuse_documents(input_file)
     refuse_to_replace(output, overwrite)
     given = {
@@ -148,8 +178,15 @@ def translate(
         token_scores=token_scores,
         configuration=configuration,
         others=tuple(others or ()),
+        reverse=rerank_with,
+        channel_weights=_weights(reverse_weight, length_weight),
+        risk_candidates=mbr or 0,
     )
+    if rerank_with and options.beam == 1:
+        raise UserError("a beam of 1 finds nothing to rank", fix="Set --beam 5 or more.")
     console = Console(stderr=True)
+    if tune_on:
+        job = _tuned(job, tune_on, console)
     with ExitStack() as stack:
         text = stack.enter_context(text_bytes(texts) if texts else input_bytes(input_file))
         advance = stack.enter_context(counting(console, "translating", None, hidden=bool(texts)))
@@ -167,6 +204,35 @@ def translate(
             file=input_file or "standard input",
             fix="Convert the file first, as with iconv -f latin1 -t utf-8.",
         )
+
+
+def _weights(reverse: float | None, length: float | None) -> ChannelWeights:
+    from translucid.engines.noisy_channel import ChannelWeights
+
+    given = {"reverse": reverse, "length": length}
+    return ChannelWeights(**{name: value for name, value in given.items() if value is not None})
+
+
+def _tuned(job: Job, files: list[str], console: Console) -> Job:
+    """Choose the weights of the ranking, and say what they bring."""
+    from dataclasses import replace
+
+    from translucid.engines.noisy_channel import NoisyChannel
+    from translucid.jobs.rank_tuning import tune_weights
+    from translucid.runs.corpora import pairs_of
+    from translucid.translator import Translator
+
+    assert job.reverse and job.configuration
+    t = Translator.load(job.run, job.device, job.engine, others=job.others)
+    channel = NoisyChannel.load(job.reverse, job.configuration, t.tokenizer, job.device)
+    pairs = list(pairs_of(job.configuration.data, *pair_up(files)))
+    best, after, before = tune_weights(t, channel, pairs, job.options, console)
+    console.print(
+        f"--reverse-weight {best.reverse:g} --length-weight {best.length:g}: "
+        f"BLEU {after:.2f} on {len(pairs):,} pairs, {before:.2f} without",
+        soft_wrap=True,
+    )
+    return replace(job, channel_weights=best)
 
 
 def _way(job: Job, file: Path | None, workers: int | None, ray: str | None) -> AbstractContextManager[Way]:

@@ -12,6 +12,9 @@ from typing import Any, Literal, Protocol, Self
 from translucid import __version__
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
+from translucid.engines.minimum_risk import MinimumRisk
+from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
+from translucid.engines.ranking import RankedEngine, Ranking
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh
@@ -50,6 +53,12 @@ class Job:
     """Of the run, if it has been read."""
     others: tuple[Path, ...] = ()
     """Runs whose probabilities are averaged with those of `run`."""
+    reverse: Path | None = None
+    """A run of the other direction, by which the hypotheses of a beam are ranked; see `NoisyChannel`."""
+    channel_weights: ChannelWeights = WEIGHTS
+    """Of that ranking."""
+    risk_candidates: int = 0
+    """Candidates of each sentence among which the one of minimum Bayes risk is taken; 0 for none."""
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
@@ -62,6 +71,9 @@ class Job:
             "the configuration": digest(folder.config_file),
             "the languages": self.configuration and self.configuration.data.languages,
             "the other runs": _runs(self.others),
+            "the run of --rerank-with": _runs([self.reverse] if self.reverse else []),
+            "the weights of --rerank-with": str(tuple(self.channel_weights)) if self.reverse else None,
+            "--mbr": self.risk_candidates,
             "the tuning": " ".join(map(digest, tuning)) or None,
             "the device": device,
             "--engine": self.engine,
@@ -173,6 +185,8 @@ class Worker:
             folder, configuration, job.device, job.engine, others=job.others, threads=threads or cores()
         )
         self.device = self.translator.engine.device_type
+        if ranking := _ranking(job, self.translator):
+            self.translator.engine = RankedEngine(self.translator.engine, ranking)
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
@@ -220,6 +234,13 @@ class Worker:
         if job.alignments:
             record["alignment"] = found.alignment
         return {**record, "warnings": found.warnings}
+
+
+def _ranking(job: Job, translator: Translator) -> Ranking | None:
+    if job.reverse:
+        configuration, tokenizer = translator.configuration, translator.tokenizer
+        return NoisyChannel.load(job.reverse, configuration, tokenizer, job.device, job.channel_weights)
+    return MinimumRisk(translator.tokenizer, job.risk_candidates) if job.risk_candidates else None
 
 
 def _runs(runs: Iterable[Path]) -> str | None:

@@ -1,0 +1,59 @@
+"""Which weights of the noisy channel give the best BLEU on a development set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from translucid.data.corpus import Pair
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.noisy_channel import ChannelWeights, NoisyChannel
+from translucid.evaluation.metrics import bleu
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.translator import Translator
+
+REVERSE = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
+LENGTH = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Weights that are tried, each of one with each of the other."""
+
+
+def tune_weights(
+    translator: Translator, channel: NoisyChannel, pairs: Sequence[Pair], options: DecodingOptions, console: Console
+) -> tuple[ChannelWeights, float, float]:
+    """Try the weights of a grid on candidates that are searched for once.
+
+    Args:
+        translator: whose hypotheses are ranked.
+        channel: whose weights are sought.
+        pairs: the development set; a pair whose source is not translated in one piece is left out.
+        options: of the search.
+        console: where progress is shown.
+
+    Returns:
+        The best weights, the BLEU that they give, and that of the search's own order.
+
+    Raises:
+        UserError: there is no pair.
+    """
+    cut = translator.cutter.pieces([pair.source for pair in pairs], split=False)
+    kept = [(pieces[0].ids, pair.target) for pieces, pair in zip(cut, pairs, strict=True) if len(pieces) == 1]
+    if not kept:
+        raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with --tune-on.")
+    sentences, references = [ids for ids, _ in kept], [[target for _, target in kept]]
+    wide = channel.widened(options)
+    with counting(console, "searching", len(kept)) as advance:
+        found = translator.engine.decode(sentences, wide, advance)
+    with console.status("tuning the weights"):
+        reverse = channel.reverse_log_probs(sentences, found)
+        texts = [[translator.tokenizer.decode(one.tokens) for one in nbest] for nbest in found]
+        before = bleu([nbest[0] for nbest in texts], references)
+        tried: dict[ChannelWeights, float] = {}
+        for weights in (ChannelWeights(a, b) for a, b in product(REVERSE, LENGTH)):
+            chosen = []
+            for nbest, log_probs, written in zip(found, reverse, texts, strict=True):
+                scores = list(map(weights.score, nbest, log_probs))
+                chosen.append(written[scores.index(max(scores))])
+            tried[weights] = bleu(chosen, references)
+    best = max(tried, key=tried.__getitem__)
+    return best, tried[best], before

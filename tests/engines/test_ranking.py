@@ -1,0 +1,113 @@
+"""Hypotheses in another order: the noisy channel and minimum Bayes risk, reckoned by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from sacrebleu.metrics.chrf import CHRF
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.engines.engine import TorchEngine
+from translucid.engines.minimum_risk import MinimumRisk, weights
+from translucid.engines.noisy_channel import UNREAD, ChannelWeights, NoisyChannel
+from translucid.engines.ranking import RankedEngine
+from translucid.models.build import build_model
+from translucid.models.model_options import TransformerOptions
+from translucid.runs.configuration import resolve
+
+PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
+
+
+def toy(swapped):
+    """An untrained translator: a tokenizer of its own and a model."""
+    options = resolve(overrides={"data.tokenizer.vocabulary": 200 - 20 * swapped}).data.tokenizer
+    tokenizer = Tokenizer.learn([p.swapped if swapped else p for p in PAIRS], options, seed=1)
+    shape = TransformerOptions(width=16, heads=2, feed_forward=24, encoder_layers=1, decoder_layers=1)
+    torch.manual_seed(swapped)
+    return tokenizer, build_model(shape, tokenizer.source_size, tokenizer.target_size).eval()
+
+
+@pytest.fixture(scope="module")
+def forward():
+    return toy(False)
+
+
+@pytest.fixture(scope="module")
+def channel(forward):
+    own, model = toy(True)
+    return NoisyChannel(forward[0], model, own, torch.device("cpu"), 60, ChannelWeights(0.7, 0.3))
+
+
+def test_the_score_is_the_sum_of_its_three_parts(forward, channel):
+    tokenizer, model = forward
+    engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
+    sources = ["I like soccer.", "She works."]
+    sentences = [[*ids, 3] for ids in tokenizer.encode_source(sources)]
+    options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1, max_length_extra=5)
+    found = RankedEngine(engine, channel).decode(sentences, options)
+    candidates = engine.decode(sentences, options.model_copy(update={"nbest": 4}))
+    for source, nbest, there in zip(sources, found, candidates, strict=True):
+        by_hand = {}
+        for one in there:
+            (fed,), (asked,) = (
+                channel.own_tokenizer.encode_source([tokenizer.decode(one.tokens)]),
+                channel.own_tokenizer.encode_target([source]),
+            )
+            logits = channel.model(torch.tensor([[*fed, 3]]), torch.tensor([[2, *asked]]))[0].double()
+            reverse = sum(logits.log_softmax(-1)[t, token].item() for t, token in enumerate([*asked, 3]))
+            by_hand[tuple(one.tokens)] = one.log_probability + 0.7 * reverse + 0.3 * (len(one.tokens) + 1)
+        best = sorted(by_hand, key=by_hand.__getitem__, reverse=True)[:2]
+        assert [tuple(one.tokens) for one in nbest] == best
+        assert [one.score for one in nbest] == pytest.approx([by_hand[key] for key in best], abs=1e-3)
+
+
+def test_what_the_other_model_can_not_read_comes_last(forward, channel):
+    short, long = (forward[0].encode_target([text])[0] for text in ("Canto.", "Canto. " * 60))
+    found = [Hypothesis(long, -1.0, -0.1), Hypothesis(short, -50.0, -9.0)]
+    source = [*forward[0].encode_source(["I sing."])[0], 3]
+    ((first, last),) = channel([source], [found], DecodingOptions(beam=2, nbest=2))
+    assert first.tokens == short
+    assert last.score < 0.5 * UNREAD
+
+
+def test_minimum_risk_takes_the_translation_that_is_most_like_the_others(forward):
+    tokenizer = forward[0]
+    texts = ["Trabaja en la playa.", "Ella trabaja en el hospital.", "Trabaja en el hospital.", "Ella canta."]
+    log_probs = [-1.0, -1.2, -1.5, -3.0]
+    found = [Hypothesis(tokenizer.encode_target([text])[0], p, p) for text, p in zip(texts, log_probs, strict=True)]
+    ((best, *rest),) = MinimumRisk(tokenizer, 4)([[4, 3]], [found], DecodingOptions(beam=4, nbest=4))
+    total = sum(map(math.exp, log_probs))
+    chrf = CHRF()
+    expected = [
+        sum(
+            math.exp(p) / total * chrf.sentence_score(text, [other]).score
+            for other, p in zip(texts, log_probs, strict=True)
+        )
+        for text in texts
+    ]
+    assert tokenizer.decode(best.tokens) == texts[int(np.argmax(expected))] != texts[0]
+    assert [one.score for one in (best, *rest)] == pytest.approx(sorted(expected, reverse=True), abs=1e-3)
+
+
+def test_draws_count_by_how_likely_they_were_to_be_among_them():
+    assert weights(np.log([0.5, 0.25]), None) == pytest.approx([2 / 3, 1 / 3])
+    rare = weights(np.array([-40.0, -60.0]), 8)
+    assert rare == pytest.approx([0.5, 0.5])
+    p, n = np.array([0.5, 0.1]), 3
+    wanted = p / (1 - (1 - p) ** n)
+    assert weights(np.log(p), n) == pytest.approx(wanted / wanted.sum())
+    assert weights(np.array([0.0]), 4) == pytest.approx([1])
+
+
+def test_draws_give_an_unbiased_sum():
+    """Over many rounds of three draws, equal ones left out, the weighted sum is the mean over all four outcomes."""
+    p, value = np.array([0.6, 0.3, 0.07, 0.03]), np.array([1.0, 5.0, 20.0, -10.0])
+    generator = np.random.default_rng(1)
+    rounds = [np.unique(generator.choice(4, 3, p=p)) for _ in range(20_000)]
+    sums = [(value[seen] * p[seen] / -np.expm1(3 * np.log1p(-p[seen]))).sum() for seen in rounds]
+    assert np.mean(sums) == pytest.approx(p @ value, abs=0.15)

@@ -1,0 +1,26 @@
+"""chrF of all pairs at once is sacreBLEU's, pair by pair."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.metrics.chrf import CHRF
+
+from translucid.evaluation.pairwise_chrf import pairwise_chrf
+
+TEXTS = ["Me gusta el fútbol.", "me gusta", "", "  a ", "ab", "aaaaaaaa aaa", "aaaa", "El fútbol me gusta.", "日本語"]
+
+
+def by_sacrebleu(texts):
+    chrf = CHRF()
+    return np.array([[chrf.sentence_score(one, [other]).score for other in texts] for one in texts])
+
+
+def test_it_is_that_of_sacrebleu():
+    assert pairwise_chrf(TEXTS) == pytest.approx(by_sacrebleu(TEXTS), abs=1e-4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(alphabet="ab c", max_size=14), min_size=1, max_size=4))
+def test_it_is_that_of_sacrebleu_for_any_texts(texts):
+    assert pairwise_chrf(texts) == pytest.approx(by_sacrebleu(texts), abs=1e-4)

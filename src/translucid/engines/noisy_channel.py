@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 class ChannelWeights(NamedTuple):
     """What the parts of the score weigh, log p(y | x) being 1."""
 
-    reverse: float = 0.5
+    reverse: float = 0.75
     """a, of log p(x | y)."""
-    length: float = 0.5
+    length: float = 0.75
     """b, of each token."""
 
     def score(self, hypothesis: Hypothesis, log_prob: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
@@ -167,3 +167,18 @@ def best_together(found: Sequence[Sequence[Hypothesis]], count: int) -> list[tup
         longer = ((*one, hypothesis) for one in best for hypothesis in nbest)
         best = nlargest(count, longer, key=lambda way: sum(hypothesis.score for hypothesis in way))
     return best
+
+
+def given_texts(given: Iterable[str]) -> list[str]:
+    """Return what was given for several texts as a list.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(given, bytes | bytearray | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"a text or a list of texts is translated, not {type(given).__name__}")
+    texts = list(given)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"text {i} of the list is {type(text).__name__}, not a text")
+    return texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -21,7 +21,7 @@ from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
-from translucid.translation import Alternative, Translation, Translations, best_together
+from translucid.translation import Alternative, Translation, Translations, best_together, given_texts
 
 if TYPE_CHECKING:
     import torch
@@ -96,7 +96,8 @@ class Translator:
         """
         configuration = self.configuration.between(source, target)
         tokenizer = self.tokenizer.between(*configuration.data.languages, configuration.data.tokenizer)
-        return Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), self.engine.opened(tokenizer))
+        engine = self.engine.opened(tokenizer)
+        return Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), engine, self.longest)
 
     @classmethod
     def load(
@@ -193,7 +194,7 @@ class Translator:
             UserError: an option has a wrong name or value.
         """
         one = isinstance(text, str)
-        texts = [text] if isinstance(text, str) else _texts(text)
+        texts = [text] if isinstance(text, str) else given_texts(text)
         seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
         if changes:
             settings = options or self.configuration.decoding
@@ -346,7 +347,8 @@ class Translator:
 
         ids = self.pair_ids(pairs)
         kept = [pair for pair in ids if max(map(len, pair)) <= self.longest]
-        entropy, correct, tokens = forced_scores(self.model, kept, self.device, on_batch=on_done)
+        told = len(self.tokenizer.target_opening)
+        entropy, correct, tokens = forced_scores(self.model, kept, self.device, on_batch=on_done, told=told)
         forced = Forced(perplexity(-entropy, tokens), correct / tokens, tokens) if tokens else None
         return forced, len(ids) - len(kept)
 
@@ -360,15 +362,10 @@ class Translator:
         Raises:
             UserError: a source is blank, or a text is longer than the model takes in one piece.
         """
-        from translucid.inspection.pair_scores import score_pairs
+        from translucid.inspection.pair_scores import all_scored, score_pairs
 
-        pairs = [(source, target)] if isinstance(source, str) else list(zip(source, target, strict=True))
-        found: list[PairScore] = []
-        scores = score_pairs(self.model, self.tokenizer, pairs, self.device, self.longest)  # type: ignore[arg-type]
-        for number, one in enumerate(scores, 1):
-            if isinstance(one, str):
-                raise UserError(f"pair {number}: {one}", fix="Leave it out, or split it into sentences.")
-            found.append(one)
+        pairs: Any = [(source, target)] if isinstance(source, str) else list(zip(source, target, strict=True))
+        found = all_scored(score_pairs(self.model, self.tokenizer, pairs, self.device, self.longest))
         return found[0] if isinstance(source, str) else found
 
     def trace(self, text: str, beam: int) -> BeamTrace:
@@ -391,18 +388,3 @@ class Translator:
         (found,) = search(self.model, source, options, self.own.word_starts, trace=trace)
         trace.finish([*found[0].tokens, SPECIAL.end], self.tokenizer.target_pieces)
         return trace
-
-
-def _texts(given: Iterable[str]) -> list[str]:
-    """Return what was given for several texts as a list.
-
-    Raises:
-        TypeError: it is something else.
-    """
-    if isinstance(given, bytes | bytearray | Mapping) or not isinstance(given, Iterable):
-        raise TypeError(f"a text or a list of texts is translated, not {type(given).__name__}")
-    texts = list(given)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"text {i} of the list is {type(text).__name__}, not a text")
-    return texts

@@ -44,6 +44,13 @@ def test_tuning_says_what_it_brings_and_is_not_below_the_best_of_its_grid(call, 
     assert "on 20 pairs" in done.err
 
 
+def test_a_run_of_the_other_direction_scores_its_own_targets(call, reverse_run, corpus):
+    row = json.loads(call("score", reverse_run, corpus / "test.tsv", "--format", "jsonl").out.splitlines()[0])
+    assert [row["target"], row["source"]] == (corpus / "test.tsv").read_text(encoding="utf-8").split("\n")[0].split(
+        "\t"
+    )
+
+
 @pytest.mark.parametrize("more", [[], ["--sample"]], ids=["best", "drawn"])
 def test_of_several_the_one_most_like_the_others_is_taken(call, small_run, more):
     texts = ["I like soccer", "She works at the hospital.", "", "Do you like sports?"]

@@ -210,3 +210,19 @@ def test_weights_of_pytorchs_own_format_are_read_too(tmp_path):
     import_model(tmp_path / "theirs", tmp_path / "other")
     one, other = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("one", "other"))
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_language_that_a_target_is_told_does_not_count_in_its_score(opened):
+    source, target = TEXTS[0], sentences()[1][0]
+    found = opened.ours.score(source, target)
+    tokenizer = opened.ours.tokenizer
+    (ids,), (asked,) = tokenizer.encode_source([source]), tokenizer.encode_target([target])
+    told = len(tokenizer.target_opening)
+    assert told == (opened.kind in ("m2m", "nllb"))
+    with torch.inference_mode():
+        logits = opened.ours.model(torch.tensor([[*ids, 3]]), torch.tensor([[2, *asked]]))[0].double().log_softmax(-1)
+    wanted = [logits[t, token].item() for t, token in enumerate([*asked, 3])][told:]
+    assert found.tokens == [*asked, 3][told:]
+    assert found.log_probabilities == pytest.approx(wanted, abs=1e-4)
+    forced, _ = opened.ours.forced_scores([(source, target)])
+    assert (forced.tokens, forced.perplexity) == (len(wanted), pytest.approx(found.perplexity, rel=1e-4))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import EngineOption, pair_up
+from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, pair_up
 from translucid.data.corpus import Pair
 from translucid.ground.console import Console
 
@@ -39,6 +39,8 @@ def compare(
         int,
         typer.Option(help="Show so many sentences on which B gains most, and so many on which it loses most.", min=0),
     ] = 3,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: EngineOption = "auto",
 ) -> None:
@@ -76,7 +78,8 @@ def compare(
     references = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
     words = split_words(tokenize=tokenize, lowercase=lowercase)
     log = Console(stderr=True)
-    texts = [_output(path, pairs, beam, device, engine, log) for path in (a, b)]
+    languages = source_language, target_language
+    texts = [_output(path, pairs, beam, languages, device, engine, log) for path in (a, b)]
     with log.status("comparing"):
         rare = _texts(frequencies, backwards) if frequencies else (t for set_ in references for t in set_)
         found = compared(
@@ -107,7 +110,13 @@ def _reverse(run: Path) -> bool:
 
 
 def _output(
-    path: Path, pairs: Sequence[Pair], beam: int | None, device: str, engine: EngineOption, log: Console
+    path: Path,
+    pairs: Sequence[Pair],
+    beam: int | None,
+    languages: tuple[str | None, str | None],
+    device: str,
+    engine: EngineOption,
+    log: Console,
 ) -> list[str]:
     """Let a run translate, or read what another system has written."""
     from translucid.data.corpus import read_lines
@@ -121,7 +130,8 @@ def _output(
             what = f"has {len(lines):,} lines, the test set {len(pairs):,} sentences"
             raise UserError(what, file=path, fix="Give one translation a line, or a run folder.")
         return lines
-    translator = Translator.load(path, device, engine)
+    source, target = languages
+    translator = Translator.load(path, device, engine, source=source, target=target)
     options = translator.configuration.searching({"beam": beam})
     return translated(translator, [pair.source for pair in pairs], options, console=log)
 

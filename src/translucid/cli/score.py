@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import Format, pair_up
+from translucid.cli.arguments import Format, SourceOption, TargetOption, pair_up
 from translucid.ground.console import Console
 
 
@@ -19,6 +19,8 @@ def score(
     output_format: Annotated[
         Format, typer.Option("--format", help="text: log-probability, a tab and perplexity; or jsonl with the texts.")
     ] = Format.text,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
     """Say how likely a model finds given translations: one line for each pair, in order, always.
@@ -43,7 +45,7 @@ def score(
     from translucid.translator import Translator
 
     corpora = pair_up(files)
-    translator = Translator.load(run, device, "torch")
+    translator = Translator.load(run, device, "torch", source=source_language, target=target_language)
     console = Console(stderr=True)
     total = ScoredSum()
     with counting(console, "scoring", None) as advance:

@@ -220,10 +220,11 @@ def _tuned(job: Job, files: list[str], console: Console) -> Job:
     from translucid.engines.noisy_channel import NoisyChannel
     from translucid.jobs.rank_tuning import tune_weights
     from translucid.runs.corpora import pairs_of
+    from translucid.runs.run_folder import RunFolder
     from translucid.translator import Translator
 
     assert job.reverse and job.configuration
-    t = Translator.load(job.run, job.device, job.engine, others=job.others)
+    t = Translator.open(RunFolder(job.run), job.configuration, job.device, job.engine, others=job.others)
     channel = NoisyChannel.load(job.reverse, job.configuration, t.tokenizer, job.device)
     pairs = list(pairs_of(job.configuration.data, *pair_up(files)))
     best, after, before = tune_weights(t, channel, pairs, job.options, console)

@@ -89,10 +89,12 @@ class NoisyChannel:
         theirs = folder.configuration()
         theirs.refuse_other_reader("text", run)
         source, target = configuration.data.languages
-        if source and target and theirs.data.languages == (source, target):
+        if theirs.data.tokenizer.languages:
+            theirs = theirs.between(target, source)
+        elif source and target and theirs.data.languages == (source, target):
             fix = f"Give one from {target} to {source}."
             raise UserError(f"translates from {source} to {target} itself", file=run, fix=fix)
-        own = folder.tokenizer()
+        own = folder.tokenizer().between(*theirs.data.languages, theirs.data.tokenizer)
         chosen = choose_device(device)
         model = folder.load_sequence_model(theirs, own).to(chosen)
         return cls(tokenizer, model, own, chosen, theirs.longest, weights)
@@ -119,7 +121,8 @@ class NoisyChannel:
         """Return log p(x | y) of each hypothesis, in nats; of one that can't be read, less than any other has."""
         from translucid.inspection.pair_scores import pair_ids, pair_scores
 
-        sources = [self.tokenizer.decode_source(sentence) for sentence in sentences]
+        opening, told = len(self.tokenizer.source_opening), len(self.own_tokenizer.target_opening)
+        sources = [self.tokenizer.decode_source(sentence[opening:]) for sentence in sentences]
         pairs = [
             (self.tokenizer.decode(one.tokens), source)
             for source, nbest in zip(sources, found, strict=True)
@@ -128,6 +131,6 @@ class NoisyChannel:
         ids = pair_ids(self.own_tokenizer, pairs, self.model.eos)
         readable = [max(map(len, pair)) <= self.longest for pair in ids]
         kept = [pair for pair, fits in zip(ids, readable, strict=True) if fits]
-        scores = iter(pair_scores(self.model, kept, self.device))
+        scores = iter(pair_scores(self.model, kept, self.device, told=told))
         values = iter([next(scores).log_probability if fits else UNREAD for fits in readable])
         return [[next(values) for _ in nbest] for nbest in found]

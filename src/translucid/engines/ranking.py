@@ -9,6 +9,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 
 if TYPE_CHECKING:
+    from translucid.data.tokenizer import Tokenizer
     from translucid.engines.engine import Engine
 
 
@@ -37,6 +38,10 @@ class RankedEngine:
         """`engine`: any; `ranking`: what decides."""
         self.engine, self.ranking = engine, ranking
         self.name, self.device_type = engine.name, engine.device_type
+
+    def opened(self, tokenizer: Tokenizer) -> RankedEngine:
+        """See `Engine`."""
+        return RankedEngine(self.engine.opened(tokenizer), self.ranking)
 
     def __str__(self) -> str:
         """Say what searches and what ranks."""

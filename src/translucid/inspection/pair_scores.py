@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizer import Tokenizer
+from translucid.ground.errors import UserError
 from translucid.inspection.maps import forced_features
 from translucid.models.protocol import SequenceModel
 
@@ -60,6 +61,7 @@ def pair_scores(
     device: torch.device | str = "cpu",
     batch_tokens: int = 4096,
     on_batch: Callable[[int], None] | None = None,
+    told: int = 0,
 ) -> list[PairScore]:
     """Return how likely a model finds each pair's target, in the order given.
 
@@ -69,12 +71,13 @@ def pair_scores(
         device: where the model is.
         batch_tokens: in a batch, padding included; at least one pair is in every batch.
         on_batch: called after each batch with its number of pairs.
+        told: the first so many tokens of each target are no choice of the model's, such as its language, and left out.
     """
     found: dict[int, PairScore] = {}
-    for batch, forced in forced_batches(model, pairs, device, batch_tokens):
-        lengths = [len(pairs[i][1]) for i in batch]
+    for batch, forced in forced_batches(model, pairs, device, batch_tokens, told):
+        lengths = [len(pairs[i][1]) - told for i in batch]
         for i, log_probs in zip(batch, forced.log_probs.split(lengths), strict=True):
-            found[i] = PairScore(pairs[i][1], log_probs.tolist())
+            found[i] = PairScore(pairs[i][1][told:], log_probs.tolist())
         if on_batch:
             on_batch(len(batch))
     return [found[i] for i in range(len(pairs))]
@@ -98,9 +101,23 @@ def score_pairs(
     kept = [one for one, problem in zip(ids, problems, strict=True) if not problem]
     if on_done and len(kept) < len(ids):
         on_done(len(ids) - len(kept))
-    scores = iter(pair_scores(model, kept, device, on_batch=on_done))
+    scores = iter(pair_scores(model, kept, device, on_batch=on_done, told=len(tokenizer.target_opening)))
     for problem in problems:
         yield problem or next(scores)
+
+
+def all_scored(scores: Iterable[PairScore | str]) -> list[PairScore]:
+    """Return scores of which none is missing.
+
+    Raises:
+        UserError: one is.
+    """
+    found: list[PairScore] = []
+    for number, score in enumerate(scores, 1):
+        if isinstance(score, str):
+            raise UserError(f"pair {number}: {score}", fix="Leave it out, or split it into sentences.")
+        found.append(score)
+    return found
 
 
 def _problem(source: str, tokens: int, longest: int) -> str:
@@ -115,13 +132,14 @@ def forced_scores(
     device: torch.device | str = "cpu",
     batch_tokens: int = 4096,
     on_batch: Callable[[int], None] | None = None,
+    told: int = 0,
 ) -> tuple[float, int, int]:
     """Return the sum of -log p over all target tokens, how many of them the model ranks first, and their number.
 
     Arguments are those of `pair_scores`.
     """
     entropy, correct, tokens = 0.0, 0, 0
-    for batch, forced in forced_batches(model, pairs, device, batch_tokens):
+    for batch, forced in forced_batches(model, pairs, device, batch_tokens, told):
         entropy -= float(forced.log_probs.sum())
         correct += forced.correct
         tokens += len(forced.log_probs)
@@ -136,10 +154,12 @@ def forced_batches(
     pairs: Sequence[tuple[list[int], list[int]]],
     device: torch.device | str,
     batch_tokens: int,
+    told: int,
 ) -> Iterator[tuple[list[int], ForcedTokens]]:
     """Let a model write given targets; yield the numbers of the pairs of each batch and what it makes of them."""
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
         real = target != model.pad
+        real[:, :told] = False
         features, labels = forced_features(model, model.encode(source), target)[real], target[real]  # [n, D], [n]
         log_probs, correct = [], 0
         for rows, asked in zip(features.split(ROWS), labels.split(ROWS), strict=True):

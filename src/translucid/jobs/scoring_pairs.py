@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from translucid.data.bad_lines import BadLine
-from translucid.data.corpus import Pair, read_pairs, sides
+from translucid.data.corpus import Pair, sides
 from translucid.ground.errors import UserError
 from translucid.inspection.pair_scores import PairScore, perplexity, score_pairs
+from translucid.runs.corpora import pairs_of
+from translucid.runs.data_options import DataOptions
 from translucid.translator import WINDOW, Translator
 
 
@@ -92,7 +94,7 @@ def score_lines(
         UserError: a file can't be read at all, or its sides are of unequal length; lines before are answered first.
     """
     t = translator
-    for window in _windows(_answerable(files)):
+    for window in _windows(_answerable(files, translator.configuration.data)):
         pairs = [item for item in window if isinstance(item, Pair)]
         scores = score_pairs(t.model, t.tokenizer, pairs, t.device, t.longest, on_done)
         for item in window:
@@ -103,12 +105,12 @@ def score_lines(
             yield ScoredLine(item, None, found) if isinstance(found, str) else ScoredLine(item, found, None)
 
 
-def _answerable(files: Sequence[str]) -> Iterator[Pair | BadLine]:
-    """Yield the pairs of files and, in their places, the lines that are none."""
+def _answerable(files: Sequence[str], options: DataOptions) -> Iterator[Pair | BadLine]:
+    """Yield the pairs of files, as a run reads them, and, in their places, the lines that are none."""
     for file in files:
         waiting: list[BadLine] = []
         both = len(sides(file)) == 2
-        for pair in read_pairs(file, on_bad=waiting.append):
+        for pair in pairs_of(options, file, on_bad=waiting.append):
             yield from _once(waiting, both)
             waiting.clear()
             yield pair

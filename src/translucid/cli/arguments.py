@@ -12,7 +12,7 @@ from typing import Annotated, BinaryIO, Literal
 
 import typer
 
-from translucid.data.file_kinds import refuse_as_pairs
+from translucid.data.file_kinds import PAIR_ENDINGS, refuse_as_pairs
 from translucid.ground.atomic import behind_links, is_stream
 from translucid.ground.errors import UserError
 
@@ -30,7 +30,6 @@ SourceOption = Annotated[
 TargetOption = Annotated[
     str | None, typer.Option("--target-language", metavar="CODE", help="What to write, for a model of many languages.")
 ]
-ENDINGS = (".tsv", ".jsonl")
 
 
 class Format(StrEnum):
@@ -48,7 +47,7 @@ def pair_up(files: Sequence[str]) -> list[str]:
         refuse_as_pairs(file)
         gz = ".gz" if file.endswith(".gz") else ""
         plain = file.removesuffix(".gz")
-        if plain.endswith((*ENDINGS, "}")) or not Path(plain).suffix:
+        if plain.endswith((*PAIR_ENDINGS, "}")) or not Path(plain).suffix:
             corpora.append(file)
             continue
         stem, language = plain.rsplit(".", 1)

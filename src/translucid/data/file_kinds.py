@@ -24,6 +24,8 @@ _ENDINGS: dict[tuple[str, str], str] = {
     _DATA: ".json .jsonl .toml .xml .yaml .yml",
     _PACKED: ".bz2 .gz .xz .zip .zst",
 }
+PAIR_ENDINGS = (".tsv", ".jsonl", ".tmx", ".po", ".xliff", ".xlf")
+"""Of files that sentence pairs are read from, gz or not; a Moses pair may have any other."""
 _KNOWN = {ending: about for about, endings in _ENDINGS.items() for ending in endings.split()}
 
 
@@ -61,7 +63,7 @@ def refuse_as_pairs(file: str) -> None:
         UserError: it does.
     """
     ending = Path(file.removesuffix(".gz")).suffix.lower()
-    if ending in (".tsv", ".jsonl") or _KNOWN.get(ending) in (None, _PACKED):
+    if ending in PAIR_ENDINGS or _KNOWN.get(ending) in (None, _PACKED):
         return
     what, _ = _KNOWN[ending]
     fix = "Export it as .tsv (source TAB target) or as .jsonl (source, target)."

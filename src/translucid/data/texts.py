@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from translucid.data.bad_lines import OnBad
-from translucid.data.corpus import Pair, lines, one_line, tell_bad
+from translucid.data.corpus import Pair
+from translucid.data.lines import lines, one_line, tell_bad
 from translucid.data.file_kinds import refuse_as_texts
 from translucid.data.filtering import Skipped
 

@@ -73,7 +73,7 @@ def pairs_of(options: DataOptions, *files: str, on_bad: OnBad = None) -> Iterato
     Raises:
         UserError: see `read_pairs`.
     """
-    pairs = read_pairs(*files, on_bad=on_bad)
+    pairs = read_pairs(*files, languages=(options.source_language, options.target_language), on_bad=on_bad)
     return (pair.swapped for pair in pairs) if options.reverse else pairs
 
 

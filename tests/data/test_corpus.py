@@ -61,7 +61,7 @@ def test_files_follow_each_other_and_stream(tmp_path):
         ("c.tsv.gz", b"not gzip at all", "damaged or not gzip"),
         ("c.tsv.gz", gzip.compress(b"a\tb\n" * 1000, mtime=0)[:-20], "damaged or not gzip"),
         ("c.docx", b"x", r"is a document by its ending.*\.tsv"),
-        ("c.tmx", b"x", r"is a translation memory by its ending.*\.tsv"),
+        ("c.sdlxliff", b"x", r"is a translation memory by its ending.*\.tsv"),
         ("c.csv.gz", b"x", r"is a table by its ending.*\.tsv"),
         ("c.words", b"x", r"of no kind that can be read.*\.tsv"),
     ],

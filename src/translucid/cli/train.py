@@ -75,7 +75,7 @@ def train(
         typer.Option(
             "--train",
             metavar="FILES",
-            help="Training pairs: .tsv, .jsonl, name.{en,de}; or running text: .txt, .jsonl.",
+            help="Training pairs: .tsv, .jsonl, name.{en,de}, .tmx, .po, .xliff; or running text: .txt, .jsonl.",
         ),
     ] = None,
     valid_files: Annotated[

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from translucid.data.bad_lines import OnBad
 from translucid.data.corpus import Pair
-from translucid.data.lines import lines, one_line, tell_bad
 from translucid.data.file_kinds import refuse_as_texts
 from translucid.data.filtering import Skipped
+from translucid.data.lines import lines, one_line, tell_bad
 
 
 def read_texts(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:

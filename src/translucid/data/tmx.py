@@ -40,7 +40,10 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
         if what:
             tell_bad(path, line, what, _UNIT_FIX, "".join(unit.itertext()).strip(), on_bad)
             continue
-        texts = {code: inline_text(segment) for code, segment in reversed(variants) if code and segment is not None}
+        texts: dict[str, str] = {}
+        for code, segment in variants:
+            if code and segment is not None:
+                texts.setdefault(code, inline_text(segment))
         if pair := memory.pair(line, unit, texts):
             count += 1
             yield line, *pair
@@ -65,7 +68,7 @@ class _Memory:
     def pair(self, line: int, unit: Element, texts: dict[str, str]) -> tuple[str, str] | None:
         """Return both texts of a unit, None if one of them is not there."""
         if len(self.met) < MOST_LANGUAGES:
-            self.met.update(dict.fromkeys(reversed(texts)))
+            self.met.update(dict.fromkeys(texts))
         if self.source and self.target:
             source = _matching(self.source, texts)
             target = _matching(self.target, {code: text for code, text in texts.items() if code != source})

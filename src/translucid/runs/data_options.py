@@ -18,7 +18,8 @@ class DataOptions(OptionGroup):
     """Which sentence pairs or texts to learn from, and how they become tokens."""
 
     train: list[str] = Field(default_factory=list)
-    """Training files: .tsv, .jsonl or a Moses pair `name.{en,de}`, gz or not; of running text also .txt and others."""
+    """Training files: .tsv, .jsonl, .tmx, .po, .xliff or a Moses pair `name.{en,de}`, gz or not; of running text also
+    .txt and others."""
     valid: list[str] = Field(default_factory=list)
     """Validation files; without any, up to 1,000 training pairs, or texts, are held out."""
     synthetic: list[str] = Field(default_factory=list)
@@ -44,7 +45,8 @@ class DataOptions(OptionGroup):
     temperature: float = Field(1.0, ge=1)
     """T of the parts size^(1/T) of the training corpora: above 1, small ones are read more often than large ones."""
     source_language: str | None = Field(None, pattern=_PRINTABLE)
-    """Code of the source language of the files, such as `en`; for display, and for splitting sentences."""
+    """Code of the source language of the files, such as `en`; for display, for splitting sentences, and to choose among
+    the texts of a .tmx."""
     target_language: str | None = Field(None, pattern=_PRINTABLE)
     """Code of the target language, such as `es`."""
     filter: Filter = Field(default_factory=Filter)

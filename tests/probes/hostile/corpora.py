@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.probes.hostile.tally import Tally
 from translucid.data.corpus import Pair, read_pairs
-from translucid.data.lines import read_lines
 from translucid.data.filtering import Filter, Skipped, keep
+from translucid.data.lines import read_lines
 
 PARTS = [
     *(b"\t", b"\t", b"\n", b"\n", b"\n", b"\r\n", b"\r", b"\x0b", b"\x00", b"\xef\xbb\xbf", b"\xff\xfe", b" ", b""),
@@ -32,12 +32,53 @@ PARTS = [
     *(b"\xed\xa0\x80", b"\xc3", b"\xf8\x88\x80\x80\x80", "👩‍👩‍👧é".encode(), "a".encode("utf-16"), b"x" * 10_000),
 ]
 """Of which bad files are put together."""
-NAMES = ["c.tsv", "c.jsonl", "c.{en,de}"]
+XML_PARTS = [
+    *(
+        b"<tu>",
+        b"</tu>",
+        b'<tuv xml:lang="en"><seg>',
+        b"</seg></tuv>",
+        b"<ph>",
+        b"</ph>",
+        b'<tu srclang="*all*"/>',
+        b"<!--",
+    ),
+    *(b"<trans-unit>", b"</trans-unit>", b"<unit><segment>", b"<source>a</source>", b'<target state="new">', b"<mrk>"),
+    *(b"<g>" * 300, b"&amp;", b"&nbsp;", b"&#0;", b"&#xD800;", b"<![CDATA[", b"]]>", b"<?x ?>", b'<a b="c" b="d"/>'),
+    *(
+        b'<!DOCTYPE tmx SYSTEM "/etc/passwd">',
+        b'<!DOCTYPE tmx [<!ENTITY a "b">]>',
+        b"<?xml version='1.0' encoding='x'?>",
+    ),
+]
+PO_PARTS = [
+    *(b'msgid "a"\n', b'msgstr "b"\n', b'msgid_plural "c"\n', b'msgstr[0] "d"\n', b"msgstr[", b'msgctxt "e"\n'),
+    *(
+        b'"more"\n',
+        b'"\\',
+        b'"a"b"\n',
+        b"#, fuzzy\n",
+        b'#~ msgid "f"\n',
+        b"#| x\n",
+        b"/etc/passwd\n",
+        b'msgstr "\\x\\"\n',
+    ),
+]
+NAMES = ["c.tsv", "c.jsonl", "c.{en,de}", "c.po", "c.tmx", "c.xlf"]
+LINES = NAMES[:3]
+"""Of these, a line is a pair."""
+FRAMES = {
+    "c.tmx": (b'<tmx><header srclang="en"/><body>', b"</body></tmx>"),
+    "c.xlf": (b'<xliff><file source-language="en" target-language="es"><body>', b"</body></file></xliff>"),
+}
 
 GOOD = {
     "c.tsv": "I like soccer\tMe gusta el fútbol\n".encode(),
     "c.jsonl": b'{"source": "a", "target": "b"}\n',
     "c.{en,de}": b"a line\n",
+    "c.po": 'msgid "I like soccer"\nmsgstr "Me gusta el fútbol"\n\n'.encode(),
+    "c.tmx": b'<tu><tuv xml:lang="en"><seg>a<ph>%s</ph></seg></tuv><tuv xml:lang="es"><seg>b</seg></tuv></tu>\n',
+    "c.xlf": b'<trans-unit id="1"><source>a</source><target><g>b</g></target></trans-unit>\n',
 }
 
 
@@ -58,16 +99,20 @@ def fuzz(count: int, seed: int) -> Tally:
 def _drawn(chance: random.Random) -> tuple[str, bytes, bytes, str | None, int]:
     name = chance.choice(NAMES)
     most = chance.choice([1, 1, 2, 12])
+    own = XML_PARTS if name in FRAMES else PO_PARTS if name == "c.po" else []
 
     def content() -> bytes:
         lines = [GOOD[name]] * chance.randrange(6)
         bad = [
-            chance.choice(PARTS) if chance.random() < 0.8 else chance.randbytes(8)
+            chance.choice(own if own and chance.random() < 0.7 else PARTS)
+            if chance.random() < 0.8
+            else chance.randbytes(8)
             for _ in range(chance.randrange(most + 1))
         ]
         parts = [*lines, *bad]
         chance.shuffle(parts)
-        return b"".join(parts)
+        before, after = FRAMES.get(name, (b"", b""))
+        return b"".join([before, *parts, after] if chance.random() < 0.9 else parts)
 
     packed = chance.choice([None, None, None, "whole", "cut", "flipped", "garbage"])
     first = content()
@@ -81,7 +126,7 @@ def _read(folder: Path, name: str, content: bytes, other: bytes, packed: str | N
         (folder / f"c.{side}{ending}").write_bytes(_packed(data, packed, at) if packed else data)
     file = folder / (name + ending)
     pairs = list(read_pairs(file))
-    if packed in (None, "whole"):
+    if packed in (None, "whole") and name in LINES:
         assert {len(pairs)} == {len(data.split(b"\n")) - data.endswith(b"\n") for data in sides}, "a line is lost"
     for text in (text for pair in pairs for text in pair):
         assert isinstance(text, str) and "\n" not in text

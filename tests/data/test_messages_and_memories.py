@@ -1,0 +1,267 @@
+"""Sentence pairs of .po, .tmx and .xliff: what is translated, with its line; what is not, or hostile."""
+
+import gzip
+import tracemalloc
+
+import pytest
+from babel.messages.pofile import read_po as read_with_babel
+
+from translucid.cli.main import run
+from translucid.data.corpus import Pair, placed_pairs, read_pairs
+from translucid.data.lines import one_space
+from translucid.ground.errors import UserError
+
+PO = r"""# Somebody's messages.
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\n"
+"Plural-Forms: nplurals=3; plural=0;\n"
+
+#. for the toolbar
+#: a.py:1
+msgctxt "menu"
+msgid "Save"
+msgstr "Guardar"
+#, python-format
+msgid ""
+"Delete %(name)s\n"
+"and \"all\"\tof it"
+msgstr "Eliminar %(name)s\ny todo"
+
+#, fuzzy
+msgid "no"
+msgstr "tal vez"
+
+msgid "not yet"
+msgstr ""
+
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] "%d archivo"
+msgstr[1] "%d de archivos"
+msgstr[2] "%d archivos"
+
+#~ msgid "old"
+#~ msgstr "viejo"
+"""
+PO_PAIRS = [
+    (9, Pair("Save", "Guardar")),
+    (13, Pair('Delete %(name)s and "all" of it', "Eliminar %(name)s y todo")),
+    (25, Pair("%d file", "%d archivo")),
+    (25, Pair("%d files", "%d archivos")),
+]
+
+
+def placed(file, **more):
+    return [(line, pair) for _, line, pair in placed_pairs(file, **more)]
+
+
+@pytest.mark.parametrize("gz", ["", ".gz"])
+def test_what_is_translated_in_a_po_file_is_read(tmp_path, gz):
+    file = tmp_path / f"es.po{gz}"
+    file.write_bytes(gzip.compress(PO.encode()) if gz else PO.encode())
+    assert placed(file) == PO_PAIRS
+    assert list(read_pairs(file)) == [pair for _, pair in PO_PAIRS]
+
+
+def test_babel_reads_the_same(tmp_path):
+    (tmp_path / "es.po").write_text(PO)
+    found = set()
+    with (tmp_path / "es.po").open("rb") as file:
+        for message in read_with_babel(file, abort_invalid=False):
+            if message.id and message.string and not message.fuzzy:
+                several = isinstance(message.id, tuple)
+                both = zip(message.id, (message.string[0], message.string[-1]), strict=True) if several else ()
+                found |= {Pair(*map(one_space, texts)) for texts in both or [(message.id, message.string)]}
+    assert set(read_pairs(tmp_path / "es.po")) == found
+
+
+def test_one_form_is_that_of_the_plural(tmp_path):
+    (tmp_path / "ja.po").write_text('msgid "%d file"\nmsgid_plural "%d files"\nmsgstr[0] "%d ファイル"\n')
+    assert placed(tmp_path / "ja.po") == [(1, Pair("%d files", "%d ファイル"))]
+
+
+def test_a_bad_entry_is_told_and_the_others_are_read(tmp_path):
+    file = tmp_path / "es.po"
+    one, two = b'msgid "a"\nmsgstr "b"\n', b'msgid "c"\nmsgstr "d"\n'
+    bad_ones = (
+        b'msgid "x"\nmsgstr "\xff"\n"more"\n',
+        b"msgid what\nmsgnot 3\n",
+        b'msgid "x"\nmsgstr[x] "y"\n',
+        b'msgid "x"\nmsgstr "' + b"y" * 100_001 + b'"\n',
+    )
+    for bad in bad_ones:
+        told = []
+        file.write_bytes(one + b"\n" + bad + b"\n" + two)
+        assert placed(file, on_bad=told.append) == [(1, Pair("a", "b")), (8 if b"more" in bad else 7, Pair("c", "d"))]
+        assert len(told) == 1 and told[0].line in (4, 5), told
+        with pytest.raises(UserError, match=rf"es\.po:{told[0].line}: "):
+            list(read_pairs(file))
+
+
+def tmx(units, srclang="en-US", before=""):
+    header = f'<header creationtool="x" srclang="{srclang}" segtype="sentence"/>'
+    return f'<?xml version="1.0"?>\n{before}<tmx version="1.4">{header}<body>\n{units}\n</body></tmx>\n'.encode()
+
+
+def tu(**texts):
+    variants = (f'<tuv xml:lang="{code.replace("_", "-")}"><seg>{text}</seg></tuv>' for code, text in texts.items())
+    return f"<tu>\n{''.join(variants)}</tu>\n"
+
+
+@pytest.mark.parametrize("gz", ["", ".gz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_the_units_of_a_memory_are_read_from_its_source_language_to_the_other(tmp_path, gz, encoding):
+    file = tmp_path / f"m.tmx{gz}"
+    units = tu(es_ES="Gol &amp; ñ", en_US="Goal &amp; n") + tu(EN="no Spanish") + tu(en_GB="a\n  b", es_ES="c")
+    content = tmx(units, "en", '<!DOCTYPE tmx SYSTEM "tmx14.dtd">').decode().encode(encoding)
+    file.write_bytes(gzip.compress(content) if gz else content)
+    assert placed(file) == [(3, Pair("Goal & n", "Gol & ñ")), (7, Pair("a b", "c"))]
+
+
+def test_of_many_languages_two_are_chosen(tmp_path):
+    file = tmp_path / "m.tmx"
+    file.write_bytes(tmx(tu(en="one", pt_BR="um", de="eins") + tu(en="two", pt_PT="dois", pt_BR="dois!")))
+    with pytest.raises(UserError, match=r"m\.tmx:3: holds en, pt-BR, de: .*data\.source_language=en"):
+        list(read_pairs(file))
+    assert list(read_pairs(file, languages=("de", "en"))) == [Pair("eins", "one")]
+    assert list(read_pairs(file, languages=("en", "pt"))) == [Pair("one", "um"), Pair("two", "dois")]
+    assert list(read_pairs(file, languages=("en", "pt-br"))) == [Pair("one", "um"), Pair("two", "dois!")]
+    assert list(read_pairs(file, languages=(None, "de"))) == [Pair("one", "eins")]
+    with pytest.raises(UserError, match=r"no unit in en and fr; it holds en, pt-BR, de, pt-PT"):
+        list(read_pairs(file, languages=("en", "fr")))
+    file.write_bytes(tmx(tu(en="one", de="eins"), "*all*"))
+    with pytest.raises(UserError, match="which of them is the source"):
+        list(read_pairs(file))
+    assert list(read_pairs(file, languages=("de", None))) == [Pair("eins", "one")]
+
+
+INLINE = [
+    ('Click <bpt i="1">&lt;b&gt;</bpt>here<ept i="1">&lt;/b&gt;</ept>.', "Click here."),
+    ("Dear <ph>%s</ph>, <ph>{name}</ph>!", "Dear %s, {name}!"),
+    ("one<ph>&lt;br/&gt;</ph>two <x/> three<it pos='begin'>\\b</it>.", "one two three."),
+    ("<hi>bold</hi> and <g id='1'>green <mrk>red</mrk></g>", "bold and green red"),
+    ("file<ph>&lt;img alt='<sub>a picture</sub>'&gt;</ph>", "file"),
+]
+
+
+@pytest.mark.parametrize(("inline", "plain"), INLINE)
+def test_inline_codes_are_left_out_and_placeholders_stay(tmp_path, inline, plain):
+    (tmp_path / "m.tmx").write_bytes(tmx(tu(en=inline, es=inline)))
+    assert list(read_pairs(tmp_path / "m.tmx")) == [Pair(plain, plain)]
+
+
+BAD_UNITS = [
+    ("<tu><tuv><seg>a</seg></tuv></tu>", "without a language"),
+    ("<tu><tuv xml:lang='en'/></tu>", "without a <seg>"),
+    ("<tu><tuv xml:lang='en'><seg>a&nbsp;b</seg></tuv></tu>", "&nbsp;"),
+]
+
+
+@pytest.mark.parametrize(("bad", "what"), BAD_UNITS)
+def test_a_bad_unit_is_told_and_the_others_are_read(tmp_path, bad, what):
+    file, told = tmp_path / "m.tmx", []
+    good = tu(en="a", es="b")
+    file.write_bytes(tmx(good + "\n" + bad + good, before='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'))
+    assert list(read_pairs(file, on_bad=told.append)) == [Pair("a", "b")] * 2
+    assert [one.line for one in told] == [6] and what in told[0].what
+    with pytest.raises(UserError, match=r"m\.tmx:6: "):
+        list(read_pairs(file))
+
+
+LAUGHS = (
+    '<!DOCTYPE tmx [<!ENTITY a "ha">'
+    + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefghi", "bcdefghij", strict=True))
+    + "]>"
+)
+HOSTILE = {
+    "laughs": (tmx(tu(en="&j;", es="x"), before=LAUGHS), "declares entities"),
+    "outside": (
+        tmx(tu(en="&e;", es="x"), before='<!DOCTYPE tmx [<!ENTITY e SYSTEM "/etc/passwd">]>'),
+        "declares entit",
+    ),
+    "deep": (tmx("<a>" * 100_000), "more than 100 elements within"),
+    "another root": (b"<html><body/></html>", "begins with <html>"),
+    "cut": (tmx(tu(en="a", es="b"))[:-20], r":\d: is no XML"),
+    "no XML": (b"source\ttarget\n", ":1: is no XML"),
+    "utf-7": (b'<?xml version="1.0" encoding="utf-7"?><tmx/>', "encoding"),
+    "a long unit": (tmx(f"<tu>{'<prop>x</prop>' * 800_000}</tu>"), "unit of more than 10,000,000 bytes"),
+    "a long tag": (tmx(f"<tu a='{'x' * 11_000_000}'/>"), "10,000,000 bytes without an end"),
+    "nothing": (b"", "is empty"),
+    "no units": (tmx(""), "has no unit in en-US and another language"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_and_broken_memories_are_one_clear_line(tmp_path, name):
+    content, said = HOSTILE[name]
+    (tmp_path / "m.tmx").write_bytes(content)
+    with pytest.raises(UserError, match=said) as caught:
+        list(read_pairs(tmp_path / "m.tmx", on_bad=lambda bad: None))
+    assert str(caught.value).startswith(str(tmp_path / "m.tmx")) and "\n" not in str(caught.value)
+
+
+def test_a_large_memory_is_read_in_little_memory(tmp_path):
+    def content():
+        yield b'<tmx version="1.4"><header srclang="en"/><body>'
+        for number in range(50_000):
+            yield tu(en=f"the number {number}", es=f"el número {number}" + " x" * 100).encode()
+        yield b"</body></tmx>"
+
+    with gzip.open(tmp_path / "m.tmx.gz", "wb", compresslevel=1) as file:
+        file.writelines(content())
+    tracemalloc.start()
+    count = sum(1 for _ in read_pairs(tmp_path / "m.tmx.gz"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 50_000
+    assert peak < 2_000_000
+
+
+XLIFF_1 = """<?xml version="1.0"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file source-language="en" target-language="es-ES" original="a" datatype="plaintext"><body><group>
+<trans-unit id="1"><source>Hello <g id="1">you</g></source><target>Hola</target>
+  <alt-trans><source>Hi</source><target>Ey</target></alt-trans></trans-unit>
+<trans-unit id="2"><source>later</source></trans-unit>
+<trans-unit id="3"><source>copy</source><target state="new">copy</target></trans-unit>
+<trans-unit id="4" translate="no"><source>ID</source><target>ID</target></trans-unit>
+<trans-unit id="5"><source>One. Two.</source>
+  <seg-source><mrk mtype="seg" mid="0">One.</mrk> <mrk mtype="seg" mid="1">Two.</mrk></seg-source>
+  <target><mrk mtype="seg" mid="0">Uno.</mrk> <mrk mtype="seg" mid="1">Dos.</mrk></target></trans-unit>
+</group></body></file></xliff>
+"""
+XLIFF_2 = """<x:xliff version="2.0" srcLang="en" trgLang="es" xmlns:x="urn:oasis:names:tc:xliff:document:2.0">
+<x:file id="f"><x:unit id="1"><x:originalData><x:data id="d">%s</x:data></x:originalData>
+<x:segment state="translated"><x:source>Hello <x:pc id="1">you</x:pc></x:source><x:target>Hola</x:target></x:segment>
+<x:ignorable><x:source> </x:source></x:ignorable>
+<x:segment state="initial"><x:source>copy</x:source><x:target>copy</x:target></x:segment>
+<x:segment><x:source>One</x:source><x:target>Uno</x:target></x:segment></x:unit></x:file></x:xliff>
+"""
+
+
+@pytest.mark.parametrize("ending", ["xliff", "xlf", "xlf.gz"])
+@pytest.mark.parametrize(
+    ("content", "pairs"),
+    [
+        (XLIFF_1, [(4, "Hello you", "Hola"), (9, "One.", "Uno."), (9, "Two.", "Dos.")]),
+        (XLIFF_2, [(2, "Hello you", "Hola"), (2, "One", "Uno")]),
+    ],
+)
+def test_what_is_translated_in_an_xliff_is_read(tmp_path, content, pairs, ending):
+    file = tmp_path / f"a.{ending}"
+    file.write_bytes(gzip.compress(content.encode()) if ending.endswith("gz") else content.encode())
+    wanted = [(line, Pair(source, target)) for line, source, target in pairs]
+    assert placed(file) == wanted
+    assert placed(file, languages=("en", "es")) == wanted
+    assert placed(file, languages=("es", "en")) == [(line, pair.swapped) for line, pair in wanted]
+
+
+def test_a_memory_is_trained_from(tmp_path):
+    units = "".join(tu(en=f"the {noun} is {word}", xx=f"{noun} {word}") for noun in ("cat", "dog") for word in "abcdef")
+    (tmp_path / "m.tmx").write_bytes(tmx(units * 5))
+    files = ["--train", tmp_path / "m.tmx", "--valid", tmp_path / "m.tmx", "--out", tmp_path / "run"]
+    settings = ["--set", "data.tokenizer.vocabulary=30", "model.width=16", "model.heads=2", "training.max_steps=1"]
+    assert run(["train", *map(str, files), "--no-tune", *settings]) == 0
+    settings = ["data.source_language=en", "data.target_language=de"]
+    assert run(["train", *map(str, files), "--no-tune", "--overwrite", "--set", *settings]) == 2

@@ -55,6 +55,7 @@ SEVERAL = (
     "--among",
     "--frequencies",
     "--tune-on",
+    "--without",
 )
 """Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 

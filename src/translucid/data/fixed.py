@@ -57,9 +57,9 @@ def lost_and_invented(source: str, target: str) -> tuple[list[str], list[str]]:
     before, after = Counter(fixed_parts(source)), Counter(fixed_parts(target))
     lost = [part for part, count in before.items() if target.count(part) < count]
     invented = [part for part, count in after.items() if source.count(part) < count]
-    numbers = _lost_numbers(source, target)
+    numbers = lost_numbers(source, target)
     if numbers:
-        invented += _lost_numbers(target, source)
+        invented += lost_numbers(target, source)
     return lost + numbers, invented
 
 
@@ -74,13 +74,13 @@ def _found(text: str) -> Iterator[tuple[str, int, int]]:
         yield part, match.start(), match.start() + len(part)
 
 
-def _lost_numbers(source: str, target: str) -> list[str]:
-    """Return the numbers of one text whose digits are not in the other."""
+def lost_numbers(source: str, target: str, shortest: int = SHORTEST_NUMBER) -> list[str]:
+    """Return the numbers of one text, of so many digits at least, whose digits are not in the other."""
     digits = "".join(character for character in target if character.isdigit())
     found = Counter(_NUMBER.findall(_WORDLIKE.sub(" ", source)))
     lost = []
     for number, count in found.items():
         own = "".join(filter(str.isdigit, number))
-        if len(own) >= SHORTEST_NUMBER and digits.count(own) < count:
+        if len(own) >= shortest and digits.count(own) < count:
             lost.append(number)
     return lost

@@ -1,0 +1,175 @@
+"""How much of planted rubbish `translucid data clean` finds, and how much of the rest it drops.
+
+    python -m benchmarks.cleaning --data ../shared/data
+
+Into 90 lines of every 100 of Tatoeba (English-Spanish) and Multi30k (English-German) come 10 of rubbish, two of each
+kind, drawn with a seed:
+
+- `copied`: the target is the source.
+- `wrong language`: the target is a text of another pair in the source language, or Romanian, Estonian (MLQE), Spanish
+  or German, of about as many words.
+- `mojibake`: the UTF-8 of a target with letters beyond ASCII, read as Latin-1 or Windows-1252.
+- `numbers, placeholders`: a digit of the target is another one where there is a number; else the source has a
+  placeholder, a tag or an address that the target has not.
+- `repeated`: a pair that stands elsewhere too, as it is or with other case and punctuation.
+
+With --forward RUN --backward RUN two more trials have rubbish that only a model can see, 2 of every 100 lines each:
+
+- `misaligned`: the target of another pair.
+- `truncated`: the first half of the words of the target, where it has four or more.
+
+A rejected pair that is not planted counts as dropped, though it may be rubbish of the corpus itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from translucid.data.cleaning.cleaner import Cleaner
+from translucid.data.cleaning.reading import Reading
+from translucid.data.corpus import Pair, read_pairs
+
+SHARE = 0.02
+"""Of all lines, that each kind has."""
+SEED = 1
+PARTS = ["%s", "{name}", "%(count)d", "${HOME}", "<b>", "{{ user }}", "https://example.com/a?b=1", "%1$s"]
+FIVE = ("copied", "wrong language", "mojibake", "numbers, placeholders", "repeated")
+
+Plant = Callable[[Pair, random.Random], Pair | None]
+"""Makes rubbish of a pair, or None of one that does not lend itself to it."""
+
+
+def copied(pair: Pair, chance: random.Random) -> Pair:
+    return Pair(pair.source, pair.source)
+
+
+def mojibake(pair: Pair, chance: random.Random) -> Pair | None:
+    if pair.target.isascii():
+        return None
+    code = chance.choice(["latin-1", "cp1252"])
+    return Pair(pair.source, pair.target.encode().decode(code, "replace"))
+
+
+def changed(pair: Pair, chance: random.Random) -> Pair:
+    digits = [at for at, letter in enumerate(pair.target) if letter in "0123456789"]
+    if digits and any(map(str.isdigit, pair.source)):
+        at = chance.choice(digits)
+        other = chance.choice([digit for digit in "123456789" if digit != pair.target[at]])
+        return Pair(pair.source, pair.target[:at] + other + pair.target[at + 1 :])
+    words = pair.source.split(" ")
+    words.insert(chance.randrange(len(words) + 1), chance.choice(PARTS))
+    return Pair(" ".join(words), pair.target)
+
+
+def repeated(pair: Pair, chance: random.Random) -> Pair:
+    change = chance.choice([str, str.upper, lambda text: f"«{text}»", lambda text: text.rstrip(".!?") + " ..."])
+    return Pair(*map(change, pair))
+
+
+def truncated(pair: Pair, chance: random.Random) -> Pair | None:
+    words = pair.target.split()
+    return Pair(pair.source, " ".join(words[: len(words) // 2])) if len(words) >= 4 else None
+
+
+def from_texts(texts: Sequence[Sequence[str]]) -> Plant:
+    """Return what takes a target from one of some languages, cut to the length of the source in words."""
+
+    def plant(pair: Pair, chance: random.Random) -> Pair:
+        words = chance.choice(chance.choice(texts)).split()
+        return Pair(pair.source, " ".join(words[: max(3, len(pair.source.split()))]))
+
+    return plant
+
+
+def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], seed: int) -> list[tuple[str, Pair]]:
+    """Return the pairs and the rubbish in another order, each with its kind, "" for the pairs themselves."""
+    chance = random.Random(seed)
+    pairs = chance.sample(pairs, len(pairs))
+    count = round(SHARE * len(pairs) / (1 - SHARE * len(kinds)) * (1 - SHARE * len(kinds)))
+    rest, found = list(pairs), list[tuple[str, Pair]]()
+    for kind, plant in kinds.items():
+        made = 0
+        for at in range(len(rest) - 1, -1, -1):
+            if made == count:
+                break
+            if ((rubbish := plant(rest[at], chance)) and rubbish != rest[at]) or kind == "repeated":
+                found.append((kind, rubbish))
+                made += 1
+                if kind != "repeated":
+                    rest.pop(at)
+    whole = [("", pair) for pair in rest]
+    for one in found:
+        whole.insert(chance.randrange(len(whole) + 1), one)
+    return whole
+
+
+def trial(lines: Sequence[tuple[str, Pair]]) -> dict[str, object]:
+    """Clean the lines; return the percentages of what was found of each kind and dropped of the rest, by rule."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "noisy.tsv"
+        file.write_text("".join(f"{pair.source}\t{pair.target}\n" for _, pair in lines))
+        reading = Reading([str(file)], (None, None))
+        cleaner = Cleaner(reading.profile(lambda count: None))
+        rules = [judged.rule for judged in reading.judged(cleaner)]
+    return figures([kind for kind, _ in lines], rules, [pair for _, pair in lines])
+
+
+def figures(kinds: Sequence[str], rules: Sequence[str], pairs: Sequence[Pair]) -> dict[str, object]:
+    planted = Counter(filter(None, kinds))
+    repeated = {plain(pair) for kind, pair in zip(kinds, pairs, strict=True) if kind == "repeated"}
+    left = Counter(plain(pair) for rule, pair in zip(rules, pairs, strict=True) if not rule and plain(pair) in repeated)
+    found, dropped = Counter[str](), Counter[str]()
+    for kind, rule, pair in zip(kinds, rules, pairs, strict=True):
+        if kind == "repeated":
+            found[kind] += left[plain(pair)] <= 1
+        elif kind:
+            found[kind] += bool(rule)
+        elif rule and not (plain(pair) in repeated and "duplicate" in rule):
+            dropped[rule] += 1
+    rest = len(kinds) - planted.total()
+    return {
+        "lines": len(kinds),
+        "planted": planted.total(),
+        "found": {kind: round(100 * found[kind] / count, 2) for kind, count in planted.items()},
+        "found of all": round(100 * found.total() / planted.total(), 2),
+        "rest": rest,
+        "dropped": {rule: round(100 * count / rest, 2) for rule, count in dropped.most_common()},
+        "dropped of all": round(100 * dropped.total() / rest, 2),
+    }
+
+
+def plain(pair: Pair) -> tuple[str, ...]:
+    """A pair without case and punctuation: of a repeated one either may be rejected."""
+    return tuple("".join(filter(str.isalnum, text.casefold())) for text in pair)
+
+
+def mlqe(data: Path, name: str, side: str) -> list[str]:
+    with gzip.open(data / "mlqe" / f"{name}.train.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [json.loads(line)[side] for line in file]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
+    arguments = parser.parse_args()
+    tatoeba = list(read_pairs(arguments.data / "tatoeba-eng-spa" / "train.tsv"))
+    multi30k = list(read_pairs(arguments.data / "multi30k-en-de" / "train.{en,de}.gz"))
+    others = [mlqe(arguments.data, "ro-en", "source"), mlqe(arguments.data, "et-en", "source")]
+    for name, pairs, foreign in (
+        ("Tatoeba", tatoeba, [pair.target for pair in multi30k]),
+        ("Multi30k", multi30k, [pair.target for pair in tatoeba]),
+    ):
+        wrong = from_texts([[pair.source for pair in pairs], foreign, *others])
+        plants = dict(zip(FIVE, (copied, wrong, mojibake, changed, repeated), strict=True))
+        print(json.dumps({"corpus": name, **trial(planted(pairs, plants, SEED))}, indent=2, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""The rules by which a pair is rubbish, each a function that says what it has seen, or "" where nothing is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+
+from ftfy import fix_encoding
+from ftfy.badness import is_bad
+
+from translucid.data.cleaning.profile import Profile, known_language, log_ratio
+from translucid.data.corpus import Pair
+from translucid.data.filtering import Filter, fault
+from translucid.data.fixed import fixed_parts, lost_numbers, stands_alone
+from translucid.data.sentences import language_probabilities
+from translucid.data.statistics import script
+
+Rule = Callable[[Pair], str]
+
+_BROKEN = re.compile(r"[\ufffd\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff]")
+"""The sign of what could not be read, control characters, and what each font may draw in its own way."""
+_QUESTION = re.compile(r"[^\W\d_]\?+[^\W\d_]")
+"""A letter that became a question mark, as in `espa?ol`."""
+_WORD = re.compile(r"[^\W\d_]+")
+_ALIKE_SCRIPTS = {"LATIN", "CYRILLIC", "GREEK"}
+"""Scripts with letters that look like each other's."""
+ODD_LETTERS = 0.2
+"""Share of a side's letters in scripts that are not usual there, above which it is rejected."""
+COPIED, COPIED_WORDS = 0.8, 4
+"""A copy has this share of its different words in the source, and at least so many."""
+DEVIATIONS = 4.5
+"""Standard deviations of the log ratio of lengths that a pair may be off the median."""
+LETTERS, LETTERS_OTHER = 15, 6
+"""Letters of a text that any language is told of, and of one that is told from the language of the other side."""
+TIMES, TIMES_OTHER = 6.0, 3.0
+"""How much likelier than the right language another one has to be, and the language of the other side."""
+
+
+def empty(pair: Pair) -> str:
+    """A side without a text."""
+    missing = [name for name, text in zip(pair._fields, pair, strict=True) if not text.strip()]
+    return f"no {' and no '.join(missing)}" if missing else ""
+
+
+def encoding(pair: Pair) -> str:
+    """Characters that were read in the wrong encoding, or lost."""
+    for name, text in zip(pair._fields, pair, strict=True):
+        if found := _BROKEN.search(text):
+            return f"{name} has U+{ord(found[0]):04X}"
+        if not text.isascii() and is_bad(text):
+            repaired = fix_encoding(text)
+            return f"{name} was read in a wrong encoding" + (f": {repaired}" if repaired != text else "")
+    lost, others = _QUESTION.findall(_without_fixed(pair.target)), _QUESTION.findall(_without_fixed(pair.source))
+    return f"a letter became a question mark: {[*lost, *others][0]}" if bool(lost) != bool(others) else ""
+
+
+def untranslated(pair: Pair) -> str:
+    """The same text twice, or nearly; names of one word and what has nothing to translate may be the same."""
+    source, target = (_WORD.findall(_without_fixed(text).casefold()) for text in pair)
+    if len(target) < 2 or stands_alone(pair.source):
+        return ""
+    if source == target:
+        return "the target is the source"
+    different = set(target)
+    if len(different) >= COPIED_WORDS and len(different & set(source)) >= COPIED * len(different):
+        return "most words of the target are those of the source"
+    return ""
+
+
+def placeholders(pair: Pair) -> str:
+    """Placeholders, tags and addresses that are not the same on both sides; `&amp;` may be `&`."""
+    source, target = (Counter(part for part in fixed_parts(text) if not part.startswith("&")) for text in pair)
+    lost, invented = [*(source - target)], [*(target - source)]
+    return "; ".join([f"lost {' '.join(lost)}"] * bool(lost) + [f"invented {' '.join(invented)}"] * bool(invented))
+
+
+def numbers(pair: Pair) -> str:
+    """Numbers in the place of others; one that is missing may be written out, as 2 is `two`."""
+    lost, invented = lost_numbers(*pair, shortest=1), lost_numbers(*pair[::-1], shortest=1)
+    return f"{' '.join(lost)} became {' '.join(invented)}" if lost and invented else ""
+
+
+def rules(profile: Profile, limits: Filter) -> dict[str, Rule]:
+    """Return all rules by name, in the order in which they are asked."""
+
+    def scripts(pair: Pair) -> str:
+        """Letters of scripts that are not usual on a side, and do not stand on the other."""
+        for name, text, other, usual in zip(pair._fields, pair, pair[::-1], profile.scripts, strict=True):
+            if text.isascii() and "LATIN" in usual:
+                continue
+            letters = [(letter, kind) for letter in text if (kind := script(letter)) and kind not in _NO_SCRIPT]
+            odd = [letter for letter, kind in letters if kind not in usual and letter not in other]
+            if not odd:
+                continue
+            if len(odd) > ODD_LETTERS * len(letters):
+                return f"{name} has letters of {script(odd[0])}: {''.join(odd)[:20]}"
+            for word in _WORD.findall(text):
+                if len(_ALIKE_SCRIPTS & set(map(script, word))) > 1 and len(word) > 2:
+                    return f"{name} has letters of two scripts in one word: {word}"
+        return ""
+
+    codes = tuple(map(known_language, profile.languages))
+
+    def language(pair: Pair) -> str:
+        """A side in another language."""
+        for name, text, code, other in zip(pair._fields, pair, codes, codes[::-1], strict=True):
+            letters = sum(map(str.isalpha, text := _without_fixed(text)))
+            if code is None or code == other or letters < LETTERS_OTHER:
+                continue
+            found = language_probabilities(text[:2000])
+            best = max(found, key=found.__getitem__) if letters >= LETTERS else None
+            for likely, times in ((best, TIMES), (other, TIMES_OTHER)):
+                if likely and found[likely] > times * found[code]:
+                    return f"{name} looks like {likely}, not like {code}"
+        return ""
+
+    def length(pair: Pair) -> str:
+        """A side far longer than the other than is usual in this corpus, or too long at all."""
+        if (what := fault(pair, limits)) and what != "empty":
+            return f"{what}: {len(pair.source)} and {len(pair.target)} characters"
+        off = (log_ratio(pair) - profile.ratio) / max(profile.spread, 0.05)
+        return f"{off:+.1f} deviations from the usual ratio of lengths" if abs(off) > DEVIATIONS else ""
+
+    return {
+        "empty": empty,
+        "encoding": encoding,
+        "script": scripts,
+        "untranslated": untranslated,
+        "language": language,
+        "length": length,
+        "placeholders": placeholders,
+        "numbers": numbers,
+    }
+
+
+_NO_SCRIPT = ("control", "private", "MODIFIER", "FEMININE", "MASCULINE")
+
+
+def _without_fixed(text: str) -> str:
+    for part in fixed_parts(text):
+        text = text.replace(part, " ")
+    return text

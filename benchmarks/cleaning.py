@@ -8,7 +8,8 @@ kind, drawn with a seed:
 - `copied`: the target is the source.
 - `wrong language`: the target is a text of another pair in the source language, or Romanian, Estonian (MLQE), Spanish
   or German, of about as many words.
-- `mojibake`: the UTF-8 of a target with letters beyond ASCII, read as Latin-1 or Windows-1252.
+- `mojibake`: the UTF-8 of a target with letters beyond ASCII, read as Latin-1, once or twice, or Windows-1252; its
+  Latin-1 read as UTF-8; or a question mark for each such letter.
 - `numbers, placeholders`: a digit of the target is another one where there is a number; else the source has a
   placeholder, a tag or an address that the target has not.
 - `repeated`: a pair that stands elsewhere too, as it is or with other case and punctuation.
@@ -53,8 +54,16 @@ def copied(pair: Pair, chance: random.Random) -> Pair:
 def mojibake(pair: Pair, chance: random.Random) -> Pair | None:
     if pair.target.isascii():
         return None
-    code = chance.choice(["latin-1", "cp1252"])
-    return Pair(pair.source, pair.target.encode().decode(code, "replace"))
+    broken = chance.choice(
+        [
+            lambda text: text.encode().decode("latin-1"),
+            lambda text: text.encode().decode("cp1252", "replace"),
+            lambda text: text.encode().decode("latin-1").encode().decode("latin-1"),
+            lambda text: text.encode("latin-1", "replace").decode("utf-8", "replace"),
+            lambda text: text.encode("ascii", "replace").decode(),
+        ]
+    )
+    return Pair(pair.source, broken(pair.target))
 
 
 def changed(pair: Pair, chance: random.Random) -> Pair:
@@ -92,14 +101,14 @@ def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], seed: int) -> list[t
     """Return the pairs and the rubbish in another order, each with its kind, "" for the pairs themselves."""
     chance = random.Random(seed)
     pairs = chance.sample(pairs, len(pairs))
-    count = round(SHARE * len(pairs) / (1 - SHARE * len(kinds)) * (1 - SHARE * len(kinds)))
+    count = round(SHARE * len(pairs))
     rest, found = list(pairs), list[tuple[str, Pair]]()
     for kind, plant in kinds.items():
         made = 0
         for at in range(len(rest) - 1, -1, -1):
             if made == count:
                 break
-            if ((rubbish := plant(rest[at], chance)) and rubbish != rest[at]) or kind == "repeated":
+            if rubbish := plant(rest[at], chance):
                 found.append((kind, rubbish))
                 made += 1
                 if kind != "repeated":

@@ -13,7 +13,7 @@ class DigestSet:
 
     def __init__(self) -> None:
         """Begin empty."""
-        self._places = array("Q", bytes(8 << 10))
+        self._places = array("Q", [0]) * 1024
         self._count = 0
 
     def __len__(self) -> int:
@@ -40,6 +40,6 @@ class DigestSet:
 
     def _grow(self) -> None:
         before = self._places
-        self._places = array("Q", bytes(16 * len(before)))
+        self._places = array("Q", [0]) * (2 * len(before))
         for digest in filter(None, before):
             self._places[self._place(digest)] = digest

@@ -20,8 +20,8 @@ Rule = Callable[[Pair], str]
 
 _BROKEN = re.compile(r"[\ufffd\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff]")
 """The sign of what could not be read, control characters, and what each font may draw in its own way."""
-_QUESTION = re.compile(r"[^\W\d_]\?+[^\W\d_]")
-"""A letter that became a question mark, as in `espa?ol`."""
+_QUESTION = re.compile(r"\?+(?:\s*([^\W\d_])|[.,;:])")
+"""A question mark and what stands behind it."""
 _WORD = re.compile(r"[^\W\d_]+")
 _ALIKE_SCRIPTS = {"LATIN", "CYRILLIC", "GREEK"}
 """Scripts with letters that look like each other's."""
@@ -45,14 +45,29 @@ def empty(pair: Pair) -> str:
 
 def encoding(pair: Pair) -> str:
     """Characters that were read in the wrong encoding, or lost."""
-    for name, text in zip(pair._fields, pair, strict=True):
+    for at, (name, text) in enumerate(zip(pair._fields, pair, strict=True)):
         if found := _BROKEN.search(text):
             return f"{name} has U+{ord(found[0]):04X}"
         if not text.isascii() and is_bad(text):
             repaired = fix_encoding(text)
             return f"{name} was read in a wrong encoding" + (f": {repaired}" if repaired != text else "")
-    lost, others = _QUESTION.findall(_without_fixed(pair.target)), _QUESTION.findall(_without_fixed(pair.source))
-    return f"a letter became a question mark: {[*lost, *others][0]}" if bool(lost) != bool(others) else ""
+        if around := _letter_lost(_without_fixed(text), pair[1 - at]):
+            return f"{name} has a question mark for a letter: {around}"
+    return ""
+
+
+def _letter_lost(text: str, other: str) -> str:
+    """Return what stands around a question mark that was a letter, as in `espa?ol` and `est? bien`.
+
+    It has no partner in the other text, and no sentence ends there.
+    """
+    if text.count("?") <= other.count("?"):
+        return ""
+    for found in _QUESTION.finditer(text):
+        letter = found[1]
+        if letter is None or letter.islower() or found[0] == f"?{letter}":
+            return text[max(0, found.start() - 10) : found.end() + 10]
+    return ""
 
 
 def untranslated(pair: Pair) -> str:
@@ -105,7 +120,7 @@ def rules(profile: Profile, limits: Filter) -> dict[str, Rule]:
     def language(pair: Pair) -> str:
         """A side in another language."""
         for name, text, code, other in zip(pair._fields, pair, codes, codes[::-1], strict=True):
-            letters = sum(map(str.isalpha, text := _without_fixed(text)))
+            letters = sum(map(str.isalpha, text := _own_words(text, pair)))
             if code is None or code == other or letters < LETTERS_OTHER:
                 continue
             found = language_probabilities(text[:2000])
@@ -135,6 +150,13 @@ def rules(profile: Profile, limits: Filter) -> dict[str, Rule]:
 
 
 _NO_SCRIPT = ("control", "private", "MODIFIER", "FEMININE", "MASCULINE")
+
+
+def _own_words(text: str, pair: Pair) -> str:
+    """Return a side without the words that stand on both sides, such as names, and without placeholders."""
+    source, target = (set(_WORD.findall(side.casefold())) for side in pair)
+    both = source & target
+    return _WORD.sub(lambda word: "" if word[0].casefold() in both else word[0], _without_fixed(text))
 
 
 def _without_fixed(text: str) -> str:

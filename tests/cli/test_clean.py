@@ -1,0 +1,83 @@
+"""`translucid data clean`: two files that hold all of the corpus, and a report."""
+
+import gzip
+import json
+
+import pytest
+
+from translucid.builtin.phrasebook import generate
+
+BAD = ["She is well today.\tShe is well today.", "no pair", "The boy is here.\tEl niÃ±o estÃ¡ aquÃ­.", "\t"]
+
+
+@pytest.fixture
+def noisy(tmp_path):
+    good = [f"{phrase.source}\t{phrase.target}" for phrase in generate(300, split="train", seed=1, min_words=6)]
+    (tmp_path / "noisy.tsv").write_text("\n".join([*good[:100], *BAD, *good[100:], good[0]]) + "\n")
+    return tmp_path / "noisy.tsv", good
+
+
+def test_a_corpus_is_parted_and_nothing_is_lost(call, noisy, tmp_path):
+    file, good = noisy
+    found = call("data", "clean", file, "--out", tmp_path / "clean.tsv", "--json")
+    assert found.code == 0, found.err
+    assert "en to es" in found.err
+    kept = (tmp_path / "clean.tsv").read_text().splitlines()
+    rejected = [line.split("\t") for line in (tmp_path / "clean.rejected.tsv").read_text().splitlines()]
+    assert kept == list(dict.fromkeys(good))
+    assert [row[2] for row in rejected[:4]] == ["untranslated", "unreadable", "encoding", "empty"]
+    assert [row[4] for row in rejected[:4]] == [f"{file}:{line}" for line in range(101, 105)]
+    assert {row[2] for row in rejected[4:]} == {"duplicate"} and all(len(row) == 5 for row in rejected)
+    report = json.loads(found.out)
+    assert report["pairs"] == len(kept) + len(rejected) == 305
+    assert report["kept"] == len(kept)
+    example = report["rules"]["encoding"]["examples"][0]
+    assert example["line"] == 103 and "El niño" in example["what"]
+
+
+def test_the_report_has_counts_and_examples(call, noisy, tmp_path):
+    found = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv")
+    for part in ("untranslated", "0.33 %", "noisy.tsv:101", "the target is the source", "kept"):
+        assert part in found.out
+
+
+def test_rules_are_left_out_and_files_packed(call, noisy, tmp_path):
+    out, rejected = tmp_path / "clean.tsv.gz", tmp_path / "why.tsv"
+    rules = "untranslated", "encoding"
+    found = call("data", "clean", noisy[0], "--out", out, "--rejected", rejected, "--without", *rules)
+    assert found.code == 0, found.err
+    kept = gzip.decompress(out.read_bytes()).decode().splitlines()
+    assert BAD[0] in kept and BAD[2] in kept
+    assert not {row.split("\t")[2] for row in rejected.read_text().splitlines()} & set(rules)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--without", "lenght"], "Did you mean 'length'"),
+        (["--out", "clean.txt"], "of no kind that can be written"),
+        (["--out", "noisy.tsv"], "is there already"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(call, noisy, tmp_path, monkeypatch, more, said):
+    monkeypatch.chdir(tmp_path)
+    given = more if "--out" in more else ["--out", "clean.tsv", *more]
+    found = call("data", "clean", noisy[0], *given)
+    assert found.code == 2 and said in found.err
+    assert [file.name for file in tmp_path.iterdir()] == ["noisy.tsv"]
+
+
+def test_an_interruption_leaves_what_was_done(call, noisy, tmp_path, monkeypatch):
+    from translucid.data.cleaning.cleaner import Report
+
+    add = Report.add
+
+    def stopping(self, judged):
+        add(self, judged)
+        if self.pairs == 50:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Report, "add", stopping)
+    found = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv")
+    assert found.code == 130 and "of the first 50 pairs alone" in found.err
+    assert 0 < len((tmp_path / "clean.tsv").read_text().splitlines()) <= 50

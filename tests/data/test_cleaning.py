@@ -1,0 +1,173 @@
+"""Cleaning: each rule sees what it is for and leaves the rest alone; what is usual is learned from the corpus."""
+
+import random
+import re
+import tracemalloc
+
+import pytest
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.cleaning.cleaner import RULES, Cleaner, Report, alike_text, row
+from translucid.data.cleaning.digest_set import DigestSet
+from translucid.data.cleaning.profile import Profile, guess_language
+from translucid.data.cleaning.reading import Reading
+from translucid.data.corpus import Pair, PlacedPair
+from translucid.data.statistics import digest
+
+PROFILE = Profile(("en", "es"), (frozenset({"LATIN"}), frozenset({"LATIN"})), ratio=0.04, spread=0.16)
+EXAMPLES = {
+    "empty": [
+        (("", "nada"), "no source"),
+        ((" \t", "\u3000"), "no source and no target"),
+    ],
+    "encoding": [
+        (("The boy is here.", "El niÃ±o estÃ¡ aquÃ­."), "wrong encoding: El niño está aquí."),
+        (("The boy is here.", "El ni�o está aquí."), r"U\+FFFD"),
+        (("The boy\x93s here.", "El niño está aquí."), r"source has U\+0093"),
+        (("The boy is here.", "El ni?o está aquí."), "question mark for a letter: El ni"),
+        (("She kissed him.", "Ella lo bes?."), "question mark"),
+        (("He is a good boy.", "?l es un buen niño."), "question mark"),
+        (("She is well today.", "Ella est? bien hoy."), "question mark"),
+    ],
+    "script": [
+        (("You go to school, right?", "Tú vas a la escuela, ¿сierto?"), "two scripts in one word: сierto"),
+        (("She is well today.", "Она сегодня здорова."), "letters of CYRILLIC"),
+    ],
+    "untranslated": [
+        (("She is well today.", "She is well today!"), "the target is the source"),
+        (("She is well today, she said", "She is well today, she dijo"), "most words"),
+    ],
+    "language": [
+        (
+            ("She will be here tomorrow morning.", "Sie wird morgen früh hier sein, sagte der Mann."),
+            "target looks like de",
+        ),
+        (("She will be here tomorrow morning.", "The man is going to the house with his brother."), "looks like en"),
+        (("Ella estará aquí mañana por la mañana.", "El hombre va a la casa con su hermano."), "source looks like es"),
+    ],
+    "length": [
+        (("I'll take care of the bill and of all the others.", "Yo pagaré."), "-8.* deviations"),
+        (("Who?", "¿Quién fue el que hizo la cancelación de los vuelos?"), "unequal: 4 and 52"),
+        (("word " * 600, "palabra " * 300), "too long"),
+    ],
+    "placeholders": [
+        (("Dear %s, you have mail.", "Hola, tienes correo."), "lost %s"),
+        (("Dear {name}, you have mail.", "Hola {nombre}, tienes correo."), r"lost \{name\}; invented \{nombre\}"),
+        (("A <b>bold</b> word.", "Una palabra <b>negrita.</i>"), "lost </b>; invented </i>"),
+        (("Look at https://a.org/b.", "Mira https://a.org/c."), "lost https://a.org/b"),
+    ],
+    "numbers": [
+        (("He has 102 books.", "Tiene 39 libros."), "102 became 39"),
+        (("He has 3 books.", "Tiene 4 libros."), "3 became 4"),
+    ],
+}
+FINE = [
+    ("Did he ask why? Nobody knows.", "¿Preguntó por qué? Nadie lo sabe."),
+    ("Radio", "Radio"),
+    ("%s: 42", "%s: 42"),
+    ("He has 1,000.5 books.", "Tiene 1.000,5 libros."),
+    ("He has two books & 20 pens.", "Tiene 2 libros y veinte plumas."),
+    ("A Q&amp;A with Tom.", "Preguntas & respuestas con Tom."),
+    ("Dear {name}, see <b>%(where)s</b>.", "Hola {name}, mira <b>%(where)s</b>."),
+    ("The letter α is Greek.", "La letra α es griega."),
+    ("Go.", "Ve."),
+    ("Tom lives in Москва with Mary.", "Tom vive en Москва con Mary."),
+    ("Tom said Ñandú Ã la carte.", "Tom dijo ñandú à la carte."),
+]
+
+
+def judged(*pairs, without=(), profile=PROFILE):
+    placed = [PlacedPair("a.tsv", line, Pair(*pair)) for line, pair in enumerate(pairs, 1)]
+    return list(Cleaner(profile, without).judge(placed))
+
+
+@pytest.mark.parametrize(("rule", "pair", "what"), [(rule, *one) for rule, found in EXAMPLES.items() for one in found])
+def test_each_rule_sees_what_it_is_for_and_can_be_left_out(rule, pair, what):
+    (found,) = judged(pair)
+    assert found.rule == rule, found
+    assert re.search(what, found.what), found
+    (without,) = judged(pair, without=[rule])
+    assert without.rule != rule
+
+
+@pytest.mark.parametrize("pair", FINE)
+def test_what_is_fine_is_kept(pair):
+    (found,) = judged(pair)
+    assert not found.rule, found
+
+
+def test_duplicates_are_rejected_from_the_second_on_and_the_near_ones_by_another_rule():
+    pairs = [
+        ("She is well today.", "Ella está bien hoy."),
+        ("She is well today.", " Ella está bien hoy."),
+        ("SHE is well, today!", "ella está bien hoy"),
+        ("She is well today.", "Hoy está bien."),
+        ("She is well today %s.", "Ella está bien hoy %s."),
+        ("She has 21 books.", "Ella tiene 21 libros."),
+        ("She has 22 books.", "Ella tiene 22 libros."),
+    ]
+    rules = ["", "duplicate", "near-duplicate", "", "", "", ""]
+    assert [one.rule for one in judged(*pairs)] == rules
+    assert [one.rule for one in judged(*pairs, without=["near-duplicate"])] == ["", "duplicate", *[""] * 5]
+    assert [one.rule for one in judged(*pairs, without=["duplicate", "near-duplicate"])] == [""] * 7
+    assert alike_text(Pair("Ｆｕｌｌ!", "¿Qué?")) == "full\tqué"
+
+
+def test_without_a_known_language_its_rule_rests():
+    pair = ("She will be here tomorrow morning.", "Sie wird morgen früh hier sein, sagte der Mann.")
+    for languages in ((None, None), ("en", "tlh"), ("en", "de")):
+        profile = Profile(languages, PROFILE.scripts, 0.1, 0.3)
+        assert not judged(pair, profile=profile)[0].rule, languages
+
+
+def test_what_is_usual_is_learned_from_most_of_the_corpus():
+    good = [Pair(phrase.source, phrase.target) for phrase in generate(1500, split="train", seed=1)]
+    profile = Profile.of([*good, *[Pair("Он сегодня здоров.", "x" * 500)] * 40], (None, None))
+    assert profile.languages == ("en", "es")
+    assert profile.scripts == (frozenset({"LATIN"}), frozenset({"LATIN"}))
+    ratios = sorted((len(pair.target) + 5) / (len(pair.source) + 5) for pair in good)
+    assert 0.98 < 2.718281828**profile.ratio / ratios[len(ratios) // 2] < 1.05
+    assert 0.05 < profile.spread < 0.4
+    assert Profile.of(good[:50], ("pt", None)).languages == ("pt", "es")
+    assert Profile.of(good[:50], (None, None)).spread == float("inf")
+    assert guess_language(["42", "%"]) is None
+
+
+def test_digests_are_a_set_in_little_memory():
+    chance = random.Random(1)
+    digests = [chance.randrange(1 << 64) for _ in range(20_000)] + [0, 1, (1 << 64) - 1]
+    found, known = DigestSet(), set()
+    for one in digests + digests[::-1]:
+        assert found.add(one) == ((one or 1) not in known)
+        known.add(one or 1)
+    assert len(found) == len(known)
+    tracemalloc.start()
+    large = DigestSet()
+    for number in range(100_000):
+        large.add(digest(str(number)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(large) == 100_000 and peak < 3_500_000
+
+
+def test_nothing_is_lost_and_what_is_no_pair_stands_in_its_place(tmp_path):
+    lines = [b"She is well.\tElla est\xc3\xa1 bien.", b"one column", b"\xff\tx", b"\tnada", b"Go.\tVe."]
+    (tmp_path / "a.tsv").write_bytes(b"\n".join(lines) + b"\n")
+    reading = Reading([str(tmp_path / "a.tsv")], (None, None))
+    found = list(reading.judged(Cleaner(reading.profile(lambda count: None))))
+    assert reading.count == 3
+    rules = [(1, ""), (2, "unreadable"), (3, "unreadable"), (4, "empty"), (5, "")]
+    assert [(one.line, one.rule) for one in found] == rules
+    report = Report()
+    for one in found:
+        report.add(one)
+    assert (report.pairs, report.kept, report.rejected) == (5, 2, {"unreadable": 2, "empty": 1})
+    assert list(report.to_json()["rules"]) == ["unreadable", "empty"]
+    place = f"{tmp_path / 'a.tsv'}:2"
+    assert row(found[1]) == f"one column\t\tunreadable\tthere is one column only\t{place}\n"
+
+
+def test_every_rule_has_a_name():
+    names = Cleaner(PROFILE).rules.keys()
+    assert list(names) == [name for name in RULES if name in names]
+    assert set(EXAMPLES) < set(names)

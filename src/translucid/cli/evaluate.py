@@ -94,7 +94,7 @@ def evaluate(
     """
     from translucid.cli.images import refuse_for
     from translucid.cli.texts import evaluate_labels
-    from translucid.data.lines import read_lines
+    from translucid.data.corpus import read_lines
     from translucid.evaluation.alignment_error import read_gold
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError

@@ -91,6 +91,17 @@ def placed_pairs(*files: str | Path, languages: Languages = (None, None), on_bad
         yield from (PlacedPair(file, line, Pair(*both)) for line, *both in _numbered(file, languages, on_bad))
 
 
+def read_lines(file: str | Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, gz or not. They end at a line feed and nowhere else.
+
+    A carriage return before the line feed is dropped, and so is a byte order mark.
+
+    Raises:
+        UserError: the file is missing, empty, unreadable, binary, not UTF-8, or has a line of ten million bytes.
+    """
+    return (line for line in lines(Path(file), None) if line is not None)
+
+
 def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
     """Yield (line, source, target)."""
     if len(both := sides(file)) == 2:

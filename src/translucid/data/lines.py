@@ -44,19 +44,11 @@ def refuse_empty(path: Path) -> UserError:
     return UserError("is empty", file=path, fix="Is this the right file?")
 
 
-def read_lines(file: str | Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, gz or not. They end at a line feed and nowhere else.
-
-    A carriage return before the line feed is dropped, and so is a byte order mark.
-
-    Raises:
-        UserError: the file is missing, empty, unreadable, binary, not UTF-8, or has a line of ten million bytes.
-    """
-    return (line for line in lines(Path(file), None) if line is not None)
-
-
 def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
-    """Yield the lines of a file as `read_lines` does, None in the place of a bad one if somebody is told of it."""
+    """Yield the lines of a UTF-8 file, None in the place of a bad one if somebody is told of it.
+
+    They end at a line feed and nowhere else. A carriage return before it is dropped, and so is a byte order mark.
+    """
     number = 0
     with opened(path) as stream:
         for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):

@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import Field
 
-from translucid.data.corpus import Pair
-from translucid.data.lines import read_lines
+from translucid.data.corpus import Pair, read_lines
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 

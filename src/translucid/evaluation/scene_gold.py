@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_
 
 from translucid.builtin.scenes import GROUND
 from translucid.builtin.scenes.words import COLOURS, MATERIALS, NUMBERS, PLURALS, SAID, SIZES
-from translucid.data.lines import read_lines
+from translucid.data.corpus import read_lines
 from translucid.ground.errors import UserError
 
 Box: TypeAlias = tuple[float, float, float, float]

@@ -14,7 +14,8 @@ kind, drawn with a seed:
   placeholder, a tag or an address that the target has not.
 - `repeated`: a pair that stands elsewhere too, as it is or with other case and punctuation.
 
-With --forward RUN --backward RUN two more trials have rubbish that only a model can see, 2 of every 100 lines each:
+With --forward RUN --backward RUN another trial is of Tatoeba's validation and test pairs, which those models have not
+seen, with rubbish that only a model can see, 5 of every 100 lines each:
 
 - `misaligned`: the target of another pair.
 - `truncated`: the first half of the words of the target, where it has four or more.
@@ -33,12 +34,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from translucid.cli.clean import surprise_of
 from translucid.data.cleaning.cleaner import Cleaner
+from translucid.data.cleaning.gain import Surprise, asked
 from translucid.data.cleaning.reading import Reading
 from translucid.data.corpus import Pair, read_pairs
 
-SHARE = 0.02
-"""Of all lines, that each kind has."""
+SHARE, SHARE_OF_TWO = 0.02, 0.05
+"""Of the lines, that each kind has."""
 SEED = 1
 PARTS = ["%s", "{name}", "%(count)d", "${HOME}", "<b>", "{{ user }}", "https://example.com/a?b=1", "%1$s"]
 FIVE = ("copied", "wrong language", "mojibake", "numbers, placeholders", "repeated")
@@ -97,11 +100,21 @@ def from_texts(texts: Sequence[Sequence[str]]) -> Plant:
     return plant
 
 
-def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], seed: int) -> list[tuple[str, Pair]]:
+def from_others(pairs: Sequence[Pair]) -> Plant:
+    """Return what takes the target of another pair."""
+
+    def plant(pair: Pair, chance: random.Random) -> Pair | None:
+        other = chance.choice(pairs)
+        return Pair(pair.source, other.target) if other.target != pair.target else None
+
+    return plant
+
+
+def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], share: float) -> list[tuple[str, Pair]]:
     """Return the pairs and the rubbish in another order, each with its kind, "" for the pairs themselves."""
-    chance = random.Random(seed)
+    chance = random.Random(SEED)
     pairs = chance.sample(pairs, len(pairs))
-    count = round(SHARE * len(pairs))
+    count = round(share * len(pairs))
     rest, found = list(pairs), list[tuple[str, Pair]]()
     for kind, plant in kinds.items():
         made = 0
@@ -119,14 +132,15 @@ def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], seed: int) -> list[t
     return whole
 
 
-def trial(lines: Sequence[tuple[str, Pair]]) -> dict[str, object]:
+def trial(lines: Sequence[tuple[str, Pair]], models: Sequence[Surprise] = ()) -> dict[str, object]:
     """Clean the lines; return the percentages of what was found of each kind and dropped of the rest, by rule."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "noisy.tsv"
         file.write_text("".join(f"{pair.source}\t{pair.target}\n" for _, pair in lines))
         reading = Reading([str(file)], (None, None))
         cleaner = Cleaner(reading.profile(lambda count: None))
-        rules = [judged.rule for judged in reading.judged(cleaner)]
+        judgements = reading.judged(cleaner)
+        rules = [judged.rule for judged in (asked(judgements, *models) if models else judgements)]
     return figures([kind for kind, _ in lines], rules, [pair for _, pair in lines])
 
 
@@ -167,17 +181,33 @@ def mlqe(data: Path, name: str, side: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
+    parser.add_argument("--messages", type=Path, help="English-Spanish pairs of benchmarks.po_pairs, as a third corpus")
+    parser.add_argument("--forward", type=Path, help="a run that learned from Tatoeba's train.tsv")
+    parser.add_argument("--backward", type=Path, help="the same with data.reverse=true")
     arguments = parser.parse_args()
     tatoeba = list(read_pairs(arguments.data / "tatoeba-eng-spa" / "train.tsv"))
     multi30k = list(read_pairs(arguments.data / "multi30k-en-de" / "train.{en,de}.gz"))
     others = [mlqe(arguments.data, "ro-en", "source"), mlqe(arguments.data, "et-en", "source")]
-    for name, pairs, foreign in (
-        ("Tatoeba", tatoeba, [pair.target for pair in multi30k]),
-        ("Multi30k", multi30k, [pair.target for pair in tatoeba]),
-    ):
-        wrong = from_texts([[pair.source for pair in pairs], foreign, *others])
+    trials = {"Tatoeba": (tatoeba, multi30k), "Multi30k": (multi30k, tatoeba)}
+    if arguments.messages:
+        trials["messages"] = list(read_pairs(arguments.messages)), multi30k
+    for name, (pairs, foreign) in trials.items():
+        wrong = from_texts([[pair.source for pair in pairs], [pair.target for pair in foreign], *others])
         plants = dict(zip(FIVE, (copied, wrong, mojibake, changed, repeated), strict=True))
-        print(json.dumps({"corpus": name, **trial(planted(pairs, plants, SEED))}, indent=2, ensure_ascii=False))
+        show(name, trial(planted(pairs, plants, SHARE)))
+    if arguments.forward and arguments.backward:
+        unseen = list(read_pairs(*(arguments.data / "tatoeba-eng-spa" / f"{name}.tsv" for name in ("dev", "test"))))
+        plants = {"misaligned": from_others(unseen), "truncated": truncated}
+        lines = planted(unseen, plants, SHARE_OF_TWO)
+        show("Tatoeba, without models", trial(lines))
+        show(
+            "Tatoeba, with models",
+            trial(lines, [surprise_of(run, "auto") for run in (arguments.forward, arguments.backward)]),
+        )
+
+
+def show(name: str, found: dict[str, object]) -> None:
+    print(json.dumps({"corpus": name, **found}, indent=2, ensure_ascii=False), flush=True)
 
 
 if __name__ == "__main__":

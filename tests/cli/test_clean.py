@@ -55,6 +55,8 @@ def test_rules_are_left_out_and_files_packed(call, noisy, tmp_path):
     ("more", "said"),
     [
         (["--without", "lenght"], "Did you mean 'length'"),
+        (["--forward", "runs/demo"], "asked in both directions"),
+        (["--min-gain", "0.5"], "asked in both directions"),
         (["--out", "clean.txt"], "of no kind that can be written"),
         (["--out", "noisy.tsv"], "is there already"),
     ],
@@ -81,3 +83,13 @@ def test_an_interruption_leaves_what_was_done(call, noisy, tmp_path, monkeypatch
     found = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv")
     assert found.code == 130 and "of the first 50 pairs alone" in found.err
     assert 0 < len((tmp_path / "clean.tsv").read_text().splitlines()) <= 50
+
+
+def test_models_are_asked_of_what_the_rules_leave(call, noisy, small_run, tmp_path):
+    given = ["--forward", small_run, "--backward", small_run, "--without", "near-duplicate"]
+    found = call("data", "clean", noisy[0], "--out", tmp_path / "clean.tsv", *given, "--min-gain", "1", "--json")
+    assert found.code == 0, found.err
+    rules = json.loads(found.out)["rules"]
+    assert rules["model"]["rejected"] > 250 and rules["unreadable"]["rejected"] == 1
+    found = call("data", "clean", noisy[0], "--out", tmp_path / "none.tsv", *given, "--without", "model", "--json")
+    assert "model" not in json.loads(found.out)["rules"]

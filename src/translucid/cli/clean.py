@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
@@ -18,6 +18,8 @@ from translucid.ground.console import Console
 
 if TYPE_CHECKING:
     from translucid.data.cleaning.cleaner import Report
+    from translucid.data.cleaning.gain import Surprise
+    from translucid.data.corpus import Pair
 
 ENDINGS = (".tsv", ".gz")
 SHOWN = 120
@@ -33,27 +35,40 @@ def clean(
     ] = None,
     without: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Rules that are not asked.")] = None,
     source_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of the source; told if not given.")
+        str | None, typer.Option(metavar="CODE", help="Of the source; guessed if not given.")
     ] = None,
     target_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of the target; told if not given.")
+        str | None, typer.Option(metavar="CODE", help="Of the target; guessed if not given.")
     ] = None,
+    forward: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="A translator that is asked about each pair, with --backward.")
+    ] = None,
+    backward: Annotated[Path | None, typer.Option(metavar="RUN", help="A translator of the other direction.")] = None,
+    min_gain: Annotated[
+        float | None,
+        typer.Option(help="Share of the surprise that the other side must take away; 0.25 if not given.", min=0, max=1),
+    ] = None,
+    device: Annotated[str, typer.Option(help="Of the models: auto, cpu, cuda, cuda:1, mps.")] = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
     as_json: bool = typer.Option(False, "--json"),
 ) -> None:
     """Part a corpus into what is kept and what is rubbish, and say of each rejected pair why.
 
-    Rules, in the order in which they are asked: `empty`, `encoding`, `script`, `untranslated`, `language`, `length`,
-    `placeholders`, `numbers`, `duplicate`, `near-duplicate`. The first one that finds something decides. The rejected
-    pairs have the columns source, target, rule, what it has seen, place.
+    Rules, in the order in which they are asked: `empty`, `too-long`, `encoding`, `script`, `untranslated`, `language`,
+    `length`, `placeholders`, `numbers`, `duplicate`, `near-duplicate`, and `model` if there are models to ask. The
+    first one that finds something decides. The rejected pairs have the columns source, target, rule, what it has seen,
+    place.
 
     **Examples**
 
         translucid data clean memory.tmx --out clean.tsv
 
         translucid data clean 'crawled.{en,es}.gz' --out clean.tsv.gz --without near-duplicate numbers
+
+        translucid data clean crawled.tsv --out clean.tsv --forward runs/en-es --backward runs/es-en
     """
-    from translucid.data.cleaning.cleaner import RULES, Cleaner, Report, column, row
+    from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner, Report, column, row
+    from translucid.data.cleaning.gain import LEAST, asked
     from translucid.data.cleaning.reading import Reading
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError, nearest
@@ -61,10 +76,17 @@ def clean(
     for name in without or []:
         if name not in RULES:
             raise UserError(f"there is no rule {name!r}", fix=nearest(name, RULES))
+    if (forward is None) != (backward is None) or (min_gain is not None and forward is None):
+        raise UserError("models are asked in both directions", fix="Give --forward RUN and --backward RUN.")
     rejected = rejected or out.with_name(out.name.removesuffix(".gz").removesuffix(".tsv") + ".rejected.tsv")
+    if rejected == out:
+        raise UserError("is the file of what is kept, too", file=rejected, fix="Choose another --rejected.")
     for file in (out, rejected):
         refuse_to_replace(file, overwrite, ENDINGS)
     log = Console(stderr=True)
+    models = None
+    if forward and backward and MODEL not in (without or ()):
+        models = surprise_of(forward, device), surprise_of(backward, device)
     reading = Reading(pair_up(files), (source_language, target_language))
     with counting(log, "looking", None) as advance:
         profile = reading.profile(advance)
@@ -76,8 +98,11 @@ def clean(
     with ExitStack() as stack:
         kept_stream, rejected_stream = (stack.enter_context(_written(file)) for file in (out, rejected))
         advance = stack.enter_context(counting(log, "cleaning", reading.count))
+        judgements = reading.judged(cleaner)
+        if models:
+            judgements = asked(judgements, *models, LEAST if min_gain is None else min_gain)
         try:
-            for judged in reading.judged(cleaner):
+            for judged in judgements:
                 report.add(judged)
                 if judged.rule:
                     rejected_stream.write(row(judged).encode())
@@ -94,6 +119,18 @@ def clean(
     log.print(files_written + (f"; of the first {report.pairs:,} pairs alone" if stopped else ""), soft_wrap=True)
     if stopped:
         raise KeyboardInterrupt
+
+
+def surprise_of(run: Path, device: str) -> Surprise:
+    """Return what a run's model makes of pairs."""
+    from translucid.translator import Translator
+
+    translator = Translator.load(run, device, "torch")
+
+    def surprise(pairs: Sequence[Pair]) -> list[float | None]:
+        return [None if isinstance(one, str) else -one.log_probability for one in translator.score_stream(pairs)]
+
+    return surprise
 
 
 @contextmanager

@@ -39,11 +39,20 @@ def stands_alone(text: str) -> bool:
     """
     if not any(map(str.isalpha, text)):
         return bool(text.strip())
+    return not any(map(str.isalpha, without_fixed(text)))
+
+
+def without_fixed(text: str) -> str:
+    """Return a text with a space in the place of each of its fixed parts.
+
+    >>> without_fixed("Dear %s!")
+    'Dear  !'
+    """
     rest, at = [], 0
     for _, first, after in _found(text):
         rest.append(text[at:first])
         at = after
-    return at > 0 and not any(map(str.isalpha, "".join([*rest, text[at:]])))
+    return " ".join([*rest, text[at:]])
 
 
 def lost_and_invented(source: str, target: str) -> tuple[list[str], list[str]]:

@@ -18,7 +18,7 @@ from translucid.data.statistics import digest, digest_pair
 UNREADABLE, MODEL = "unreadable", "model"
 """What is no pair at all, and what a model does not believe."""
 RULES = (
-    *("empty", "encoding", "script", "untranslated", "language", "length", "placeholders", "numbers"),
+    *("empty", "too-long", "encoding", "script", "untranslated", "language", "length", "placeholders", "numbers"),
     *("duplicate", "near-duplicate", MODEL),
 )
 """Names of all rules, in the order in which they are asked; the first one that finds something decides."""

@@ -12,7 +12,7 @@ from ftfy.badness import is_bad
 from translucid.data.cleaning.profile import Profile, known_language, log_ratio
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Filter, fault
-from translucid.data.fixed import fixed_parts, lost_numbers, stands_alone
+from translucid.data.fixed import fixed_parts, lost_numbers, stands_alone, without_fixed
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
 
@@ -20,8 +20,10 @@ Rule = Callable[[Pair], str]
 
 _BROKEN = re.compile(r"[\ufffd\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff]")
 """The sign of what could not be read, control characters, and what each font may draw in its own way."""
-_QUESTION = re.compile(r"\?+(?:\s*([^\W\d_])|[.,;:])")
+_QUESTION = re.compile(r"(?<!\?)\?++(?:\s*([^\W\d_])|[.,;:])")
 """A question mark and what stands behind it."""
+SHOWN = 200
+"""Characters of a text that is told of."""
 _WORD = re.compile(r"[^\W\d_]+")
 _ALIKE_SCRIPTS = {"LATIN", "CYRILLIC", "GREEK"}
 """Scripts with letters that look like each other's."""
@@ -50,8 +52,8 @@ def encoding(pair: Pair) -> str:
             return f"{name} has U+{ord(found[0]):04X}"
         if not text.isascii() and is_bad(text):
             repaired = fix_encoding(text)
-            return f"{name} was read in a wrong encoding" + (f": {repaired}" if repaired != text else "")
-        if around := _letter_lost(_without_fixed(text), pair[1 - at]):
+            return f"{name} was read in a wrong encoding" + (f": {repaired[:SHOWN]}" if repaired != text else "")
+        if around := _letter_lost(without_fixed(text), pair[1 - at]):
             return f"{name} has a question mark for a letter: {around}"
     return ""
 
@@ -65,14 +67,14 @@ def _letter_lost(text: str, other: str) -> str:
         return ""
     for found in _QUESTION.finditer(text):
         letter = found[1]
-        if letter is None or letter.islower() or found[0] == f"?{letter}":
+        if letter is None or letter.islower() or found[0].endswith(f"?{letter}"):
             return text[max(0, found.start() - 10) : found.end() + 10]
     return ""
 
 
 def untranslated(pair: Pair) -> str:
     """The same text twice, or nearly; names of one word and what has nothing to translate may be the same."""
-    source, target = (_WORD.findall(_without_fixed(text).casefold()) for text in pair)
+    source, target = (_WORD.findall(without_fixed(text).casefold()) for text in pair)
     if len(target) < 2 or stands_alone(pair.source):
         return ""
     if source == target:
@@ -130,15 +132,21 @@ def rules(profile: Profile, limits: Filter) -> dict[str, Rule]:
                     return f"{name} looks like {likely}, not like {code}"
         return ""
 
+    def too_long(pair: Pair) -> str:
+        """A side that no model takes."""
+        longest = max(map(len, pair))
+        return f"{longest:,} characters" if longest > limits.max_characters else ""
+
     def length(pair: Pair) -> str:
-        """A side far longer than the other than is usual in this corpus, or too long at all."""
-        if (what := fault(pair, limits)) and what != "empty":
-            return f"{what}: {len(pair.source)} and {len(pair.target)} characters"
+        """A side far longer than the other than is usual in this corpus."""
+        if fault(pair, limits) == "unequal":
+            return f"{len(pair.source)} and {len(pair.target)} characters"
         off = (log_ratio(pair) - profile.ratio) / max(profile.spread, 0.05)
         return f"{off:+.1f} deviations from the usual ratio of lengths" if abs(off) > DEVIATIONS else ""
 
     return {
         "empty": empty,
+        "too-long": too_long,
         "encoding": encoding,
         "script": scripts,
         "untranslated": untranslated,
@@ -156,10 +164,4 @@ def _own_words(text: str, pair: Pair) -> str:
     """Return a side without the words that stand on both sides, such as names, and without placeholders."""
     source, target = (set(_WORD.findall(side.casefold())) for side in pair)
     both = source & target
-    return _WORD.sub(lambda word: "" if word[0].casefold() in both else word[0], _without_fixed(text))
-
-
-def _without_fixed(text: str) -> str:
-    for part in fixed_parts(text):
-        text = text.replace(part, " ")
-    return text
+    return _WORD.sub(lambda word: "" if word[0].casefold() in both else word[0], without_fixed(text))

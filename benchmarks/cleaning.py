@@ -14,8 +14,7 @@ kind, drawn with a seed:
   placeholder, a tag or an address that the target has not.
 - `repeated`: a pair that stands elsewhere too, as it is or with other case and punctuation.
 
-With --forward RUN --backward RUN another trial is of Tatoeba's validation and test pairs, which those models have not
-seen, with rubbish that only a model can see, 5 of every 100 lines each:
+With --forward RUN --backward RUN another trial is of Tatoeba's test pairs, which those models have not seen, with rubbish that only a model can see, 5 of every 100 lines each:
 
 - `misaligned`: the target of another pair.
 - `truncated`: the first half of the words of the target, where it has four or more.
@@ -196,7 +195,7 @@ def main() -> None:
         plants = dict(zip(FIVE, (copied, wrong, mojibake, changed, repeated), strict=True))
         show(name, trial(planted(pairs, plants, SHARE)))
     if arguments.forward and arguments.backward:
-        unseen = list(read_pairs(*(arguments.data / "tatoeba-eng-spa" / f"{name}.tsv" for name in ("dev", "test"))))
+        unseen = list(read_pairs(arguments.data / "tatoeba-eng-spa" / "test.tsv"))
         plants = {"misaligned": from_others(unseen), "truncated": truncated}
         lines = planted(unseen, plants, SHARE_OF_TWO)
         show("Tatoeba, without models", trial(lines))

@@ -136,6 +136,12 @@ def test_of_many_languages_two_are_chosen(tmp_path):
     assert list(read_pairs(file, languages=("de", None))) == [Pair("eins", "one")]
 
 
+def test_of_two_variants_in_one_language_the_first_is_read(tmp_path):
+    unit = tu(en="one", es="uno").replace("</tu>", '<tuv xml:lang="es"><seg>una</seg></tuv></tu>')
+    (tmp_path / "m.tmx").write_bytes(tmx(unit))
+    assert list(read_pairs(tmp_path / "m.tmx")) == [Pair("one", "uno")]
+
+
 INLINE = [
     ('Click <bpt i="1">&lt;b&gt;</bpt>here<ept i="1">&lt;/b&gt;</ept>.', "Click here."),
     ("Dear <ph>%s</ph>, <ph>{name}</ph>!", "Dear %s, {name}!"),

@@ -46,7 +46,7 @@ def clean(
     backward: Annotated[Path | None, typer.Option(metavar="RUN", help="A translator of the other direction.")] = None,
     min_gain: Annotated[
         float | None,
-        typer.Option(help="Share of the surprise that the other side must take away; 0.25 if not given.", min=0, max=1),
+        typer.Option(help="Share of the surprise that the other side must take away; 0.22 if not given.", min=0, max=1),
     ] = None,
     device: Annotated[str, typer.Option(help="Of the models: auto, cpu, cuda, cuda:1, mps.")] = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,

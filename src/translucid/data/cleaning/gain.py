@@ -20,7 +20,7 @@ from translucid.data.corpus import Pair
 
 WINDOW = 2048
 """Pairs that are asked about together; the other pair is half a window away."""
-LEAST = 0.25
+LEAST = 0.22
 """Of a gain that is believed; see docs/cleaning.md."""
 
 Surprise: TypeAlias = Callable[[Sequence[Pair]], Sequence[float | None]]

@@ -14,7 +14,8 @@ kind, drawn with a seed:
   placeholder, a tag or an address that the target has not.
 - `repeated`: a pair that stands elsewhere too, as it is or with other case and punctuation.
 
-With --forward RUN --backward RUN another trial is of Tatoeba's test pairs, which those models have not seen, with rubbish that only a model can see, 5 of every 100 lines each:
+With --forward RUN --backward RUN another trial is of Tatoeba's test pairs, which those models have not seen, with
+rubbish that only a model can see, 5 of every 100 lines each:
 
 - `misaligned`: the target of another pair.
 - `truncated`: the first half of the words of the target, where it has four or more.

@@ -123,12 +123,14 @@ def clean(
 
 def surprise_of(run: Path, device: str) -> Surprise:
     """Return what a run's model makes of pairs."""
+    from translucid.inspection.pair_scores import score_pairs
     from translucid.translator import Translator
 
     translator = Translator.load(run, device, "torch")
 
     def surprise(pairs: Sequence[Pair]) -> list[float | None]:
-        return [None if isinstance(one, str) else -one.log_probability for one in translator.score_stream(pairs)]
+        scores = score_pairs(translator.model, translator.tokenizer, pairs, translator.device, translator.longest)
+        return [None if isinstance(one, str) else -one.log_probability for one in scores]
 
     return surprise
 

@@ -124,7 +124,6 @@ class Translation(NBest):
     def alignment(self) -> list[tuple[int, int]]:
         """Word alignment from the attention: pairs (source word, target word), counted from 0."""
         from translucid.inspection.alignment import read_alignment
-        from translucid.inspection.words import word_spans
 
         links: list[tuple[int, int]] = []
         source_words = target_words = 0
@@ -133,7 +132,7 @@ class Translation(NBest):
             if piece.ids:
                 one = next(inspected)
                 found = read_alignment(one, self._maker.configuration.alignment)
-                sizes = len(word_spans(one.source)) - 1, len(word_spans(one.target)) - 1  # the end token is the last
+                sizes = len(one.source_spans) - 1, len(one.target_spans) - 1  # the end token is the last
             else:  # it stays as it is
                 sizes = (len(piece.text.split()),) * 2
                 found = [(i, i) for i in range(sizes[0])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -49,6 +49,7 @@ class Translator:
         own: Callable[[], TorchEngine],
         engine: Engine | None = None,
         longest: int | None = None,
+        wide: Callable[[], Engine] | None = None,
     ) -> None:
         """`Translator.load` is the usual way in.
 
@@ -58,6 +59,7 @@ class Translator:
             own: gives our own search, and with it the model, when it is wanted.
             engine: what searches for translations; our own if not given.
             longest: source tokens that are translated in one piece; those of the configuration if not given.
+            wide: gives what searches where the target language is another one; the same if not given.
         """
         self.tokenizer, self.configuration = tokenizer, configuration
         self.longest = longest or configuration.longest
@@ -68,6 +70,7 @@ class Translator:
         self._drawn = 0
         self._own = own
         self.engine = engine or own()
+        self._wide = wide or (lambda: self.engine)
 
     @cached_property
     def own(self) -> TorchEngine:
@@ -95,9 +98,14 @@ class Translator:
             UserError: the model does not have them.
         """
         configuration = self.configuration.between(source, target)
-        tokenizer = self.tokenizer.between(*configuration.data.languages, configuration.data.tokenizer)
-        engine = self.engine.opened(tokenizer)
-        return Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), engine, self.longest)
+        languages = configuration.data.languages
+        tokenizer = self.tokenizer.between(*languages, configuration.data.tokenizer)
+        engine = (self.engine if languages == self.configuration.data.languages else self._wide()).opened(tokenizer)
+        other = Translator(
+            tokenizer, configuration, lambda: self.own.opened(tokenizer), engine, self.longest, self._wide
+        )
+        other._doubts = self._doubts.between(tokenizer, *languages)
+        return other
 
     @classmethod
     def load(
@@ -119,7 +127,8 @@ class Translator:
             run: what `translucid train` wrote.
             device: auto, cpu, cuda, cuda:1 or mps.
             engine: what searches for translations: `torch`, `ctranslate2`, or the faster one of those that can.
-            source: code of the source language, for a model that has many; as the run says if not given.
+            source: code of the source language, for a model that has many, its own or the usual one, such as `es`; as
+                the run says if not given.
             target: code of the target language.
             others: runs whose probabilities are averaged with those of `run` at each step; our own search does it.
             threads: how many CTranslate2 works with; one for each core if not given. If given, what comes out is the
@@ -161,8 +170,15 @@ class Translator:
         if others and engine == "ctranslate2":
             raise UserError("CTranslate2 averages no runs", fix="Use --engine torch.")
         engine = "torch" if others else engine
-        searching = choose_engine(engine, folder, configuration, tokenizer, own, device=device, threads=threads)
-        return cls(tokenizer, configuration, own, searching, together.longest)
+
+        @cache
+        def choose(listed: bool) -> Engine:
+            return choose_engine(
+                engine, folder, configuration, tokenizer, own, device=device, threads=threads, listed=listed
+            )
+
+        wide = partial(choose, not data.tokenizer.languages)
+        return cls(tokenizer, configuration, own, choose(True), together.longest, wide)
 
     @overload
     def translate(
@@ -261,14 +277,17 @@ class Translator:
         doubts = list(self.cutter.warnings(found.pieces))
         for piece, best in found.parts:
             text = self.tokenizer.decode(best.tokens)
-            doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
+            before = len(self.tokenizer.source_opening), len(self.tokenizer.target_opening)
+            ids, tokens = piece.ids[before[0] : -1], best.tokens[before[1] :]
+            doubts += self._doubts.about(piece.text, ids, text, tokens, best.log_probability)
         return list(dict.fromkeys(doubts))
 
     def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
         """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.
 
-        The pieces of a text's sentences stand one after the other, each sentence's end token behind it. The figures are
-        the model's own, by forced decoding.
+        The pieces of a text's sentences stand one after the other, each sentence's end token behind it, that of the
+        target language, which is no choice of the model's, not before it. The figures are the model's own, by forced
+        decoding.
         """
         from translucid.inspection.watching import watch
 
@@ -279,10 +298,9 @@ class Translator:
             for ids, hypothesis in zip(searched, one.hypotheses, strict=True)
         ]
         seen = iter(watch(self.model, self.tokenizer, pairs, self.device, look=False) if pairs else [])
-        return [
-            [pair for one in islice(seen, len(searched)) for pair in zip(one.target, one.log_probs, strict=True)]
-            for _ in found.nbest
-        ]
+        told = len(self.tokenizer.target_opening)
+        written = (list(zip(one.target, one.log_probs, strict=True))[told:] for one in seen)
+        return [[pair for one in islice(written, len(searched)) for pair in one] for _ in found.nbest]
 
     @property
     def heads(self) -> dict[str, int]:
@@ -385,6 +403,7 @@ class Translator:
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
         trace = BeamTrace()
         source = torch.tensor([pieces[0].ids], device=self.device)
-        (found,) = search(self.model, source, options, self.own.word_starts, trace=trace)
+        begun = self.tokenizer.target_opening
+        (found,) = search(self.model, source, options, self.own.word_starts, prefix=begun, told=len(begun), trace=trace)
         trace.finish([*found[0].tokens, SPECIAL.end], self.tokenizer.target_pieces)
         return trace

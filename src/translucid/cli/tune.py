@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from translucid.cli.arguments import pair_up
+from translucid.cli.arguments import SourceOption, TargetOption, pair_up
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console
 
@@ -29,6 +29,8 @@ def tune(
         int, typer.Option(help="With --shortlists: learn from so many training pairs, at most.", min=1)
     ] = 50_000,
     sentences: Annotated[int, typer.Option(help="Translate this many sentences each time.", min=1)] = 1000,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
 ) -> None:
     """Find the fastest way to translate on this machine's CPU, and remember it.
 
@@ -40,6 +42,9 @@ def tune(
     With --shortlists also with those pieces alone that the words of a sentence may become, learned from the attention
     over the training pairs: faster still, but what a sentence becomes then depends a little on the sentences that it is
     translated together with.
+
+    Of a model of many languages, such pieces hold for the pair of languages that they were learned from; between
+    others, all are considered.
 
     **Examples**
 
@@ -60,6 +65,8 @@ def tune(
         shortlists=shortlists,
         pairs=pairs,
         sentences=sentences,
+        source=source_language,
+        target=target_language,
         console=console,
     )
     table = Table(box=None, pad_edge=False)

@@ -13,6 +13,8 @@ from typing import Any
 
 import sentencex
 
+from translucid.data.languages import short_code
+
 WINDOW = 5000
 """Characters that are looked at together, as sentencex takes time that grows with their square: of 100,000 ideographs
 with as many full stops four seconds, of ten times that minutes."""
@@ -50,7 +52,7 @@ def _boundaries(text: str, language: str | None) -> list[int]:
     # sentencex counts bytes and panics at some white space that takes more than one; half surrogates it can't take.
     # Exchanging one character for one keeps the places.
     plain = re.sub(r"[^\S\n]", " ", text).encode("utf-8", "replace").decode("utf-8")
-    code = (language or "en").encode("ascii", "replace").decode().replace("_", "-").split("-")[0].lower()
+    code = short_code(language or "en")
     boundaries, end = [], 0
     first = len(plain) - len(plain.lstrip())
     for piece in _segments(code, plain):

@@ -22,12 +22,14 @@ def continuations(
     count: int,
     options: DecodingOptions,
     word_starts: Tensor | None = None,
+    told: int = 0,
 ) -> list[Hypothesis]:
     """Return the outputs of one source that begin with a prefix and go on with each of the likeliest tokens.
 
     The likeliest comes first. Of each the rest is searched as the options say; an end token, if it is among the
     likeliest, ends the output there. `log_probability` and `token_log_probabilities` are of the whole output. There are
-    fewer than `count` where the vocabulary has no more.
+    fewer than `count` where the vocabulary has no more. The first `told` tokens of the prefix are no choice of the
+    model's, such as the target language, and cost nothing.
 
     Raises:
         ValueError: there is not one source, or nothing in it, or nothing is asked for; or the prefix has a token that
@@ -52,16 +54,16 @@ def continuations(
     found = []
     for token in log_probs.topk(min(count, len(log_probs) - len(never))).indices.tolist():
         if token == model.eos:
-            found.append(_ended(model, source, prefix))
+            found.append(_ended(model, source, prefix, told))
             continue
         one = options.model_copy(update={"nbest": 1, "sample": False})
-        found.append(search(model, source, one, word_starts, prefix=[*prefix, token])[0][0])
+        found.append(search(model, source, one, word_starts, prefix=[*prefix, token], told=told)[0][0])
     return found
 
 
-def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int]) -> Hypothesis:
+def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int], told: int) -> Hypothesis:
     """The prefix itself, with its probabilities."""
     targets_in = torch.tensor([[model.bos, *prefix]], device=source.device)
     log_probs = model(source, targets_in).float().log_softmax(-1)[0]
-    steps = [log_probs[t, token].item() for t, token in enumerate([*prefix, model.eos])]
+    steps = [log_probs[t, token].item() if t >= told else 0.0 for t, token in enumerate([*prefix, model.eos])]
     return Hypothesis(list(prefix), sum(steps), sum(steps), steps)

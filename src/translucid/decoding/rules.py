@@ -119,13 +119,15 @@ def rules_for(
         word_starts: [V] boolean, True where a piece begins a word; without it, loops are not looked for.
         device: where the search runs.
         prefix: what every output begins with, whatever the other rules say.
-        told: tokens of the prefix that cost nothing.
+        told: tokens of the prefix that cost nothing and have no part in the shortest length.
     """
+    rules: list[Rule]
     if prefix:
-        return [Prefix(prefix, told), *_after(len(prefix), rules_for(options, never, eos, word_starts, device))]
-    rules: list[Rule] = [Never(torch.tensor(sorted(set(never)), device=device))]
+        rules = rules_for(options, never, eos, word_starts, device, told=told)
+        return [Prefix(prefix, told), *_after(len(prefix), rules)]
+    rules = [Never(torch.tensor(sorted(set(never)), device=device))]
     if options.min_length:
-        rules.append(MinLength(options.min_length, eos))
+        rules.append(MinLength(told + options.min_length, eos))
     if options.no_repeat_ngram:
         rules.append(NoRepeatNgram(options.no_repeat_ngram))
     if options.max_loops and word_starts is not None:

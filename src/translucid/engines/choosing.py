@@ -29,6 +29,7 @@ def choose_engine(
     *,
     device: str = "auto",
     threads: int | None = None,
+    listed: bool = True,
 ) -> Engine:
     """Return the engine of that name for a run; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
 
@@ -44,6 +45,8 @@ def choose_engine(
         own: gives our own search, and loads the model for it.
         device: auto, cpu, cuda, cuda:1 or mps.
         threads: see `CTranslate2Engine`.
+        listed: whether only pieces of a shortlist may be considered, if one was found; it holds for one pair of
+            languages.
 
     Raises:
         UserError: CTranslate2 is asked for and can't run the model, or not on that device; or the model is damaged.
@@ -57,6 +60,8 @@ def choose_engine(
         raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
     transformer = isinstance(configuration.model, TransformerOptions) and configuration.model.elmo is None
     tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
+    if not (listed and tuned.languages in (None, configuration.data.languages)):
+        tuned = tuned.model_copy(update={"considered": "all pieces"})
     shortlist = run.path / SHORTLIST if tuned.considered != "all pieces" else None
 
     @cache

@@ -40,13 +40,14 @@ class PieceLinks(NamedTuple):
     frequency: NDArray[np.float64]
     """Of each target piece."""
 
-    def shortlist(self, tokenizer: Tokenizer, each: int, always: int) -> str:
+    def shortlist(self, tokenizer: Tokenizer, each: int, always: int, languages: Sequence[str] = ()) -> str:
         """Return it in CTranslate2's format: lines `source piece TAB target pieces`, the first for all sources.
 
         Args:
             tokenizer: that of the ids.
             each: target pieces that a source piece brings in.
             always: target pieces that are in for all, the most frequent ones.
+            languages: pieces that stand for a language, which are in for all too.
         """
         entries = tokenizer.target_size
         source_pieces = tokenizer.source_pieces(range(tokenizer.source_size))
@@ -54,6 +55,7 @@ class PieceLinks(NamedTuple):
         numbers = {piece: i for i, piece in enumerate(target_pieces)}
 
         frequent = np.argsort(-self.frequency, kind="stable")[:always]
+        frequent = np.array([*dict.fromkeys([*(numbers[name] for name in languages), *frequent.tolist()])], np.int64)
         order = np.lexsort((-self.weights, self.keys // entries))
         order = order[~np.isin(self.keys[order] % entries, frequent)]
         by_source: dict[int, list[int]] = {}
@@ -70,18 +72,25 @@ class PieceLinks(NamedTuple):
         return "\n".join(lines) + "\n"
 
 
-def seen_pieces(tokenizer: Tokenizer, texts: Iterable[str], on_texts: Callable[[int], None] | None = None) -> str:
+def seen_pieces(
+    tokenizer: Tokenizer,
+    texts: Iterable[str],
+    on_texts: Callable[[int], None] | None = None,
+    languages: Sequence[str] = (),
+) -> str:
     """Return a shortlist that is the same for all sources: the pieces that these target texts consist of.
 
-    One vocabulary for both languages has thousands that the target language never has.
+    One vocabulary for both languages has thousands that the target language never has. `languages` are pieces that
+    stand for one, which are always in.
     """
-    seen: set[int] = set()
+    pieces = tokenizer.target_vocabulary
+    seen = {i for i, piece in enumerate(pieces) if piece in {*languages}}
     waiting = iter(texts)
     while part := list(islice(waiting, TEXTS)):
         seen.update(*tokenizer.encode_target(part))
         if on_texts:
             on_texts(len(part))
-    return f"\t{_listed(sorted(seen), tokenizer.target_pieces(range(tokenizer.target_size)))}\n"
+    return f"\t{_listed(sorted(seen), pieces)}\n"
 
 
 def learn_links(

@@ -27,6 +27,8 @@ class Tuned(BaseModel):
     """The weights of CTranslate2; ours are always float32."""
     considered: Considered = "all pieces"
     """The target pieces that are considered."""
+    languages: tuple[str | None, str | None] | None = None
+    """Those between which a shortlist was learned, if the model has many; between others, all pieces are."""
 
     def __str__(self) -> str:
         """Say so in a few words."""

@@ -41,6 +41,8 @@ def find_fastest(
     shortlists: bool = False,
     pairs: int = PAIRS,
     sentences: int = SENTENCES,
+    source: str | None = None,
+    target: str | None = None,
 ) -> tuple[list[Trial], Trial]:
     """Try every way to translate with a run, remember the fastest of those that lose next to nothing, and return all.
 
@@ -53,13 +55,15 @@ def find_fastest(
         shortlists: whether to learn shortlists, and try them.
         pairs: training pairs that they are learned from, at most.
         sentences: sentences that are translated each time, at most.
+        source: code of the source language, for a model that has many; as the run says if not given.
+        target: code of the target language.
 
     Raises:
         UserError: the run is damaged, has no attention to learn shortlists from, or can be used in one way only; or
             files are not there.
     """
     folder = RunFolder(run)
-    configuration = folder.configuration()
+    configuration = folder.configuration().between(source, target)
     configuration.refuse_other_reader("text", run)
     data = configuration.data
     tokenizer = folder.tokenizer().between(*data.languages, data.tokenizer)
@@ -73,17 +77,19 @@ def find_fastest(
     if not data.train:
         raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
     corpora = read_corpora(data, configuration.training.seed, folder.held_out())
+    each_told = own.tokenizer.told == "each on its own side"
+    languages = sorted(own.tokenizer.languages.values()) if each_told else []  # which no target text has
     lists: dict[Considered, str] = {}
     if tokenizer.joint or own.tokenizer.shared_ids:
         with counting(console, "reading the training text", None) as advance:
             targets = (pair.target for pair in corpora.kept(data.filter))
-            lists["seen pieces"] = seen_pieces(tokenizer, targets, advance)
+            lists["seen pieces"] = seen_pieces(tokenizer, targets, advance, languages)
     if shortlists:
         ids = pair_ids(tokenizer, list(islice(corpora.kept(data.filter), pairs)), model.eos)
         ids = [pair for pair in ids if max(map(len, pair)) <= longest]
         with counting(console, "learning the shortlists", len(ids)) as advance:
             links = learn_links(model, ids, CPU, advance)
-        lists |= {name: links.shortlist(tokenizer, each, always) for name, (each, always) in LISTS.items()}
+        lists |= {name: links.shortlist(tokenizer, *sizes, languages) for name, sizes in LISTS.items()}
     test = corpora.valid[:sentences]
     sources = tokenizer.encode_source([pair.source for pair in test])
     test = [pair for pair, ids in zip(test, sources, strict=True) if len(ids) < longest]
@@ -108,7 +114,8 @@ def find_fastest(
         return TorchEngine.of(model, tokenizer, CPU)
 
     best = fastest(tried, allow)
-    save_tuned(run, best.tuned, lists.get(best.tuned.considered))
+    between = configuration.data.languages if own.tokenizer.languages else None
+    save_tuned(run, best.tuned.model_copy(update={"languages": between}), lists.get(best.tuned.considered))
     if best.tuned.engine == "ctranslate2":
         # Converts the model, so that the first translation need not wait for it.
         choose_engine("auto", folder, configuration, tokenizer, whole, device="cpu")

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache
 
 from translucid.data.fixed import lost_and_invented
+from translucid.data.languages import short_code
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizer import Tokenizer
@@ -48,6 +49,13 @@ class Doubts:
         """`tokenizer`: the model's; the languages by code, if known."""
         self.tokenizer = tokenizer
         self.source_language, self.target_language = source_language, target_language
+        self._scripts = cache(lambda: known_scripts(tokenizer))
+
+    def between(self, tokenizer: Tokenizer, source_language: str | None, target_language: str | None) -> Doubts:
+        """Return the same for other languages of a model that has many; what its vocabulary knows is shared."""
+        other = Doubts(tokenizer, source_language, target_language)
+        other._scripts = self._scripts
+        return other
 
     def about(
         self, source: str, ids: Sequence[int], target: str, tokens: Sequence[int], log_probability: float
@@ -56,9 +64,9 @@ class Doubts:
 
         Args:
             source: what was translated in one go, usually a sentence.
-            ids: its tokens, the end token not among them.
+            ids: its tokens, the end token and that of a language not among them.
             target: what came out.
-            tokens: its tokens, the end token not among them.
+            tokens: its tokens likewise.
             log_probability: of the output, in nats.
         """
         doubts = [*self._unknown(source, ids), *self._capitals(source, ids)]
@@ -85,33 +93,19 @@ class Doubts:
                     doubts.append(f"{name}: the model has never seen {_shown(letters)}")
             if others := [c for c in unknown if c not in cases]:
                 doubts.append(f"unknown characters: {_shown(others)}")
-        if source.isascii() and "LATIN" in self._scripts:
+        if source.isascii() and "LATIN" in self._scripts():
             return doubts
         scripts = set(map(script, filter(str.isalpha, source)))
-        return doubts + [f"unknown script: {name}" for name in sorted(filter(None, scripts - self._scripts))]
+        return doubts + [f"unknown script: {name}" for name in sorted(filter(None, scripts - self._scripts()))]
 
     def _is_unknown(self, character: str) -> bool:
         return SPECIAL.unknown in self.tokenizer.encode_source([character])[0]
-
-    @cached_property
-    def _scripts(self) -> set[str | None]:
-        """The scripts that pieces of two letters or more are of, and those of many letters."""
-        single: dict[str | None, int] = {}
-        known: set[str | None] = set()
-        for piece in self.tokenizer.source_pieces(range(self.tokenizer.source_size)):
-            scripts = [script(c) for c in piece if c.isalpha()]
-            if len(scripts) > 1:
-                known.update(scripts)
-            elif scripts:
-                (kind,) = scripts
-                single[kind] = single.get(kind, 0) + 1
-        return known | {kind for kind, count in single.items() if count >= 100}
 
     def _capitals(self, source: str, ids: Sequence[int]) -> list[str]:
         """Say if a text in capitals takes many more pieces than in lower case, where it has the same letters."""
         if SPECIAL.unknown in ids or not source.isupper() or sum(map(str.isalpha, source)) < 4:
             return []
-        lower = len(self.tokenizer.encode_source([source.lower()])[0])
+        lower = len(self.tokenizer.encode_source([source.lower()])[0]) - len(self.tokenizer.source_opening)
         if len(ids) < SHOUTING * lower:
             return []
         return ["capitals: the model has hardly seen words in capitals; lower case may do better"]
@@ -128,6 +122,20 @@ class Doubts:
         if len(ids) >= FEW and len(tokens) < SHORT * len(ids):
             return [f"too short: {words}"]
         return [f"too long: {words}"] if len(tokens) > LONG * len(ids) + SLACK else []
+
+
+def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
+    """Return the scripts that source pieces of two letters or more are of, and those of many letters."""
+    single: dict[str | None, int] = {}
+    known: set[str | None] = set()
+    for piece in tokenizer.source_pieces(range(tokenizer.source_size)):
+        scripts = [script(c) for c in piece if c.isalpha()]
+        if len(scripts) > 1:
+            known.update(scripts)
+        elif scripts:
+            (kind,) = scripts
+            single[kind] = single.get(kind, 0) + 1
+    return known | {kind for kind, count in single.items() if count >= 100}
 
 
 def _repeated(source: str, target: str) -> str | None:
@@ -157,7 +165,7 @@ def _wrong_language(what: str, text: str, expected: str | None) -> list[str]:
     if not expected or sum(map(str.isalpha, text)) < LETTERS:
         return []
     ranked = language_probabilities(text[:500])
-    own = expected.replace("_", "-").split("-")[0].lower()
+    own = short_code(expected)
     best, probability = max(ranked.items(), key=lambda item: item[1])
     if own not in ranked or probability < SURE or ranked[own] > HARDLY:
         return []

@@ -27,15 +27,15 @@ def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Ins
 
 def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:
     words = inspected.words(inspected.cross(options.layer, shift=options.shift))
-    return source_shares(words) if options.both else words.weights[:-1, :-1]
+    return source_shares(words) if options.both else words.between_words
 
 
 def source_shares(words: WordMap) -> Tensor:
-    """Return the attention [T, S] that each source word got, as shares of the target words; without the end tokens.
+    """Return the attention [T, S] that each source word got, as shares of the target words; without what is no word.
 
     A verb that half the sentence looks at would otherwise be the strongest link of all these words.
     """
-    inner = words.weights[:-1, :-1]
+    inner = words.between_words
     return inner / inner.sum(0, keepdim=True).clamp(min=1e-9)
 
 

@@ -30,6 +30,8 @@ class Inspected:
     """Attention weights by name, [H, T, S] each."""
     log_probs: list[float]
     """Of each target piece, given those before, in nats."""
+    opening: tuple[int, int] = (0, 0)
+    """So many of the first pieces of the source and of the target are no words, such as that of a language."""
 
     @property
     def heads(self) -> dict[str, int]:
@@ -42,7 +44,17 @@ class Inspected:
 
         if self.layers:
             return notebook_table(self.words(), self.word_log_probs())
-        return f"<p>{escape(' '.join(word for word, _, _ in word_spans(self.target)[:-1]))}</p>"
+        return f"<p>{escape(' '.join(word for word, _, _ in self.target_spans[:-1]))}</p>"
+
+    @property
+    def source_spans(self) -> list[tuple[str, int, int]]:
+        """The words of the source, see `word_spans`, the end token last; without what stands before the first."""
+        return word_spans(self.source, self.opening[0])[self.opening[0] :]
+
+    @property
+    def target_spans(self) -> list[tuple[str, int, int]]:
+        """The words of the target likewise."""
+        return word_spans(self.target, self.opening[1])[self.opening[1] :]
 
     @cached_property
     def layers(self) -> list[int]:
@@ -71,20 +83,27 @@ class Inspected:
         return rollout(self.maps)
 
     def words(self, weights: Tensor | None = None) -> WordMap:
-        """Merge weights [T, S] between pieces, the average of all cross-attention if not given, to words."""
-        return word_map(self.source, self.target, self.cross() if weights is None else weights)
+        """Merge weights [T, S] between pieces, the average of all cross-attention if not given, to words.
+
+        What stands before the source's words is looked at as they are, and has a column; what stands before the
+        target's is no choice of the model's, and has no row.
+        """
+        source, target = self.opening
+        weights = self.cross() if weights is None else weights
+        return word_map(self.source, self.target[target:], weights[target:], (source, 0))
 
     def word_log_probs(self) -> list[float]:
         """Return the log-probability of each target word: the sum over its pieces."""
-        return [sum(self.log_probs[first:after]) for _, first, after in word_spans(self.target)]
+        return [sum(self.log_probs[first:after]) for _, first, after in self.target_spans]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values: pieces, words, weights rounded to five decimals, log-probabilities."""
         return {
             "source": self.source,
             "target": self.target,
-            "source_words": [word for word, _, _ in word_spans(self.source)],
-            "target_words": [word for word, _, _ in word_spans(self.target)],
+            "opening": list(self.opening),
+            "source_words": [word for word, _, _ in self.source_spans],
+            "target_words": [word for word, _, _ in self.target_spans],
             "log_probs": [round(value, 5) for value in self.log_probs],
             "attention": {name: _rounded(weights) for name, weights in self.maps.items()},
         }
@@ -93,7 +112,9 @@ class Inspected:
     def from_json(cls, record: dict[str, Any]) -> Inspected:
         """Make it again from what `to_json` returned."""
         maps = {name: torch.tensor(weights) for name, weights in record["attention"].items()}
-        return cls(record["source"], record["target"], maps, record["log_probs"])
+        before_source, before_target = record.get("opening", (0, 0))
+        opening = int(before_source), int(before_target)
+        return cls(record["source"], record["target"], maps, record["log_probs"], opening)
 
     def save(self, file: Path) -> None:
         """Write it as JSON."""

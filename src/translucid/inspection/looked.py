@@ -16,7 +16,6 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.ground.special import SPELLED
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import forced_pass
-from translucid.inspection.words import word_spans
 
 if TYPE_CHECKING:
     from translucid.data.images import Picture
@@ -37,7 +36,7 @@ class Looked:
     @cached_property
     def words(self) -> list[str]:
         """The caption's words."""
-        return [word for word, _, _ in word_spans(self.inspected.target)[:-1]]
+        return [word for word, _, _ in self.inspected.target_spans[:-1]]
 
     @cached_property
     def log_probs(self) -> list[float]:
@@ -59,7 +58,7 @@ class Looked:
             UserError: the model has no attention, no such layer or no such head.
         """
         cross = self.inspected.cross(layer, head)
-        first = [start for _, start, _ in word_spans(self.inspected.target)[:-1]]
+        first = [start for _, start, _ in self.inspected.target_spans[:-1]]
         return cross[first].unflatten(1, self.grid)
 
 

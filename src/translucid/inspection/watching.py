@@ -43,6 +43,7 @@ def watch(
                 tokenizer.target_pieces(target_ids),
                 _cut({name: weights[row] for name, weights in maps.items()}, len(source_ids), len(target_ids)),
                 log_probs[row, : len(target_ids)].tolist(),
+                (len(tokenizer.source_opening), len(tokenizer.target_opening)),
             )
     return [found[i] for i in range(len(pairs))]
 

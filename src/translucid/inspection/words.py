@@ -19,6 +19,13 @@ class WordMap:
     target: list[str]
     weights: Tensor
     """[target words, source words]; each row sums to 1."""
+    opening: int = 0
+    """So many of the first of the source are no words of it, but say, for example, its language."""
+
+    @property
+    def between_words(self) -> Tensor:
+        """The weights [target words, source words] without the end tokens and what stands before the source."""
+        return self.weights[:-1, self.opening : -1]
 
     def __post_init__(self) -> None:
         """Check that the sides fit.
@@ -31,8 +38,10 @@ class WordMap:
             raise ValueError(f"weights {tuple(self.weights.shape)} for {expected} target and source words")
 
 
-def word_spans(pieces: Sequence[str]) -> list[tuple[str, int, int]]:
+def word_spans(pieces: Sequence[str], opening: int = 0) -> list[tuple[str, int, int]]:
     """Group SentencePiece pieces into words: (word, first piece, piece after the last); the end token by itself.
+
+    So are the first `opening` pieces, such as that of a language.
 
     >>> word_spans(["▁beb", "er", "▁agua", "</s>"])
     [('beber', 0, 2), ('agua', 2, 3), ('</s>', 3, 4)]
@@ -41,9 +50,9 @@ def word_spans(pieces: Sequence[str]) -> list[tuple[str, int, int]]:
     for i, piece in enumerate(pieces):
         text = piece.replace("▁", "")
         # A lone ▁ may be followed by a piece without one: together they begin the word.
-        opened = bool(spans) and spans[-1][0] == "" and piece != SPELLED.end
-        begins = piece.startswith("▁") or (bool(spans) and spans[-1][0] == SPELLED.start)
-        if piece == SPELLED.end or not spans or (begins and not opened):
+        opened = i > opening and spans[-1][0] == "" and piece != SPELLED.end
+        begins = piece.startswith("▁")
+        if piece == SPELLED.end or i <= opening or (begins and not opened):
             spans.append((text, i, i + 1))
         else:
             word, first, _ = spans[-1]
@@ -51,15 +60,19 @@ def word_spans(pieces: Sequence[str]) -> list[tuple[str, int, int]]:
     return spans
 
 
-def word_map(source: Sequence[str], target: Sequence[str], weights: Tensor) -> WordMap:
+def word_map(
+    source: Sequence[str], target: Sequence[str], weights: Tensor, opening: tuple[int, int] = (0, 0)
+) -> WordMap:
     """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's.
+
+    `opening`: so many of the first pieces of the source and of the target each stand by themselves.
 
     Raises:
         ValueError: the weights are not those of these pieces.
     """
     if tuple(weights.shape) != (len(target), len(source)):
         raise ValueError(f"weights {tuple(weights.shape)} for {len(target)} target and {len(source)} source pieces")
-    columns, rows = word_spans(source), word_spans(target)
+    columns, rows = word_spans(source, opening[0]), word_spans(target, opening[1])
     merged = torch.stack([weights[:, first:after].sum(1) for _, first, after in columns], dim=1)
     merged = torch.stack([merged[first:after].mean(0) for _, first, after in rows])
-    return WordMap([word for word, _, _ in columns], [word for word, _, _ in rows], merged)
+    return WordMap([word for word, _, _ in columns], [word for word, _, _ in rows], merged, opening[0])

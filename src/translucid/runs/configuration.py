@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from translucid.data.languages import find_code
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError, nearest
@@ -161,13 +162,17 @@ class Configuration(OptionGroup):
     def between(self, source: str | None, target: str | None) -> Configuration:
         """Return the configuration with other languages of a model that has many; None leaves one as it is.
 
+        Codes are the model's own, such as `spa_Latn`, or usual ones, such as `es`.
+
         Raises:
             UserError: it is a model of one pair of languages, and of another one.
         """
         wanted = {"source": source, "target": target}
         before = dict(zip(wanted, self.data.languages, strict=True))
+        if known := self.data.tokenizer.languages:
+            wanted = {side: code and (find_code(code, known) or code) for side, code in wanted.items()}
         changes = {side: code for side, code in wanted.items() if code not in (None, before[side])}
-        if not self.data.tokenizer.languages:
+        if not known:
             for side, code in changes.items():
                 if before[side]:
                     what = f"the model has one {side} language, {before[side]}, and {code} was asked for"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from translucid.data.languages import short_code
 from translucid.data.sentences import language_probabilities
 
 SHORT, SURE = 12, 90.0
@@ -36,7 +37,7 @@ def detect_sources(texts: Sequence[str], languages: Sequence[str]) -> list[tuple
         every = _probabilities(text)
         code, percent = _among(every, languages)[0]
         best = max(every, key=lambda one: every[one], default="")
-        elsewhere = every.get(best, 0.0) >= ELSEWHERE and best not in map(_short, languages)
+        elsewhere = every.get(best, 0.0) >= ELSEWHERE and best not in map(short_code, languages)
         unsure = sum(map(str.isalpha, text)) < SHORT and percent < SURE
         found.append((languages[0], 0.0) if elsewhere or unsure else (code, percent))
     return found
@@ -47,10 +48,6 @@ def _probabilities(text: str) -> dict[str, float]:
 
 
 def _among(every: dict[str, float], languages: Sequence[str]) -> list[tuple[str, float]]:
-    total = sum(every.get(short, 0.0) for short in set(map(_short, languages))) or 1.0
-    found = [(code, 100 * every.get(_short(code), 0.0) / total) for code in languages]
+    total = sum(every.get(short, 0.0) for short in set(map(short_code, languages))) or 1.0
+    found = [(code, 100 * every.get(short_code(code), 0.0) / total) for code in languages]
     return sorted(found, key=lambda item: -item[1])
-
-
-def _short(code: str) -> str:
-    return code.split("-")[0].lower()

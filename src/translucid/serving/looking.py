@@ -155,8 +155,8 @@ def _forced(served: Served, source: str, target: str, method: str) -> dict[str, 
 
 def _piece(served: Served, one: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
     record = viewer_record(one) if one.layers else {}
-    spans = word_spans(one.target)
-    record["tokens"] = [[*tokens, served.translator.model.eos][first:after] for _, first, after in spans]
+    ids = [*tokens, served.translator.model.eos]
+    record["tokens"] = [ids[first:after] for _, first, after in one.target_spans]
     return record
 
 
@@ -184,11 +184,12 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
     ids = [*tokenizer.encode_source([text])[0], model.eos]
     if model.max_length and len(ids) > model.max_length:
         raise ApiError(400, "Invalid request: the text is too long for this model")
-    options = translator.configuration.decoding
+    options, told = translator.configuration.decoding, len(tokenizer.target_opening)
+    prefix = [*tokenizer.target_opening, *prefix]
     if len(prefix) > length_limit(len(ids) - 1, options, model.max_length):
         raise ApiError(400, "Invalid request: prefix is longer than a translation of this text may be")
     source = torch.tensor([ids], device=translator.device)
-    found = continuations(model, source, prefix, CHOICES, options, translator.own.word_starts)
+    found = continuations(model, source, prefix, CHOICES, options, translator.own.word_starts, told)
     rows = []
     for hypothesis in found:
         pieces = tokenizer.target_pieces(hypothesis.tokens)
@@ -198,7 +199,7 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
                 "next": after[0][0] if after else "",
                 "probability": hypothesis.token_log_probabilities[len(prefix)],
                 "text": tokenizer.decode(hypothesis.tokens),
-                "tokens": hypothesis.tokens,
+                "tokens": hypothesis.tokens[told:],
             }
         )
     return rows

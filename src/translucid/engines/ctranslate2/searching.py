@@ -264,7 +264,7 @@ class CTranslate2Engine:
             num_hypotheses=options.beam,
             length_penalty=0,
             return_scores=True,
-            min_decoding_length=options.min_length,
+            min_decoding_length=len(self.opening) + options.min_length if options.min_length else 0,
             max_decoding_length=longest,
             max_input_length=0,
             no_repeat_ngram_size=options.no_repeat_ngram,
@@ -291,7 +291,7 @@ class CTranslate2Engine:
             # probability to all else: the scores are those without either.
             source = self._source(one.ids)
             scored = self.translator.score_batch([source] * len(outputs), answer.hypotheses, asynchronous=True)
-            log_probabilities = [sum(_waited_for(score).log_probs) for score in scored]
+            log_probabilities = [sum(_waited_for(score).log_probs[len(self.opening) :]) for score in scored]
         found = []
         for tokens, log_probability in zip(outputs, log_probabilities, strict=True):
             penalty = length_penalty(len(tokens) + 1.0, options.length_penalty)

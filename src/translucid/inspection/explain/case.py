@@ -17,7 +17,6 @@ from translucid.ground.stopping import between_steps
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import forced_log_probs
 from translucid.inspection.watching import watch
-from translucid.inspection.words import word_spans
 from translucid.models.protocol import Memory, SequenceModel
 
 BATCH = 128
@@ -56,10 +55,10 @@ class ForcedCase(ABC):
 
     source_words: list[str]
 
-    def __init__(self, model: SequenceModel, target_ids: list[int], target_pieces: Sequence[str]) -> None:
-        """`model`: in evaluation mode; `target_ids` and their pieces end with the end token."""
+    def __init__(self, model: SequenceModel, target_ids: list[int], spans: Sequence[tuple[str, int, int]]) -> None:
+        """`model`: in evaluation mode; `target_ids` end with the end token, and so do their words."""
         self.model, self.device, self.target_ids = model, next(model.parameters()).device, target_ids
-        *spans, _ = word_spans(target_pieces)
+        *spans, _ = spans
         self.target_words, self.target_spans = [span[0] for span in spans], [span[1:] for span in spans]
 
     @torch.no_grad()
@@ -113,7 +112,7 @@ class ForcedCase(ABC):
 
 
 class Case(ForcedCase):
-    """A translation; its parts are the source's words."""
+    """A translation; its parts are the source's words. What says in which language they are always stays there."""
 
     def __init__(self, model: SequenceModel, tokenizer: Tokenizer, source: str, target: str) -> None:
         """`model`: in evaluation mode; `tokenizer`: its own; `target`: usually the model's own translation.
@@ -123,18 +122,20 @@ class Case(ForcedCase):
         """
         self.source_ids = [*tokenizer.encode_source([source])[0], model.eos]
         target_ids = [*tokenizer.encode_target([target])[0], model.eos]
-        if len(self.source_ids) == 1 or len(target_ids) == 1:
+        self.before = len(tokenizer.source_opening)
+        if len(self.source_ids) == self.before + 1 or len(target_ids) == len(tokenizer.target_opening) + 1:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
         device = next(model.parameters()).device
         self.inspected: Inspected = watch(model, tokenizer, [(self.source_ids, target_ids)], device)[0]
-        super().__init__(model, target_ids, self.inspected.target)
-        *spans, _ = word_spans(self.inspected.source)
+        super().__init__(model, target_ids, self.inspected.target_spans)
+        *spans, _ = self.inspected.source_spans
         self.source_words, self.source_spans = [span[0] for span in spans], [span[1:] for span in spans]
 
     def without(self, keep: Tensor) -> Memory:
         """Read the source with words left out, pieces and all."""
         sources = [
             [
+                *self.source_ids[: self.before],
                 *(
                     i
                     for kept, (first, after) in zip(row, self.source_spans, strict=True)
@@ -152,13 +153,14 @@ class Case(ForcedCase):
         source = torch.tensor([self.source_ids], device=self.device)
         unknown = torch.full_like(source, SPECIAL.unknown)
         unknown[:, -1] = source[:, -1]
+        unknown[:, : self.before] = source[:, : self.before]
         with torch.no_grad():
             return Way(self.model.source_embedding(unknown), self.model.source_embedding(source))
 
     def by_part(self, shares: Tensor) -> Tensor:
-        """Sum pieces to words; the end token is left out."""
+        """Sum pieces to words; what is none is left out."""
         return torch.stack([shares[..., first:after].sum(-1) for first, after in self.source_spans], -1)
 
     def attention(self) -> Tensor:
-        """Return the cross-attention between words; end tokens are left out."""
-        return self.inspected.words().weights[:-1, :-1]
+        """Return the cross-attention between words; what is none is left out."""
+        return self.inspected.words().between_words

@@ -46,7 +46,7 @@ class ImageCase(ForcedCase):
         if not ids:
             raise UserError("there are no words to explain", fix="Give a caption with words in it.")
         self.looked = look_at(model, tokenizer, Picture("image", pixels), ids, grid, next(model.parameters()).device)
-        super().__init__(model, [*ids, model.eos], self.looked.inspected.target)
+        super().__init__(model, [*ids, model.eos], self.looked.inspected.target_spans)
         self.pixels, self.grid = pixels, grid
 
     def way(self) -> Way:

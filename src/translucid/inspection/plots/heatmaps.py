@@ -76,9 +76,11 @@ def _word_maps(inspected: Inspected, name: str) -> list[WordMap]:
     side, _, what = name.split(".")
     down = inspected.source if side == "encoder" else inspected.target
     across = inspected.source
+    before_source, before_target = inspected.opening
+    opening = before_source, before_source if side == "encoder" else before_target
     if side == "decoder" and what == "self":  # it looks at what it has been fed
-        across = [SPELLED.start, *inspected.target[:-1]]
-    return [word_map(across, down, weights.float()) for weights in inspected.maps[name]]
+        across, opening = [SPELLED.start, *inspected.target[:-1]], (before_target + 1, before_target)
+    return [word_map(across, down, weights.float(), opening) for weights in inspected.maps[name]]
 
 
 def _size(words: WordMap, inches: float, margin: float) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from translucid.engines.together import Together
 from translucid.evaluation.doubts import Doubts
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.interop.on_the_fly import run_of
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
 from translucid.runs.configuration import Configuration, checked
@@ -124,7 +125,7 @@ class Translator:
         A program that does little else is faster after `translucid.kernels.process.take_over()`.
 
         Args:
-            run: what `translucid train` wrote.
+            run: what `translucid train` or `translucid import` wrote; a Hugging Face folder is imported first, once.
             device: auto, cpu, cuda, cuda:1 or mps.
             engine: what searches for translations: `torch`, `ctranslate2`, or the faster one of those that can.
             source: code of the source language, for a model that has many, its own or the usual one, such as `es`; as
@@ -138,7 +139,7 @@ class Translator:
             UserError: it is not one, or it is damaged, or the engine can't run its model there; or one of the others
                 has another vocabulary or direction.
         """
-        folder = RunFolder(Path(run))
+        folder = RunFolder(run_of(Path(run)))
         configuration = folder.configuration().between(source, target)
         return cls.open(folder, configuration, device, engine, others=others, threads=threads)
 

@@ -52,10 +52,10 @@ def one_batch_at_a_time(monkeypatch):
 
 
 def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slow, errand):
-    batcher = Batcher(slow, queue=100, batch=10)
-    first = batcher.submit(errand, ["a"])
+    batcher = Batcher(queue=100, batch=10)
+    first = batcher.submit(errand, slow, ["a"])
     assert slow.began.wait(10)
-    others = [batcher.submit(errand, [f"{i}x", f"{i}y"]) for i in range(4)]
+    others = [batcher.submit(errand, slow, [f"{i}x", f"{i}y"]) for i in range(4)]
     slow.go.set()
     assert first.result(10) == ["A"]
     assert [other.result(10) for other in others] == [[f"{i}X", f"{i}Y"] for i in range(4)]
@@ -64,10 +64,10 @@ def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slo
 
 
 def test_each_gets_as_many_translations_as_it_asked_for(slow, errand):
-    batcher = Batcher(slow, queue=100, batch=10)
-    batcher.submit(errand, ["z"])
+    batcher = Batcher(queue=100, batch=10)
+    batcher.submit(errand, slow, ["z"])
     assert slow.began.wait(10)
-    futures = [batcher.submit(Errand(f"{i}", 60), ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
+    futures = [batcher.submit(Errand(f"{i}", 60), slow, ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
     slow.go.set()
     assert [future.result(10) for future in futures] == [["A"], ["AAA"], ["A"], ["AAA"], ["AA"]]
     assert [(options.nbest, options.beam) for options in slow.options[1:]] == [(1, 2), (3, 3), (2, 2)]
@@ -75,24 +75,24 @@ def test_each_gets_as_many_translations_as_it_asked_for(slow, errand):
 
 
 def test_a_full_queue_refuses(slow, errand):
-    batcher = Batcher(slow, queue=3, batch=10)
-    batcher.submit(errand, ["a"])
+    batcher = Batcher(queue=3, batch=10)
+    batcher.submit(errand, slow, ["a"])
     assert slow.began.wait(10)
-    batcher.submit(errand, ["b", "c"])
+    batcher.submit(errand, slow, ["b", "c"])
     with pytest.raises(ApiError) as refused:
-        batcher.submit(errand, ["d", "e"])
+        batcher.submit(errand, slow, ["d", "e"])
     assert refused.value.status == 503
     assert refused.value.retry_after
-    batcher.submit(errand, ["d"])
+    batcher.submit(errand, slow, ["d"])
 
 
 def test_clients_take_turns(slow):
-    batcher = Batcher(slow, queue=100, batch=3)
-    batcher.submit(Errand("many", 60), ["z"])
+    batcher = Batcher(queue=100, batch=3)
+    batcher.submit(Errand("many", 60), slow, ["z"])
     assert slow.began.wait(10)
     for text in "abcdef":
-        batcher.submit(Errand("many", 60), [text])
-    last = batcher.submit(Errand("few", 60), ["x"])
+        batcher.submit(Errand("many", 60), slow, [text])
+    last = batcher.submit(Errand("few", 60), slow, ["x"])
     slow.go.set()
     assert last.result(10) == ["X"]
     batcher.close()
@@ -100,12 +100,12 @@ def test_clients_take_turns(slow):
 
 
 def test_who_has_left_is_not_translated_for(slow, errand):
-    batcher = Batcher(slow, queue=10, batch=10)
-    batcher.submit(errand, ["a"])
+    batcher = Batcher(queue=10, batch=10)
+    batcher.submit(errand, slow, ["a"])
     assert slow.began.wait(10)
     gone = Errand("somebody", 60)
-    batcher.submit(gone, ["b"])
-    there = batcher.submit(errand, ["c"])
+    batcher.submit(gone, slow, ["b"])
+    there = batcher.submit(errand, slow, ["c"])
     gone.left = True
     slow.go.set()
     assert there.result(10) == ["C"]
@@ -114,7 +114,7 @@ def test_who_has_left_is_not_translated_for(slow, errand):
 
 
 def test_a_batch_ends_when_nobody_waits_for_it(slow):
-    batcher = Batcher(slow, queue=10, batch=10)
+    batcher = Batcher(queue=10, batch=10)
     gone, late = Errand("a", 60), Errand("b", 0.05)
     futures = [batcher.submit(one, [text]) for one, text in ((gone, "a"), (late, "b"))]
     assert slow.began.wait(10)
@@ -129,10 +129,10 @@ def test_a_batch_ends_when_nobody_waits_for_it(slow):
 
 def test_a_batch_that_takes_long_lets_others_go_before_it(slow, errand, monkeypatch):
     monkeypatch.setattr("translucid.serving.batcher.TURN", 0.01)
-    batcher = Batcher(slow, queue=10, batch=10)
-    stuck = batcher.submit(errand, ["a"])
+    batcher = Batcher(queue=10, batch=10)
+    stuck = batcher.submit(errand, slow, ["a"])
     assert slow.began.wait(10)
-    batcher.submit(errand, ["b"])
+    batcher.submit(errand, slow, ["b"])
     end = time.monotonic() + 10
     while ["b"] not in slow.batches:
         assert time.monotonic() < end
@@ -144,10 +144,10 @@ def test_a_batch_that_takes_long_lets_others_go_before_it(slow, errand, monkeypa
 
 
 def test_an_error_is_of_one_request_alone(slow, errand):
-    batcher = Batcher(slow, queue=10, batch=10)
-    batcher.submit(errand, ["z"])
+    batcher = Batcher(queue=10, batch=10)
+    batcher.submit(errand, slow, ["z"])
     assert slow.began.wait(10)
-    futures = [batcher.submit(errand, [text]) for text in ("good", "bad", "better")]
+    futures = [batcher.submit(errand, slow, [text]) for text in ("good", "bad", "better")]
     slow.go.set()
     assert futures[0].result(10) == ["GOOD"]
     with pytest.raises(RuntimeError, match="broken"):
@@ -158,14 +158,14 @@ def test_an_error_is_of_one_request_alone(slow, errand):
 
 
 def test_closing_finishes_what_was_taken_and_takes_nothing_more(slow, errand):
-    batcher = Batcher(slow, queue=10, batch=1)
-    futures = [batcher.submit(errand, [text]) for text in "abc"]
+    batcher = Batcher(queue=10, batch=1)
+    futures = [batcher.submit(errand, slow, [text]) for text in "abc"]
     closing = threading.Thread(target=batcher.close)
     closing.start()
     while not batcher.closed:
         time.sleep(0.01)
     with pytest.raises(ApiError):
-        batcher.submit(errand, ["d"])
+        batcher.submit(errand, slow, ["d"])
     slow.go.set()
     closing.join(10)
     assert [future.result(0) for future in futures] == [["A"], ["B"], ["C"]]

@@ -267,7 +267,7 @@ def test_it_is_counted(client, scene):
 def test_translators_and_captioners_beside_each_other(serve, run, eyes, scene):
     client = serve(str(run), str(eyes), str(eyes))
     assert client.get("/models").json() == [
-        {"name": "tiny", "reads": "text", "source": "en", "target": "es"},
+        {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]},
         {"name": "eyes", "reads": "images"},
         {"name": "eyes 2", "reads": "images"},
     ]

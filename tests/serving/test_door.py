@@ -18,7 +18,8 @@ from translucid.cli import main
 from translucid.ground.errors import UserError
 from translucid.serving import catalogue
 from translucid.serving.app import create_app
-from translucid.serving.catalogue import is_language, load
+from translucid.serving.catalogue import load
+from translucid.serving.offered import is_language
 from translucid.serving.server_options import Quota, ServerOptions, read_keys
 
 SECRET = "a text that nobody else may read"

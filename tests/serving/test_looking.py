@@ -79,14 +79,14 @@ def test_limits_and_names(client):
     assert look(client, q="a", model="other").status_code == 400
     assert look(client, q="a", explain="magic").status_code == 400
     assert look(client, q=" ").json()["sentences"] == []
-    assert client.get("/models").json() == [{"name": "tiny", "reads": "text", "source": "en", "target": "es"}]
+    assert client.get("/models").json() == [{"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]}]
 
 
 def test_two_models_of_one_folder_have_two_names(serve, run):
     client = serve(str(run), f"en-fr={run}")
     assert client.get("/models").json() == [
-        {"name": "tiny", "reads": "text", "source": "en", "target": "es"},
-        {"name": "tiny 2", "reads": "text", "source": "en", "target": "fr"},
+        {"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]},
+        {"name": "tiny 2", "reads": "text", "sources": ["en"], "targets": ["fr"]},
     ]
     assert look(client, q="I sing", target="fr").json()["model"] == "tiny 2"
 

@@ -10,7 +10,7 @@ from typing import Annotated, BinaryIO, cast
 
 import typer
 
-from translucid.cli.arguments import EngineOption, input_bytes, refuse_to_replace
+from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, input_bytes, refuse_to_replace
 from translucid.ground.console import Console
 
 
@@ -24,6 +24,8 @@ def back_translate(
     ],
     out: Annotated[Path, typer.Option(metavar="OUT.tsv", help="The synthetic pairs.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out if it is there.")] = False,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="Higher favours longer translations.")] = None,
     no_repeat_ngram: Annotated[int | None, typer.Option(help="No run of this many pieces comes twice.")] = None,
@@ -70,7 +72,7 @@ def back_translate(
 
     refuse_as_texts(str(text))
     refuse_to_replace(out, overwrite, (".tsv",))
-    configuration = RunFolder(run).configuration()
+    configuration = RunFolder(run).configuration().between(source_language, target_language)
     configuration.refuse_other_reader("text", run)
     given = {
         "beam": beam,

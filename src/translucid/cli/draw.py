@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from translucid.cli.arguments import refuse_to_replace
+from translucid.cli.arguments import SourceOption, TargetOption, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def heads(
     kind: Annotated[
         Literal["cross", "encoder", "decoder"], typer.Option(help="Cross-attention, or the self-attention of a side.")
     ] = "cross",
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Draw the heads of a layer, or all heads of all layers.
@@ -48,15 +50,16 @@ def heads(
     """
     _refuse(out, overwrite, text)
     from translucid.cli.images import captioner_of, heads_of_image
+    from translucid.interop.on_the_fly import run_of
 
-    if captioner := captioner_of(run):
+    if captioner := captioner_of(run := run_of(run)):
         _save(heads_of_image(captioner, text, layer, kind), out)
         return
     from translucid.inspection.maps import chosen_maps
     from translucid.inspection.plots import draw_attention, draw_heads
     from translucid.translator import Translator
 
-    translator = Translator.load(run)
+    translator = Translator.load(run, source=source_language, target=target_language)
     chosen_maps(translator.heads, kind, layer)
     for number, piece in enumerate(translator.translate(text).inspected, 1):
         figure = draw_attention(piece, kind) if layer is None else draw_heads(piece, layer, kind)
@@ -75,6 +78,8 @@ def mask(
         Literal["target", "causal", "padding"],
         typer.Option(help="Of the decoder: the past and no padding, or the past; of the encoder: no padding."),
     ] = "target",
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Draw a mask of a batch of translations or captions: who may look at whom. Images have no padding to be masked.
@@ -89,12 +94,13 @@ def mask(
     from translucid.cli.images import captioner_of, mask_of_images
     from translucid.ground.errors import UserError
     from translucid.inspection.masks import draw_batch_mask
+    from translucid.interop.on_the_fly import run_of
     from translucid.translator import Translator
 
-    if captioner := captioner_of(run):
+    if captioner := captioner_of(run := run_of(run)):
         _save(mask_of_images(captioner, run, texts, kind), out)
         return
-    translator = Translator.load(run)
+    translator = Translator.load(run, source=source_language, target=target_language)
     if kind != "padding" and translator.configuration.model.kind == "recurrent":
         what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
         raise UserError(what, file=run, fix="Draw --kind padding.")
@@ -131,6 +137,8 @@ def beam(
     text: Text,
     out: Out,
     width: Annotated[int, typer.Option("--beam", help="Beam width.", min=2, max=50)] = 4,
+    source_language: SourceOption = None,
+    target_language: TargetOption = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Draw the tree of a beam search: what was kept, what ended, what was dropped, with probabilities.
@@ -144,12 +152,14 @@ def beam(
     _refuse(out, overwrite, text)
     from translucid.cli.images import captioner_of, picture_of
     from translucid.inspection.plots import draw_beam
+    from translucid.interop.on_the_fly import run_of
     from translucid.translator import Translator
 
-    if captioner := captioner_of(run):
+    if captioner := captioner_of(run := run_of(run)):
         trace = captioner.trace(picture_of(captioner, text), width)
     else:
-        trace = Translator.load(run, engine="torch").trace(text, width)
+        translator = Translator.load(run, engine="torch", source=source_language, target=target_language)
+        trace = translator.trace(text, width)
     _save(draw_beam(trace), out)
 
 

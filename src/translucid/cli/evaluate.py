@@ -100,6 +100,7 @@ def evaluate(
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
+    from translucid.interop.on_the_fly import run_of
     from translucid.runs.corpora import pairs_of
     from translucid.runs.run_folder import RunFolder
     from translucid.scoring import read_alignments_there, score
@@ -108,6 +109,7 @@ def evaluate(
     if not (test := [*(files or []), *(test or [])]):
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
     refuse_to_replace(hypotheses, overwrite)
+    run = run_of(run)
     folder = RunFolder(run)
     configuration = folder.configuration().between(source_language, target_language)
     about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}

@@ -84,6 +84,7 @@ def explain(
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.shown import record
     from translucid.inspection.terminal import importance_table
+    from translucid.interop.on_the_fly import run_of
     from translucid.translator import Translator
 
     refuse_method(method)
@@ -92,6 +93,7 @@ def explain(
         refuse_picture(save)
     if share is not None and not 0 < share <= 1:
         raise UserError(f"--share {share} is no share of an image", fix="Give more than 0, at most 1.")
+    run = run_of(run)
     if classifier := classifier_of(run, device):
         refuse_for("images", {"--share": share})
         explain_label(classifier, text, target, method, samples, k or 1, as_json, save)

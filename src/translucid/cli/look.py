@@ -69,7 +69,9 @@ def look(
         refuse_picture(save)
     from translucid.cli.images import captioner_of, look_at_image, refuse_for
     from translucid.cli.texts import classifier_of, look_at_text
+    from translucid.interop.on_the_fly import run_of
 
+    run = run_of(run)
     if classifier := classifier_of(run, device):
         refuse_for("translations", {"--flow": flow, "--tsv": tsv, "--layer": layer, "--head": head})
         look_at_text(classifier, text, target, save)

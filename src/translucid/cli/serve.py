@@ -80,6 +80,9 @@ def serve(
     Models that write about images, classify texts or go on with them are served beside translators, or alone (POST
     /caption, /classify, /generate).
 
+    A model of many languages is offered between all of them, by their usual codes; en-es=FOLDER offers one pair, en-*
+    all that English is translated to. Where many are written and one is read, en-* also says which that is.
+
     Needs the packages of the extra `serve`. Every option can stand in the environment, as TRANSLUCID_PORT=8080.
 
     **Examples**
@@ -91,6 +94,8 @@ def serve(
         translucid serve runs/small runs/eyes --image-bytes 2000000
 
         translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60 --per-day 5000
+
+        translucid serve runs/m2m 'en-*=runs/opus-mt-en-roa'
 
         translucid serve runs/mine --hosts translate.example.org --proxies 127.0.0.1
     """
@@ -129,7 +134,8 @@ def serve(
         _log_requests()
         console = Console(stderr=True)
         for served in catalogue:
-            console.print(f"{served.source} → {served.target}: {served.name}", soft_wrap=True)
+            sides = (", ".join(side) if len(side) < 4 else f"{len(side)} languages" for side in served.sides)
+            console.print(f"{' → '.join(sides)}: {served.name}", soft_wrap=True)
         for writer in catalogue.captioners:
             console.print(f"images: {writer.name}", soft_wrap=True)
         for judge in catalogue.classifiers:

@@ -133,6 +133,7 @@ def translate(
     from translucid.data.file_kinds import refuse_documents
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
+    from translucid.interop.on_the_fly import run_of
     from translucid.jobs.job import Job
     from translucid.jobs.output import output_to
     from translucid.jobs.running import run as run_job
@@ -163,6 +164,7 @@ def translate(
         "top_p": top_p,
         "seed": seed,
     }
+    run = run_of(run)
     configuration = RunFolder(run).configuration().between(source_language, target_language)
     options = configuration.searching(given)
     job = Job(

@@ -55,10 +55,11 @@ def tune(
         translucid tune runs/mine --train pairs.tsv --valid dev.tsv --allow 0.5
     """
     from translucid.engines.tuning import find_fastest
+    from translucid.interop.on_the_fly import run_of
 
     console = Console(stderr=True)
     tried, best = find_fastest(
-        run,
+        run_of(run),
         train=pair_up(train or []),
         valid=pair_up(valid or []),
         allow=allow,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 Languages: TypeAlias = tuple[str | None, str | None]
@@ -11,6 +11,9 @@ Languages: TypeAlias = tuple[str | None, str | None]
 
 BOTH_SCRIPTS = "zh"
 """The language whose script is always said where it is known, as LibreTranslate's clients do."""
+
+LONGEST = 20
+"""Characters of a code, at most."""
 
 
 class Tag(NamedTuple):
@@ -47,9 +50,13 @@ class Tag(NamedTuple):
         return cls(language, script, region, usual.split("_")[1])
 
 
-@cache
 def _tag(code: str) -> Tag | None:
-    return Tag.of(code) if len(code) <= 20 else None
+    return _remembered(code) if len(code) <= LONGEST else None
+
+
+@lru_cache(2000)
+def _remembered(code: str) -> Tag | None:
+    return Tag.of(code)
 
 
 def usual_code(code: str) -> str | None:

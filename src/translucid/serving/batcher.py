@@ -49,10 +49,17 @@ class Portion:
     """Some sentences of one request."""
 
     errand: Errand
+    translator: Translator
+    """Between its languages."""
     texts: Sequence[str]
     nbest: int
     """Translations wanted of each."""
     future: Future[list[Translation]] = field(default_factory=Future)
+
+    @property
+    def kind(self) -> tuple[int, int]:
+        """Equal for portions that can be translated together."""
+        return id(self.translator), self.nbest
 
     def over(self) -> bool:
         """Whether nobody waits any more."""
@@ -62,12 +69,13 @@ class Portion:
 class Batcher:
     """A bounded queue, in which clients take turns, and threads that translate what is in it.
 
-    What a sentence's translation is does not depend on the batch it is in, so nobody sees that others are there.
+    What a sentence's translation is does not depend on the batch it is in, so nobody sees that others are there. A
+    model of many languages has one of them for all.
     """
 
-    def __init__(self, translator: Translator, queue: int, batch: int) -> None:
+    def __init__(self, queue: int, batch: int) -> None:
         """`queue`: sentences that may wait; `batch`: sentences translated together."""
-        self.translator, self.queue, self.batch = translator, queue, batch
+        self.queue, self.batch = queue, batch
         self.clients: OrderedDict[str, deque[Portion]] = OrderedDict()
         """What waits, by client; the first one's turn is next."""
         self.sentences = 0
@@ -79,13 +87,15 @@ class Batcher:
         for thread in self.threads:
             thread.start()
 
-    def submit(self, errand: Errand, texts: Sequence[str], nbest: int = 1) -> Future[list[Translation]]:
+    def submit(
+        self, errand: Errand, translator: Translator, texts: Sequence[str], nbest: int = 1
+    ) -> Future[list[Translation]]:
         """Put sentences into the queue, all or none.
 
         Raises:
             ApiError: 503, there is no room, or the server is going down.
         """
-        portion = Portion(errand, texts, nbest)
+        portion = Portion(errand, translator, texts, nbest)
         with self.changed:
             if self.closed:
                 raise ApiError(503, "The server is shutting down", retry_after=10)
@@ -113,7 +123,7 @@ class Batcher:
             while self.clients and passed < len(self.clients) and room > 0:
                 client, waiting = next(iter(self.clients.items()))
                 self.clients.move_to_end(client)
-                if portions and (waiting[0].nbest != portions[0].nbest or len(waiting[0].texts) > room):
+                if portions and (waiting[0].kind != portions[0].kind or len(waiting[0].texts) > room):
                     passed += 1
                     continue
                 passed = 0
@@ -149,9 +159,8 @@ class Batcher:
         if not portions:
             return
         try:
-            found = translate(
-                self.translator, [text for portion in portions for text in portion.texts], portions[0].nbest
-            )
+            texts = [text for portion in portions for text in portion.texts]
+            found = translate(portions[0].translator, texts, portions[0].nbest)
         except Stopped:
             raise
         except Exception as error:  # one of them is to blame, and the server goes on

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from babel import Locale
 from babel.core import get_global
 
 from translucid.engines.choosing import EngineName
 from translucid.generator import Generator
 from translucid.ground.errors import UserError
+from translucid.interop.on_the_fly import run_of
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.batcher import Batcher
 from translucid.serving.failures import ApiError
+from translucid.serving.offered import ANY, Offered, Served, begin_with, is_language, offer
 from translucid.serving.server_options import ServerOptions
 from translucid.text_classifier import TextClassifier
 from translucid.translator import Translator
 
 if TYPE_CHECKING:
     from translucid.captioner import Captioner
-
-
-@dataclass(frozen=True)
-class Served:
-    """One translator with its queue."""
-
-    name: str
-    """As shown on the page; unique."""
-    source: str
-    """Language code."""
-    target: str
-    translator: Translator
-    batcher: Batcher
 
 
 Model = TypeVar("Model")
@@ -55,7 +42,7 @@ class Catalogue:
 
     def __init__(
         self,
-        models: Sequence[Served],
+        models: Sequence[Offered],
         captioners: Sequence[Named[Captioner]] = (),
         classifiers: Sequence[Named[TextClassifier]] = (),
         generators: Sequence[Named[Generator]] = (),
@@ -64,7 +51,7 @@ class Catalogue:
         self.models, self.captioners = list(models), list(captioners)
         self.classifiers, self.generators = list(classifiers), list(generators)
 
-    def __iter__(self) -> Iterator[Served]:
+    def __iter__(self) -> Iterator[Offered]:
         """The translators."""
         return iter(self.models)
 
@@ -98,11 +85,16 @@ class Catalogue:
     @property
     def languages(self) -> list[str]:
         """Every language that something can be translated from or to."""
-        return sorted({code for served in self.models for code in (served.source, served.target)})
+        return sorted({code for offered in self.models for code in (*offered.sources, *offered.targets)})
 
     def targets(self, source: str) -> list[str]:
         """The languages that a language can be translated to; itself is one, as with LibreTranslate."""
-        return sorted({source, *(served.target for served in self.models if served.source == source)})
+        return sorted({source}.union(*(offered.targets for offered in self.models if source in offered.sources)))
+
+    def sources(self, target: str) -> list[str]:
+        """The languages that can be translated to a language, the first of which is meant where nothing is known."""
+        offers = [offered for offered in self.models if offered.find(offered.targets, target)]
+        return [*dict.fromkeys(source for offered in offers for source in offered.sources)]
 
     def find(self, source: str, target: str, name: str | None = None) -> Served:
         """Return a model of a language pair.
@@ -111,20 +103,20 @@ class Catalogue:
             ApiError: 400, there is none.
         """
         self.need_translators()
-        for code in (source, target):
-            if code not in self.languages:
-                raise ApiError(400, f"{code[:20]} is not supported")
-        for served in self.models:
-            if (served.source, served.target) == (source, target) and name in (None, served.name):
+        for offered in self.models:
+            if name in (None, offered.name) and (served := offered.between(source, target)):
                 return served
+        for code in (source, target):
+            if not any(offered.find(side, code) for offered in self.models for side in offered.sides):
+                raise ApiError(400, f"{code[:20]} is not supported")
         if name is not None:
             raise ApiError(400, f"there is no model {name[:50]!r} for {source} to {target}")
         raise ApiError(400, f"{target} is not available as a target language from {source}")
 
     def close(self) -> None:
         """Finish what was taken, and stop."""
-        for served in self.models:
-            served.batcher.close()
+        for offered in self.models:
+            offered.batcher.close()
 
 
 def _named(models: Sequence[Named[Model]], name: str | None, does: str) -> Named[Model]:
@@ -139,10 +131,13 @@ def _named(models: Sequence[Named[Model]], name: str | None, does: str) -> Named
 def load(runs: Sequence[str], device: str, options: ServerOptions, engine: EngineName = "auto") -> Catalogue:
     """Load run folders; `en-es=FOLDER` says the languages of one that was trained without naming them.
 
+    Of a model of many languages, `en-es=FOLDER` offers this pair alone, `en-*=FOLDER` all that it translates English
+    to; where it does not say which language it reads, that is needed.
+
     Raises:
         UserError: one is no run folder, a label is not two languages, or the languages of one are not known.
     """
-    models: list[Served] = []
+    models: list[Offered] = []
     captioners: list[Named[Captioner]] = []
     classifiers: list[Named[TextClassifier]] = []
     generators: list[Named[Generator]] = []
@@ -151,7 +146,7 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
         taken = {served.name for kind in (models, captioners, classifiers, generators) for served in kind}
         name = folder.rstrip("/").rsplit("/", 1)[-1] or "model"
         unique = next(n for n in (name, *(f"{name} {i}" for i in range(2, len(runs) + 2))) if n not in taken)
-        run = RunFolder(Path(folder))
+        run = RunFolder(run_of(Path(folder)))
         configuration = run.configuration()
         reads = configuration.model.reads
         if reads != "text" and source:
@@ -167,14 +162,10 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
         if reads == "running text":
             generators.append(Named(unique, Generator.open(run, configuration, device)))
             continue
-        translator = Translator.open(run, configuration, device, engine)
-        of_source, of_target = configuration.data.languages
-        source, target = source or of_source, target or of_target
-        if not source or not target:
-            raise UserError(
-                "does not say which languages it translates", file=folder, fix=f"Write en-es={folder} (with its codes)."
-            )
-        models.append(Served(unique, source, target, translator, Batcher(translator, options.queue, options.batch)))
+        sources, targets = offer(configuration, source, target, folder)
+        first, second = begin_with(sources, targets)
+        translator = Translator.open(run, configuration.between(sources[first], targets[second]), device, engine)
+        models.append(Offered(unique, sources, targets, translator, Batcher(options.queue, options.batch)))
     return Catalogue(models, captioners, classifiers, generators)
 
 
@@ -202,10 +193,4 @@ def _languages(label: str) -> tuple[str, str] | None:
     """Return the two languages that a label such as `en-es` or `pt-BR-zh-Hans` names, if it does."""
     parts = label.split("-")
     ways = (("-".join(parts[:i]), "-".join(parts[i:])) for i in range(1, len(parts)))
-    return next((way for way in ways if all(map(is_language, way))), None)
-
-
-def is_language(code: str) -> bool:
-    """Whether a code is one of a language, written as usual: `en`, `pt-BR`, `zh-Hans`."""
-    form = re.fullmatch(r"([a-z]{2,3})(-[A-Z][a-z]{3})?(-[A-Z]{2}|-[0-9]{3})?", code)
-    return form is not None and form[1] in Locale("en").languages
+    return next((way for way in ways if all(code == ANY or is_language(code) for code in way)), None)

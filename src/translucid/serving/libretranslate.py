@@ -5,24 +5,25 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from babel import Locale, UnknownLocaleError
 from cachetools import TTLCache
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from translucid.inspection.explain import methods_here
 from translucid.serving import schemas
-from translucid.serving.catalogue import Served
 from translucid.serving.desk import Desk
 from translucid.serving.detection import detect, detect_sources
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.incoming import number_field, text_field, texts_field
 from translucid.serving.markup import Document
+from translucid.serving.offered import Served
 from translucid.serving.texts import begin, translate_texts
 
 FILES, FILE_SECONDS = 50, 600
@@ -43,6 +44,15 @@ class LibreTranslate:
     desk: Desk
     files: TTLCache[str, Kept] = field(default_factory=lambda: TTLCache(FILES, FILE_SECONDS))
     """By keys that can't be guessed."""
+
+    @cached_property
+    def _listed(self) -> bytes:
+        """The answer of `languages`, which is half a megabyte for 200 of them."""
+        catalogue = self.desk.catalogue
+        rows = [
+            {"code": code, "name": name_of(code), "targets": catalogue.targets(code)} for code in catalogue.languages
+        ]
+        return bytes(JSONResponse(rows).body)
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -125,7 +135,7 @@ class LibreTranslate:
             ApiError: 400, there are none.
         """
         self.desk.catalogue.need_translators()
-        sources = [served.source for served in self.desk.catalogue if served.target == target]
+        sources = self.desk.catalogue.sources(target)
         if not sources:
             raise ApiError(400, f"{target[:20]} is not supported")
         return [*dict.fromkeys([*sources, target])]
@@ -174,11 +184,9 @@ class LibreTranslate:
         await self.desk.fields(request)
         raise ApiError(403, "Suggestions are disabled on this server.")
 
-    async def languages(self) -> JSONResponse:
+    async def languages(self) -> Response:
         """List languages, and what each can be translated to."""
-        codes = self.desk.catalogue.languages
-        rows = [{"code": code, "name": name_of(code), "targets": self.desk.catalogue.targets(code)} for code in codes]
-        return JSONResponse(rows)
+        return Response(await run_in_threadpool(lambda: self._listed), media_type="application/json")
 
     async def health(self) -> JSONResponse:
         """Say that the server lives."""
@@ -197,8 +205,8 @@ class LibreTranslate:
                 "keyRequired": bool(self.desk.options.api_keys),
                 "language": first
                 and {
-                    "source": {"code": first.source, "name": name_of(first.source)},
-                    "target": {"code": first.target, "name": name_of(first.target)},
+                    "source": {"code": first.pair[0], "name": name_of(first.pair[0])},
+                    "target": {"code": first.pair[1], "name": name_of(first.pair[1])},
                 },
                 "suggestions": False,
                 "supportedFilesFormat": [".txt"],

@@ -20,11 +20,11 @@ from translucid.inspection.plots import draw_beam
 from translucid.inspection.plots.saving import rendered
 from translucid.inspection.words import word_spans
 from translucid.serving import schemas
-from translucid.serving.catalogue import Served
 from translucid.serving.desk import Desk
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.incoming import text_field
+from translucid.serving.offered import Served
 from translucid.serving.texts import Layout, begin
 from translucid.translation import Translation
 
@@ -56,7 +56,10 @@ class Looking:
     async def models(self) -> JSONResponse:
         """List the models by name."""
         catalogue = self.desk.catalogue
-        rows = [{"name": s.name, "reads": "text", "source": s.source, "target": s.target} for s in catalogue]
+        rows: list[dict[str, Any]] = [
+            {"name": one.name, "reads": "text", "sources": list(one.sources), "targets": list(one.targets)}
+            for one in catalogue
+        ]
         rows += [{"name": served.name, "reads": "images"} for served in catalogue.captioners]
         rows += [{"name": served.name, "reads": "texts"} for served in catalogue.classifiers]
         rows += [{"name": served.name, "reads": "prompts"} for served in catalogue.generators]

@@ -11,9 +11,9 @@ from fastapi import Request
 
 from translucid.data.sentences import split_sentences
 from translucid.serving.batcher import translate
-from translucid.serving.catalogue import Served
 from translucid.serving.desk import Desk, off_the_loop
 from translucid.serving.errand import Errand
+from translucid.serving.offered import Served
 from translucid.translation import Translation
 
 SHORT = 600
@@ -81,7 +81,7 @@ def begin(
         ApiError: 503, there is no room.
     """
     if sum(map(len, texts)) <= SHORT:
-        return served.batcher.submit(errand, texts, nbest)
+        return served.batcher.submit(errand, served.translator, texts, nbest)
     return desk.workshop.submit(errand, lambda: translate(served.translator, texts, nbest))
 
 

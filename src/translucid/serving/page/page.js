@@ -53,16 +53,17 @@ function turnTo(kind) {
 
 function startTexts(settings) {
   for (const [i, one] of models.entries()) {
-    const text = `${one.name} (${one.source} → ${one.target})`;
+    const side = (codes) => (codes.length === 1 ? codes[0] : `${codes.length} languages`);
+    const text = `${one.name} (${side(one.sources)} → ${side(one.targets)})`;
     $("model").append(option(i, text));
     $("other").append(option(i, text));
   }
   // Only the ways to explain that the server has.
   for (const way of $("method").querySelectorAll("option")) if (!settings.explanations.includes(way.value)) way.remove();
   if (models.length < 2) $("other").parentElement.hidden = true;
-  name();
+  offer();
   $("source").addEventListener("input", () => { later(250); count(settings.charLimit); });
-  for (const id of ["model", "other", "key"]) $(id).addEventListener("change", () => { name(); run(); });
+  for (const id of ["model", "other", "from", "to", "key"]) $(id).addEventListener("change", () => { offer(); run(); });
   $("explain").addEventListener("click", explain);
   $("search").addEventListener("toggle", trees);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", trees);
@@ -76,18 +77,42 @@ function later(milliseconds) {
 }
 
 function first() {
-  return models[Number($("model").value)];
+  return between(models[Number($("model").value)]);
 }
 
 function second() {
-  return $("other").value === "" ? null : models[Number($("other").value)];
+  return $("other").value === "" ? null : between(models[Number($("other").value)]);
+}
+
+// A model with the languages that are chosen, or with its first ones where it does not have those.
+function between({ name, sources, targets }) {
+  const [from, to] = [$("from").value, $("to").value];
+  const source = sources.includes(from) ? from : sources[0];
+  return { name, source, target: targets.includes(to) ? to : targets.find((code) => code !== source) ?? targets[0] };
+}
+
+const names = new Intl.DisplayNames(["en"], { type: "language" });
+
+function say(code) {
+  try { return names.of(code); } catch { return code; }
+}
+
+// Offer the languages of the model by name, if it has many; what was chosen stays.
+function offer() {
+  const { sources, targets } = models[Number($("model").value)];
+  const { source, target } = first();
+  for (const [id, codes, chosen] of [["from", sources, source], ["to", targets, target]]) {
+    const sorted = codes.map((code) => [say(code), code]).sort(([a], [b]) => a.localeCompare(b, "en"));
+    $(id).replaceChildren(...sorted.map(([text, code]) => option(code, text)));
+    $(id).value = chosen;
+    $(id).parentElement.hidden = codes.length < 2;
+  }
+  name();
 }
 
 // Say the languages and, where two models are compared, whose each panel is.
 function name() {
   const one = first();
-  const names = new Intl.DisplayNames(["en"], { type: "language" });
-  const say = (code) => { try { return names.of(code); } catch { return code; } };
   $("source-language").textContent = say(one.source);
   $("target-language").textContent = say(one.target);
   $("source").lang = one.source;

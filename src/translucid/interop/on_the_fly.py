@@ -1,0 +1,66 @@
+"""A model of somebody else's where a run is expected: it is imported into the user's own cache, once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from translucid import __version__
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.ground.keeping import find_kept, keep
+
+KEPT = 4
+"""Imported models that stay, those used last."""
+
+
+def run_of(given: Path) -> Path:
+    """Return a run folder: what was given, or what comes of the model of somebody else's that it is.
+
+    What is no folder at all is returned as it is: who opens it says so.
+
+    Raises:
+        UserError: it is a folder of neither kind, or the model can't be imported or kept.
+    """
+    try:
+        if (given / "config.yaml").exists() or not given.is_dir():
+            return given
+    except OSError:
+        return given
+    from translucid.interop.importing import reader
+
+    try:
+        reader(given)
+    except UserError as error:
+        what = "is neither a run folder, which has config.yaml, nor a Hugging Face folder, which has config.json"
+        raise UserError(what, file=given, fix="Give the folder given to train --out, or a model to import.") from error
+    made_from = _fingerprint(given)
+    if kept := find_kept("imported", made_from):
+        return kept
+    Console(stderr=True).print(f"importing {given}, once: it is kept for the next time", soft_wrap=True)
+    try:
+        return keep("imported", made_from, lambda half: _imported(given, half), KEPT)
+    except OSError as error:
+        fix = f"Make a run of it: translucid import {given} RUN."
+        raise UserError(f"can't be kept in the cache ({error.strerror or error})", file=given, fix=fix) from error
+
+
+def _imported(given: Path, half: Path) -> None:
+    from translucid.interop.importing import import_model
+
+    import_model(given, half)
+
+
+def _fingerprint(given: Path) -> str:
+    """Return another one whenever a file of the folder was changed.
+
+    That is told by the times of the files: to read gigabytes would take longer than to open the run.
+    """
+    facts = []
+    for file in sorted(given.iterdir()):
+        if file.is_file():
+            seen = file.stat()
+            facts.append([file.name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns])
+    content = json.dumps([__version__, str(given.resolve()), facts])
+    return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,236 @@
+"""What stands for a language is a token and no word, in all that is seen of an imported model."""
+
+import json
+
+import pytest
+import torch
+
+from tests.probes.foreign import many_languages_folder, marian_folder, sentences
+from translucid.decoding.continuations import continuations
+from translucid.decoding.shortlist import read_shortlist
+from translucid.engines.engine import TorchEngine
+from translucid.engines.piece_links import learn_links, seen_pieces
+from translucid.engines.tuned import Tuned, save_tuned
+from translucid.ground.special import SPECIAL
+from translucid.inspection.explain import explain
+from translucid.inspection.explain.case import Case
+from translucid.inspection.html import viewer_record
+from translucid.inspection.inspected import Inspected
+from translucid.interop.importing import import_model
+from translucid.translator import Translator
+
+TEXT, TARGET = "I like soccer", "me gusta el fútbol"
+TEXTS = [*sentences()[0][:12]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """M2M100, whose both sides are told their language."""
+    place = tmp_path_factory.mktemp("through")
+    many_languages_folder(place / "theirs", end=1.0)
+    import_model(place / "theirs", place / "run", source_language="en", target_language="es")
+    return place / "run"
+
+
+@pytest.fixture(scope="module")
+def m2m(run):
+    return Translator.load(run, "cpu", "torch")
+
+
+@pytest.fixture(scope="module")
+def marian(tmp_path_factory):
+    """MarianMT, whose source is told the target's language."""
+    place = tmp_path_factory.mktemp("through")
+    marian_folder(place / "theirs", languages=("es", "pt"))
+    import_model(place / "theirs", place / "run", target_language="pt")
+    return Translator.load(place / "run", "cpu", "torch")
+
+
+@pytest.fixture(params=["m2m", "marian"])
+def translator(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_words_are_those_of_the_text_and_attention_to_the_language_has_a_column(translator):
+    (one,) = translator.inspect([(TEXT, TARGET)])
+    words = one.words()
+    language = "__en__" if one.opening[1] else ">>pt<<"
+    assert words.source == [language, *TEXT.split(), "</s>"]
+    assert words.target == [*TARGET.split(), "</s>"]
+    torch.testing.assert_close(words.weights.sum(1), torch.ones(5))
+    told = one.opening[1]
+    first = next(after for _, _, after in one.target_spans)
+    torch.testing.assert_close(words.weights[0, 0], one.cross()[told:first, 0].mean())
+    assert len(one.word_log_probs()) == 5
+    assert sum(one.word_log_probs()) == pytest.approx(sum(one.log_probs[told:]))
+    again = Inspected.from_json(json.loads(json.dumps(one.to_json())))
+    assert again.words().source == words.source and again.opening == one.opening
+    record = viewer_record(one)
+    assert (record["source"], record["target"]) == (words.source, words.target)
+    assert len(record["probabilities"]) == len(record["target"])
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("shift", [True, False])
+def test_links_are_between_words_also_where_the_language_is_looked_at_most(translator, both, shift):
+    from translucid.evaluation.alignment_error import AlignmentOptions
+    from translucid.inspection.alignment import read_alignment
+
+    options = AlignmentOptions(both=both, shift=shift)
+    seen = translator.inspect([(TEXT, TARGET)])[0]
+    looks = {name: weights.clone() for name, weights in seen.maps.items()}
+    for name, weights in looks.items():
+        if name.endswith("cross"):
+            weights[..., 0] += 5
+    for one in (seen, Inspected(seen.source, seen.target, looks, seen.log_probs, seen.opening)):
+        links = read_alignment(one, options)
+        assert {target for _, target in links} == {0, 1, 2, 3} or both
+        assert links and all(0 <= source < 3 and 0 <= target < 4 for source, target in links)
+    for found in translator.translate(TEXTS, split=False):
+        sources, targets = len(found.source.split()), len(found.text.split())
+        assert all(0 <= s < sources and 0 <= t < max(targets, 1) for s, t in found.alignment)
+
+
+def test_an_explanation_leaves_the_language_where_it_is(translator):
+    case = Case(translator.model, translator.tokenizer, TEXT, TARGET)
+    assert (case.source_words, case.target_words) == (TEXT.split(), TARGET.split())
+    assert case.attention().shape == (4, 3)
+    read = []
+    encode = translator.model.encode
+
+    def spy(source, *more):
+        read.append(source)
+        return encode(source, *more)
+
+    translator.model.encode = spy
+    try:
+        case.log_probs(torch.tensor([[False, False, False], [True, False, True]]))
+    finally:
+        del translator.model.encode
+    opening = list(translator.tokenizer.source_opening)
+    nothing = [i for i in read[0][0].tolist() if i != SPECIAL.pad]
+    assert nothing == [*opening, SPECIAL.end]
+    assert read[0][1].tolist()[:1] == opening
+    baseline, source = case.way()
+    same = (baseline == source).all(-1)[0]
+    assert same[0] and same[-1] and not same[1:-1].any()
+    for method in ("erasure", "lime", "gradients"):
+        assert explain(case, method, samples=20).importance.shape == (4, 3)
+
+
+def test_what_is_told_is_not_scored(m2m):
+    (found,) = m2m.translate([TEXT])
+    ((*pieces, end),) = m2m.token_log_probabilities(found)
+    hypothesis = found.nbest[0].hypotheses[0]
+    assert end[0] == "</s>" and len(pieces) == len(hypothesis.tokens) - 1
+    assert sum(value for _, value in [*pieces, end]) == pytest.approx(hypothesis.log_probability, abs=1e-4)
+    forced, _ = m2m.forced_scores([(TEXT, TARGET)])
+    (one,) = m2m.inspect([(TEXT, TARGET)])
+    assert forced.tokens == len(one.target) - 1
+
+
+def test_doubts_count_the_tokens_of_the_text(m2m, monkeypatch):
+    asked = []
+    monkeypatch.setattr(m2m._doubts, "about", lambda *given: asked.append(given) or [])
+    found = m2m.translate(TEXT)
+    assert found.warnings == []
+    ((source, ids, _, tokens, _),) = asked
+    whole = m2m.tokenizer.encode_source([source])[0]
+    assert [*m2m.tokenizer.source_opening, *ids] == whole
+    assert [*m2m.tokenizer.target_opening, *tokens] == found.nbest[0].hypotheses[0].tokens
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+@pytest.mark.parametrize("shortest", [1, 3])
+def test_an_output_is_not_empty_though_its_language_is_a_token(tmp_path, engine, shortest):
+    many_languages_folder(tmp_path / "theirs", end=9.0)  # which would end at once
+    import_model(tmp_path / "theirs", tmp_path / "run", source_language="en", target_language="es")
+    translator = Translator.load(tmp_path / "run", "cpu", engine)
+    for beam in (1, 3):
+        (found,) = translator.translate([TEXT], beam=beam, min_length=shortest)
+        assert len(found.nbest[0].hypotheses[0].tokens) == 1 + shortest
+
+
+def test_a_loop_is_scored_by_ctranslate2_as_by_us(run, m2m):
+    """It searches again with the loop forbidden, and scores what it finds."""
+    other = Translator.load(run, "cpu", "ctranslate2")
+    options = {"beam": 2, "max_loops": 2, "max_length_ratio": 0.0, "max_length_extra": 5}
+    for text in TEXTS[:6]:
+        ours, theirs = (one.translate(text, **options).nbest[0].hypotheses[0] for one in (m2m, other))
+        assert ours.tokens == theirs.tokens
+        assert theirs.log_probability == pytest.approx(ours.log_probability, abs=2e-2)
+
+
+def test_trees_and_other_ways_to_go_on_begin_with_the_language(m2m):
+    trace = m2m.trace(TEXT, 3)
+    first = [node for node in trace.nodes if node.parent == 0]
+    assert [(trace.name(node.token), node.log_prob) for node in first] == [("__es__", 0.0)]
+    told = m2m.tokenizer.target_opening
+    source = torch.tensor([[*m2m.tokenizer.encode_source([TEXT])[0], SPECIAL.end]])
+    found = continuations(m2m.model, source, told, 4, m2m.configuration.decoding, told=1)
+    assert all(one.tokens[:1] == told and one.token_log_probabilities[0] == 0 for one in found)
+    ended = [one for one in found if one.tokens == told]
+    assert all(len(one.token_log_probabilities) == 2 for one in ended)
+
+
+def test_long_texts_are_told_their_language_in_every_piece(translator):
+    text = " ".join(sentences()[0][:40]).replace(".", ",").replace("?", ",")
+    translator.cutter.longest = 40
+    try:
+        found = translator.translate(text, beam=1)
+    finally:
+        translator.cutter.longest = translator.longest
+    opening = list(translator.tokenizer.source_opening)
+    assert len(found.parts) > 3
+    assert all(piece.ids[:1] == opening and len(piece.ids) <= 40 for piece, _ in found.parts)
+
+
+LANGUAGES = ["__en__", "__es__"]
+
+
+def shortlists(translator):
+    """By name: the pieces of a text, and lists by source words."""
+    tokenizer = translator.tokenizer
+    links = learn_links(translator.model, translator.pair_ids([(TEXT, TARGET)]), torch.device("cpu"))
+    return {
+        "seen pieces": seen_pieces(tokenizer, [TARGET], None, LANGUAGES),
+        "small shortlist": links.shortlist(tokenizer, 2, 3, LANGUAGES),
+    }
+
+
+@pytest.mark.parametrize("considered", ["seen pieces", "small shortlist"])
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_shortlist_holds_for_its_languages_and_has_them_all(run, m2m, considered, engine):
+    (run / "tuned.json").unlink(missing_ok=True)
+    whole = Translator.load(run, "cpu", "torch")
+    backwards = [one.nbest[0].hypotheses[0].tokens for one in whole.between("es", "en").translate(TEXTS, beam=1)]
+    tuned = Tuned(engine=engine, considered=considered, languages=("en", "es"))
+    save_tuned(run, tuned, shortlists(m2m)[considered])
+    try:
+        listed = read_shortlist(run / "shortlist.tsv", m2m.tokenizer)
+        names = m2m.tokenizer.target_pieces(listed.always)
+        assert {*LANGUAGES} <= {*names}
+        narrow = Translator.load(run, "cpu")
+        assert considered in str(narrow.engine)
+        spanish = m2m.tokenizer.target_opening
+        for found in narrow.translate(TEXTS, beam=2):
+            tokens = found.nbest[0].hypotheses[0].tokens
+            allowed = {*listed.pieces([found.parts[0][0].ids])} if len(TEXTS) == 1 else None
+            assert tokens[:1] == spanish and (allowed is None or {*tokens} <= allowed)
+        other = narrow.between("es", "en")
+        assert "all pieces" in str(other.engine)
+        assert [one.nbest[0].hypotheses[0].tokens for one in other.translate(TEXTS, beam=1)] == backwards
+        assert "all pieces" in str(Translator.load(run, "cpu", source="es", target="en").engine)
+    finally:
+        (run / "tuned.json").unlink()
+        (run / "shortlist.tsv").unlink()
+
+
+def test_our_search_with_a_shortlist_says_what_it_says_without_where_all_is_on_it(m2m, tmp_path):
+    file = tmp_path / "list.tsv"
+    file.write_text(f"\t{' '.join(m2m.tokenizer.target_vocabulary[4:])}\n")
+    own = TorchEngine.of(m2m.model, m2m.tokenizer, torch.device("cpu"))
+    ids = [[*one, SPECIAL.end] for one in m2m.tokenizer.encode_source(TEXTS)]
+    options = m2m.configuration.decoding
+    narrow = own.narrowed("seen pieces", file, m2m.tokenizer)
+    assert [one[0].tokens for one in narrow.decode(ids, options)] == [one[0].tokens for one in own.decode(ids, options)]

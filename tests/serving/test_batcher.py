@@ -116,7 +116,7 @@ def test_who_has_left_is_not_translated_for(slow, errand):
 def test_a_batch_ends_when_nobody_waits_for_it(slow):
     batcher = Batcher(queue=10, batch=10)
     gone, late = Errand("a", 60), Errand("b", 0.05)
-    futures = [batcher.submit(one, [text]) for one, text in ((gone, "a"), (late, "b"))]
+    futures = [batcher.submit(one, slow, [text]) for one, text in ((gone, "a"), (late, "b"))]
     assert slow.began.wait(10)
     gone.left = True
     for future in futures:

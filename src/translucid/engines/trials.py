@@ -64,13 +64,19 @@ def trials(
         yield Trial(tuned, len(pairs) / spent, bleu(texts, references))
 
 
-def all_ways(model: SequenceModel, lists: Iterable[Considered]) -> list[Tuned]:
-    """Return every way to translate with a model and these lists, that without any loss first."""
+def all_ways(model: SequenceModel, lists: Iterable[Considered], *, opened: bool = False) -> list[Tuned]:
+    """Return every way to translate with a model and these lists, that without any loss first.
+
+    `opened`: outputs begin with a token that is given, with which CTranslate2 takes no lists by source words.
+    """
     considered: list[Considered] = ["all pieces", *lists]
     ways = [Tuned(engine="torch", considered=each) for each in considered]
     if isinstance(model, Transformer) and model.options.elmo is None:
         ways[:0] = [
-            Tuned(quantization=weights, considered=each) for each in considered for weights in get_args(Quantization)
+            Tuned(quantization=weights, considered=each)
+            for each in considered
+            for weights in get_args(Quantization)
+            if not (opened and each in ("small shortlist", "large shortlist"))
         ]
     return ways
 

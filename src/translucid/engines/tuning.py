@@ -100,7 +100,7 @@ def find_fastest(
         written = {name: Path(place) / f"{name}.tsv" for name in lists}
         for name, file in written.items():
             file.write_text(lists[name], encoding="utf-8")
-        ways = all_ways(model, written)
+        ways = all_ways(model, written, opened=bool(tokenizer.target_opening))
         if len(ways) == 1:
             what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
             raise UserError(what, file=run, fix="See translucid tune --shortlists.")

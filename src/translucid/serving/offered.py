@@ -122,11 +122,11 @@ def begin_with(sources: Codes, targets: Codes) -> tuple[str, str]:
 
 
 def _by_usual_code(languages: Iterable[str]) -> dict[str, str]:
-    """Return a model's own codes by the usual ones; what has none is left out, and the first of two alike is in."""
+    """Return a model's own codes by the usual ones, or by themselves: those without, and the second of two alike."""
     found: dict[str, str] = {}
     for own in sorted(languages):
-        if code := usual_code(own):
-            found.setdefault(code, own)
+        code = usual_code(own)
+        found[code if code and code not in found else own] = own
     return dict(sorted(found.items()))
 
 

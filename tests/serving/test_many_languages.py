@@ -1,0 +1,159 @@
+"""A model of many languages is offered as its languages; pairs are made when they are asked for, and few are kept."""
+
+import threading
+
+import pytest
+
+from tests.probes.foreign import many_languages_folder, marian_folder
+from translucid.ground.errors import UserError
+from translucid.interop.importing import import_model
+from translucid.serving import offered
+from translucid.serving.catalogue import load
+from translucid.serving.failures import ApiError
+from translucid.serving.server_options import ServerOptions
+
+ASKED = {"q": "I like soccer", "source": "en", "target": "es"}
+
+
+@pytest.fixture(scope="module")
+def m2m(tmp_path_factory):
+    place = tmp_path_factory.mktemp("many")
+    many_languages_folder(place / "theirs", nllb=True, end=1.0)
+    import_model(place / "theirs", place / "many")
+    return place / "many"
+
+
+@pytest.fixture(scope="module")
+def marian(tmp_path_factory):
+    place = tmp_path_factory.mktemp("targets")
+    marian_folder(place / "theirs", languages=("spa", "por", "zho_Hant", "nonsense"), end=2.0)
+    import_model(place / "theirs", place / "targets")
+    return place / "targets"
+
+
+@pytest.fixture
+def many(serve, m2m):
+    return serve(str(m2m))
+
+
+def languages(client):
+    return {row["code"]: row["targets"] for row in client.get("/languages").json()}
+
+
+def test_languages_are_listed_by_their_usual_codes(many):
+    assert many.get("/languages").json() == [
+        {"code": "en", "name": "English", "targets": ["en", "es"]},
+        {"code": "es", "name": "Spanish", "targets": ["en", "es"]},
+    ]
+    assert many.get("/models").json() == [
+        {"name": "many", "reads": "text", "sources": ["en", "es"], "targets": ["en", "es"]}
+    ]
+    first = many.get("/frontend/settings").json()["language"]
+    assert (first["source"]["code"], first["target"]["code"]) == ("en", "es")
+
+
+def test_every_pair_is_translated_by_usual_codes_and_by_the_models_own(many, m2m):
+    from translucid.translator import Translator
+
+    ours = Translator.load(m2m, "cpu", source="en", target="es")
+    spanish = ours.translate(ASKED["q"]).text
+    english = ours.between("es", "en").translate(ASKED["q"]).text
+    assert spanish != english
+    for source, target, wanted in (
+        ("en", "es", spanish),
+        ("eng_Latn", "spa_Latn", spanish),
+        ("en", "spa_Latn", spanish),
+        ("es", "en", english),
+        ("es-MX", "en", english),
+        ("en", "en", ASKED["q"]),
+    ):
+        answer = many.post("/translate", json={**ASKED, "source": source, "target": target})
+        assert answer.json() == {"translatedText": wanted}
+    answer = many.post("/translate", json={**ASKED, "target": "fr"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "fr is not supported")
+
+
+def test_detection_is_among_its_languages(many):
+    text = "Ayer por la tarde fuimos a la playa con nuestros amigos"
+    assert many.post("/detect", json={"q": text}).json()[0]["language"] == "es"
+    answer = many.post("/translate", json={"q": text, "source": "auto", "target": "en"}).json()
+    assert answer["detectedLanguage"]["language"] == "es"
+    answer = many.post("/translate", json={"q": "xyz", "source": "auto", "target": "es"}).json()
+    assert answer["detectedLanguage"] == {"confidence": 0, "language": "en"}
+
+
+def test_what_is_seen_of_it_has_no_language_among_the_words(many):
+    (sentence,) = many.post("/look", json={**ASKED, "explain": "erasure"}).json()["sentences"]
+    (piece,) = sentence["pieces"]
+    assert piece["source"] == ["eng_Latn", "I", "like", "soccer", "</s>"]
+    assert "spa_Latn" not in piece["target"] and len(piece["tokens"]) == len(piece["target"])
+    assert sentence["explanation"]["source"] == ["I", "like", "soccer"]
+    first = piece["tokens"][0]
+    ways = many.post("/continue", json={**ASKED, "prefix": []}).json()
+    assert len(ways) == 8
+    assert all(way["probability"] <= 0 for way in ways)
+    assert [way["tokens"][: len(first)] for way in ways if way["text"] == sentence["text"]] == [first]
+    (tree,) = many.post("/beam", json=ASKED).json()["trees"]
+    assert "spa_Latn" in tree
+
+
+def test_a_model_of_many_targets_has_to_say_what_it_reads(serve, marian):
+    with pytest.raises(UserError, match=r"does not say which language it reads. Write 'en-\*=.*targets'"):
+        load([str(marian)], "cpu", ServerOptions())
+    client = serve(f"en-*={marian}")
+    assert languages(client) == {
+        "en": ["en", "es", "nonsense", "pt", "zh-Hant"],
+        "es": ["es"],
+        "nonsense": ["nonsense"],
+        "pt": ["pt"],
+        "zh-Hant": ["zh-Hant"],
+    }
+    answers = {
+        target: client.post("/translate", json={**ASKED, "target": target}).json()["translatedText"]
+        for target in ("es", "spa", "pt", "nonsense", "zh-TW")
+    }
+    assert answers["es"] == answers["spa"] != answers["pt"]
+    wrong = client.post("/translate", json={**ASKED, "source": "es", "target": "pt"})
+    assert (wrong.status_code, wrong.json()["error"]) == (400, "pt is not available as a target language from es")
+
+
+@pytest.mark.parametrize(
+    ("label", "listed"),
+    [("es-*", {"es": ["en", "es"], "en": ["en"]}), ("*-es", {"en": ["en", "es"], "es": ["es"]})],
+)
+def test_a_label_chooses_among_them(serve, m2m, label, listed):
+    assert languages(serve(f"{label}={m2m}")) == listed
+
+
+def test_a_label_that_it_does_not_have_is_refused(m2m):
+    with pytest.raises(UserError, match=r"has no language 'fr'\. It has en, es\."):
+        load([f"en-fr={m2m}"], "cpu", ServerOptions())
+
+
+def test_who_asks_for_all_pairs_does_not_fill_the_memory(m2m, monkeypatch):
+    monkeypatch.setattr(offered, "PAIRS", 1)
+    catalogue = load([str(m2m)], "cpu", ServerOptions())
+    before = threading.active_count()
+    (model,) = catalogue
+    assert model.between("en", "es") is model.between("eng_Latn", "spa_Latn")
+    for _ in range(20):
+        assert catalogue.find("en", "es").target == "es"
+        assert catalogue.find("es", "en").target == "en"
+        assert len(model._ready) == 1
+    assert catalogue.find("es", "en").translator.own.model is model.translator.own.model
+    with pytest.raises(ApiError, match="is not supported"):
+        catalogue.find("en", "x" * 10_000)
+    assert threading.active_count() == before
+    catalogue.close()
+
+
+def test_pairs_do_not_mix_in_a_batch(m2m):
+    from translucid.serving.errand import Errand
+
+    catalogue = load([str(m2m)], "cpu", ServerOptions())
+    pairs = [catalogue.find("en", "es"), catalogue.find("es", "en")] * 3
+    wanted = [one.translator.translate(ASKED["q"]).text for one in pairs]
+    futures = [one.batcher.submit(Errand("x", 60), one.translator, [ASKED["q"]]) for one in pairs]
+    assert [future.result(60)[0].text for future in futures] == wanted
+    assert wanted[0] != wanted[1]
+    catalogue.close()

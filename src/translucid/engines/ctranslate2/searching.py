@@ -251,8 +251,8 @@ class CTranslate2Engine:
         self, asked: Sequence[_Asked], longest: int, options: DecodingOptions, banned: Sequence[list[str]] = ()
     ) -> list[ctranslate2.AsyncTranslationResult]:
         """Begin a search for outputs of up to `longest` tokens, end token counted."""
-        # With a shortlist, CTranslate2 (4.8) takes the numbers of forbidden pieces for places on the list, and fails, or
-        # says other pieces, after a beginning that is given.
+        # With a shortlist, CTranslate2 (4.8) takes the numbers of forbidden pieces for places on the list; and after a
+        # beginning that is given it fails, or says other pieces.
         shortlist = self.by_words and not banned and not self.opening
         largest = min(BATCH, HYPOTHESES_WITH_SHORTLIST // options.beam) if shortlist else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(

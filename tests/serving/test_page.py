@@ -7,7 +7,9 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from tests.probes.foreign import many_languages_folder
 from translucid.inspection.explain import explanation
+from translucid.interop.importing import import_model
 
 from .test_clients import address, serving  # noqa: F401
 
@@ -269,3 +271,22 @@ def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(browser,
         assert "tiny 2" in page.inner_text("#compared-name")
         assert page.locator("#why .of").inner_text() == "tiny"
         page.close()
+
+
+def test_the_languages_of_a_model_that_has_many_are_chosen_by_name(browser, run, tmp_path):
+    many_languages_folder(tmp_path / "theirs", nllb=True, end=1.0)
+    import_model(tmp_path / "theirs", tmp_path / "many")
+    with serving(str(tmp_path / "many"), str(run)) as place, watched(browser, place) as page:
+        assert page.locator("#model option").all_inner_texts() == ["many (2 languages → 2 languages)", "tiny (en → es)"]
+        assert page.locator("#from option").all_inner_texts() == ["English", "Spanish"]
+        page.fill("#source", "I like soccer")
+        page.wait_for_selector("#attention .word")
+        spanish = page.inner_text("#translation")
+        page.select_option("#from", "es")
+        page.select_option("#to", "en")
+        expect(page.locator("#source-language")).to_have_text("Spanish")
+        expect(page.locator("#target-language")).to_have_text("English")
+        expect(page.locator("#translation")).not_to_have_text(spanish)
+        page.select_option("#model", "1")
+        expect(page.locator("#from")).to_be_hidden()
+        expect(page.locator("#target-language")).to_have_text("Spanish")

@@ -102,10 +102,11 @@ function offer() {
   const { sources, targets } = models[Number($("model").value)];
   const { source, target } = first();
   for (const [id, codes, chosen] of [["from", sources, source], ["to", targets, target]]) {
-    const sorted = codes.map((code) => [say(code), code]).sort(([a], [b]) => a.localeCompare(b, "en"));
+    const offered = codes.length > 1 ? codes : [];
+    const sorted = offered.map((code) => [say(code), code]).sort(([a], [b]) => a.localeCompare(b, "en"));
     $(id).replaceChildren(...sorted.map(([text, code]) => option(code, text)));
     $(id).value = chosen;
-    $(id).parentElement.hidden = codes.length < 2;
+    $(id).parentElement.hidden = !offered.length;
   }
   name();
 }

@@ -172,14 +172,10 @@ class Translator:
             raise UserError("CTranslate2 averages no runs", fix="Use --engine torch.")
         engine = "torch" if others else engine
 
-        @cache
-        def choose(listed: bool) -> Engine:
-            return choose_engine(
-                engine, folder, configuration, tokenizer, own, device=device, threads=threads, listed=listed
-            )
-
-        wide = partial(choose, not data.tokenizer.languages)
-        return cls(tokenizer, configuration, own, choose(True), together.longest, wide)
+        given = engine, folder, configuration, tokenizer, own
+        choose = cache(partial(choose_engine, *given, device=device, threads=threads))
+        wide = partial(choose, listed=not data.tokenizer.languages)
+        return cls(tokenizer, configuration, own, choose(listed=True), together.longest, wide)
 
     @overload
     def translate(
@@ -278,17 +274,14 @@ class Translator:
         doubts = list(self.cutter.warnings(found.pieces))
         for piece, best in found.parts:
             text = self.tokenizer.decode(best.tokens)
-            before = len(self.tokenizer.source_opening), len(self.tokenizer.target_opening)
-            ids, tokens = piece.ids[before[0] : -1], best.tokens[before[1] :]
-            doubts += self._doubts.about(piece.text, ids, text, tokens, best.log_probability)
+            doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
         return list(dict.fromkeys(doubts))
 
     def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
         """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.
 
-        The pieces of a text's sentences stand one after the other, each sentence's end token behind it, that of the
-        target language, which is no choice of the model's, not before it. The figures are the model's own, by forced
-        decoding.
+        The pieces of a text's sentences stand one after the other, each sentence's end token behind it, but not what
+        names its language. The figures are the model's own, by forced decoding.
         """
         from translucid.inspection.watching import watch
 
@@ -334,10 +327,8 @@ class Translator:
         for number, (source, target) in enumerate(ids, first):
             longest = max(len(source), len(target))
             if self.model.max_length and longest > self.model.max_length:
-                raise UserError(
-                    f"pair {number} has {longest} tokens, the model takes {self.model.max_length}",
-                    fix="Split it into sentences.",
-                )
+                what = f"pair {number} has {longest} tokens, the model takes {self.model.max_length}"
+                raise UserError(what, fix="Split it into sentences.")
         return watch(self.model, self.tokenizer, ids, self.device)
 
     def inspect_all(

@@ -95,7 +95,7 @@ def test_people_are_seldom_doubted(real_data):
 class Letters:
     """A tokenizer for which each letter is a piece, and whose vocabulary is what it is given."""
 
-    source_opening = ()
+    source_opening = target_opening = ()
 
     def __init__(self, pieces=("ab",)):
         self.pieces, self.source_size = list(pieces), len(pieces)

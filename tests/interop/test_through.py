@@ -130,15 +130,15 @@ def test_what_is_told_is_not_scored(m2m):
     assert forced.tokens == len(one.target) - 1
 
 
-def test_doubts_count_the_tokens_of_the_text(m2m, monkeypatch):
-    asked = []
-    monkeypatch.setattr(m2m._doubts, "about", lambda *given: asked.append(given) or [])
-    found = m2m.translate(TEXT)
-    assert found.warnings == []
-    ((source, ids, _, tokens, _),) = asked
-    whole = m2m.tokenizer.encode_source([source])[0]
-    assert [*m2m.tokenizer.source_opening, *ids] == whole
-    assert [*m2m.tokenizer.target_opening, *tokens] == found.nbest[0].hypotheses[0].tokens
+def test_doubts_count_the_tokens_of_the_text(m2m):
+    """Eight source tokens, two target tokens: too short; with one more on each side it would not be."""
+    tokenizer = m2m.tokenizer
+    opened = [*tokenizer.source_opening, *range(40, 48)]
+    short = [*tokenizer.target_opening, 40, 41]
+    about = m2m._doubts.about
+    assert about("a b c d", opened, "x y", short, 0.0) == ["too short: 2 words for 4"]
+    assert about("a b c d", opened[:-1], "x y", short, 0.0) == []
+    assert about("a b c d", opened, "x y", [*short, 42], 0.0) == []
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])

@@ -64,11 +64,12 @@ class Doubts:
 
         Args:
             source: what was translated in one go, usually a sentence.
-            ids: its tokens, the end token and that of a language not among them.
+            ids: its tokens, the end token not among them; what stands for a language is not counted.
             target: what came out.
             tokens: its tokens likewise.
             log_probability: of the output, in nats.
         """
+        ids, tokens = ids[len(self.tokenizer.source_opening) :], tokens[len(self.tokenizer.target_opening) :]
         doubts = [*self._unknown(source, ids), *self._capitals(source, ids)]
         doubts += self._length(source, ids, target, tokens)
         if repeated := _repeated(source, target):

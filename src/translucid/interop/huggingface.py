@@ -1,6 +1,6 @@
-"""From a Hugging Face folder of MarianMT, M2M100 or NLLB to a run.
+"""From a Hugging Face folder of MarianMT, M2M100 or NLLB to a run; of Pegasus too, if it has a vocabulary of Marian.
 
-All three are Transformers of "Attention Is All You Need": Marian's with layer normalisation behind each sublayer, the
+All are Transformers of "Attention Is All You Need": Marian's with layer normalisation behind each sublayer, the
 others' in front of it. What differs from ours is the order of the sinusoids, the nonlinearity, where the special tokens
 are among the rows, and how text becomes rows.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from translucid.data.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
+from translucid.interop.huggingface_names import SIDES, block_names, last_norm
 from translucid.interop.imported import Imported, Keys, read_file, read_json
 from translucid.interop.pieces import Vocabulary, only_here, pieces_of, rewritten
 from translucid.interop.weights import read_weights
@@ -21,6 +22,8 @@ from translucid.interop.weights import read_weights
 if TYPE_CHECKING:
     from torch import Tensor
 
+KINDS = {"marian": "MarianMT", "m2m_100": "M2M100", "pegasus": "Pegasus"}
+"""What each `model_type` is called."""
 NONLINEARITIES = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
 """Ours by Hugging Face's names."""
 LANGUAGE = re.compile(r">>(?P<marian>[^<>\s]+)<<|__(?P<m2m>[a-z]{2,4})__|(?P<nllb>[a-z]{3}_[A-Z][a-z]{3})")
@@ -36,12 +39,12 @@ def from_huggingface(folder: Path) -> Imported:
     file = folder / "config.json"
     keys = Keys(read_json(file, 1 << 20), file)
     kind = keys.text("model_type")
-    if kind not in ("marian", "m2m_100"):
+    if kind not in KINDS:
         raise UserError(
             f"model_type={kind!r:.50} is not supported", file=file, fix="marian, m2m_100 and NLLB can be imported."
         )
-    marian = kind == "marian"
-    model = _shape(keys, marian=marian)
+    marian = kind != "m2m_100"
+    model = _shape(keys, marian=marian, pre=kind != "marian")
     tensors = read_weights(folder)
     sizes = {side: len(_found(tensors, names, folder)) for side, names in _EMBEDDINGS.items()}
     read = _marian_vocabularies if marian else _many_languages
@@ -53,7 +56,7 @@ def from_huggingface(folder: Path) -> Imported:
     told = "target in the source" if marian else "each on its own side"
     options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages, "told": told}
     return Imported(
-        kind={"marian": "MarianMT", "m2m_100": "M2M100"}[kind],
+        kind=KINDS[kind],
         settings={
             "model": model,
             "data": {
@@ -67,11 +70,11 @@ def from_huggingface(folder: Path) -> Imported:
     )
 
 
-def _shape(keys: Keys, *, marian: bool) -> dict[str, Any]:
-    keys.refuse("normalize_before", unless=not marian)
+def _shape(keys: Keys, *, marian: bool, pre: bool) -> dict[str, Any]:
+    keys.refuse("normalize_before", unless=pre)
     keys.refuse("normalize_embedding", unless=False)
     keys.refuse("add_bias_logits", unless=False)
-    keys.refuse("add_final_layer_norm", unless=not marian)
+    keys.refuse("add_final_layer_norm", unless=pre)
     keys.refuse("static_position_embeddings", unless=True)
     keys.refuse("is_encoder_decoder", unless=True)
     activation = keys.text("activation_function", "relu")
@@ -88,7 +91,7 @@ def _shape(keys: Keys, *, marian: bool) -> dict[str, Any]:
         "encoder_layers": keys.number("encoder_layers"),
         "decoder_layers": keys.number("decoder_layers"),
         "dropout": min(max(float(keys.values.get("dropout", 0.1)), 0.0), 0.9),
-        "norm": "post" if marian else "pre",
+        "norm": "pre" if pre else "post",
         "nonlinearity": NONLINEARITIES[activation],
         "positions": "sinusoidal-halves" if marian else "sinusoidal-tensor2tensor",
         "first_position": 0 if marian else 2,
@@ -222,28 +225,19 @@ def _renamed(
     bias = tensors.get("final_logits_bias")
     ours["output.bias"] = target.bias(None if bias is None else bias.flatten())
 
-    def take(ours_name: str, *names: str) -> None:
+    def take(ours_name: str, names: tuple[str, ...]) -> None:
         for part in ("weight", "bias"):
-            parts = [f"model.{name}.{part}" for name in names]
+            parts = [f"{name}.{part}" for name in names]
             if missing := [name for name in parts if name not in tensors]:
                 raise UserError(f"has no weights {missing[0]}", file=folder, fix="Is the folder complete?")
             ours[f"{ours_name}.{part}"] = torch.cat([tensors[name] for name in parts])
 
-    for side, sublayers in (
-        ("encoder", (("self_attention", "self_attn"),)),
-        ("decoder", (("self_attention", "self_attn"), ("cross_attention", "encoder_attn"))),
-    ):
+    for side in SIDES:
         layers = {name.split(".")[3] for name in tensors if name.startswith(f"model.{side}.layers.")}
         for i in sorted(layers):
-            theirs, here = f"{side}.layers.{i}", f"{side}.{i}"
-            for place, (mine, other) in enumerate(sublayers):
-                take(f"{here}.{mine}.query", f"{theirs}.{other}.q_proj")
-                take(f"{here}.{mine}.key_value", f"{theirs}.{other}.k_proj", f"{theirs}.{other}.v_proj")
-                take(f"{here}.{mine}.output", f"{theirs}.{other}.out_proj")
-                take(f"{here}.residuals.{place}.norm", f"{theirs}.{other}_layer_norm")
-            take(f"{here}.feed_forward.inner", f"{theirs}.fc1")
-            take(f"{here}.feed_forward.outer", f"{theirs}.fc2")
-            take(f"{here}.residuals.{len(sublayers)}.norm", f"{theirs}.final_layer_norm")
-        if f"model.{side}.layer_norm.weight" in tensors:
-            take(f"{side}_norm", f"{side}.layer_norm")
+            for mine, theirs in block_names(side, i):
+                take(mine, theirs)
+        norm, their_norm = last_norm(side)
+        if f"{their_norm}.weight" in tensors:
+            take(norm, (their_norm,))
     return ours

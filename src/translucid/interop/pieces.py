@@ -115,6 +115,17 @@ def _empty() -> Any:
     return import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
 
 
+def _as(parsed: Any, size: int) -> Any:
+    """Return a SentencePiece model without pieces that does to texts what another one does."""
+    made = _empty()
+    made.normalizer_spec.CopyFrom(parsed.normalizer_spec)
+    made.trainer_spec.CopyFrom(parsed.trainer_spec)
+    if parsed.HasField("denormalizer_spec"):
+        made.denormalizer_spec.CopyFrom(parsed.denormalizer_spec)
+    made.trainer_spec.vocab_size = size
+    return made
+
+
 def only_here(parsed: Any, names: Sequence[str]) -> list[str]:
     """Return the pieces into which a SentencePiece model may cut a text, and that a vocabulary does not have."""
     kind = parsed.SentencePiece
@@ -134,15 +145,11 @@ def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> byt
     kind = parsed.SentencePiece
     before = {p.piece: p for p in parsed.pieces if p.type not in (kind.CONTROL, kind.UNKNOWN)}
     lowest = min((p.score for p in parsed.pieces), default=0.0) - 10.0
-    made = _empty()
-    made.normalizer_spec.CopyFrom(parsed.normalizer_spec)
-    made.trainer_spec.CopyFrom(parsed.trainer_spec)
-    if parsed.HasField("denormalizer_spec"):
-        made.denormalizer_spec.CopyFrom(parsed.denormalizer_spec)
+    made = _as(parsed, len(names))
     spec = made.trainer_spec
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = SPECIAL
     spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPELLED
-    spec.unk_surface, spec.vocab_size = "⁇", len(names)
+    spec.unk_surface = "⁇"
     special, named = len(SPECIAL), {*controls}
     for place, name in enumerate(names):
         if place < special:
@@ -153,5 +160,26 @@ def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> byt
             made.pieces.add(piece=name, score=lowest, type=kind.CONTROL)
         else:  # a character unknown to SentencePiece is still looked up in the list
             made.pieces.add(piece=name, score=lowest, type=kind.NORMAL if len(name) == 1 else kind.UNUSED)
+    written: bytes = made.SerializeToString()
+    return written
+
+
+def model_of(parsed: Any, names: Sequence[str]) -> bytes:
+    """Return a SentencePiece model that cuts texts as ours does, with ids as others have them and no padding.
+
+    Args:
+        parsed: ours.
+        names: its pieces in their order, after `<unk>`, `<s>` and `</s>`.
+    """
+    kind = parsed.SentencePiece
+    before = {p.piece: p for p in parsed.pieces}
+    made = _as(parsed, len(names))
+    spec = made.trainer_spec
+    spec.unk_id, spec.bos_id, spec.eos_id, spec.pad_id = 0, 1, 2, -1
+    for place, name in enumerate(names):
+        if place <= spec.eos_id:
+            made.pieces.add(piece=name, score=0.0, type=kind.CONTROL if place else kind.UNKNOWN)
+        else:
+            made.pieces.add(piece=name, score=before[name].score, type=before[name].type)
     written: bytes = made.SerializeToString()
     return written

@@ -95,8 +95,10 @@ def marian_folder(
     return model
 
 
-def many_languages_folder(folder: Path, *, nllb: bool = False, end: float = 5.0) -> Any:
-    """Write a folder of M2M100, or of NLLB, for English and Spanish; return the model."""
+def many_languages_folder(
+    folder: Path, *, nllb: bool = False, end: float = 5.0, codes: Sequence[str] = ("en", "es")
+) -> Any:
+    """Write a folder of M2M100 for these languages, or of NLLB for English and Spanish; return the model."""
     from transformers import M2M100Config, M2M100ForConditionalGeneration
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,10 +106,12 @@ def many_languages_folder(folder: Path, *, nllb: bool = False, end: float = 5.0)
     (folder / "sentencepiece.bpe.model").write_bytes(model_file)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model_file)
     pieces = [processor.id_to_piece(i) for i in range(3, processor.get_piece_size())]
-    languages = ["eng_Latn", "spa_Latn"] if nllb else ["__en__", "__es__"]
-    facts = {"additional_special_tokens": languages}
+    languages = ["eng_Latn", "spa_Latn"] if nllb else [f"__{code}__" for code in codes]
+    facts: dict[str, Any] = {"additional_special_tokens": languages}
     size = 4 + len(pieces)
     if nllb:
+        added = {size + i: {"content": name, "special": True} for i, name in enumerate([*languages, "<mask>"])}
+        facts |= {"tokenizer_class": "NllbTokenizer", "added_tokens_decoder": added}
         (folder / "tokenizer_config.json").write_text(json.dumps(facts))
     else:
         vocabulary = {piece: i for i, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *pieces])}

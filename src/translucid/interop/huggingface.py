@@ -7,7 +7,6 @@ are among the rows, and how text becomes rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from translucid.data.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
 from translucid.interop.huggingface_names import SIDES, block_names, last_norm
 from translucid.interop.imported import Imported, Keys, read_file, read_json
-from translucid.interop.pieces import Vocabulary, only_here, pieces_of, rewritten
+from translucid.interop.pieces import LANGUAGE, Vocabulary, only_here, pieces_of, rewritten
 from translucid.interop.weights import read_weights
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ KINDS = {"marian": "MarianMT", "m2m_100": "M2M100", "pegasus": "Pegasus"}
 """What each `model_type` is called."""
 NONLINEARITIES = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
 """Ours by Hugging Face's names."""
-LANGUAGE = re.compile(r">>(?P<marian>[^<>\s]+)<<|__(?P<m2m>[a-z]{2,4})__|(?P<nllb>[a-z]{3}_[A-Z][a-z]{3})")
-"""A piece that stands for a language."""
 
 
 def from_huggingface(folder: Path) -> Imported:

@@ -87,7 +87,10 @@ def export_huggingface(
         config = _config(kind, options, layout, longest)
         save_json(folder / "config.json", config)
         save_json(folder / HOLDS[0], _generation(configuration, layout, longest))
-        write_atomically(folder / "model.safetensors", save(_renamed(tensors, options, layout), {"format": "pt"}))
+        theirs = _renamed(tensors, options, layout)
+        if kind == "m2m_100":
+            del theirs["final_logits_bias"]  # all zeros, which this class does not have
+        write_atomically(folder / "model.safetensors", save(theirs, {"format": "pt"}))
         card = model_card(_CLASSES[kind], languages, told, by_language=kind == "m2m_100", made_by=__version__)
         write_atomically(folder / "README.md", card.encode())
     return _CLASSES[kind]

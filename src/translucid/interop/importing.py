@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from translucid.ground.errors import UserError
+from translucid.interop.ctranslate2 import MODEL, from_ctranslate2
 from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported
 from translucid.interop.marian import from_marian
@@ -26,7 +27,7 @@ def import_model(
     """Make a run of a model of somebody else's.
 
     Args:
-        given: a Hugging Face folder, an .npz file of Marian, or the folder with it.
+        given: a folder of Hugging Face or CTranslate2, an .npz file of Marian, or the folder with it.
         out: the run folder to make.
         source_language: code of the language that it reads, if not another one is asked for later.
         target_language: code of the language that it writes.
@@ -67,9 +68,11 @@ def reader(given: Path) -> Callable[[Path], Imported]:
     """
     if not given.exists():
         raise UserError("is not there", file=given, fix="Give a folder, or an .npz file of Marian.")
+    if (given / MODEL).exists():
+        return from_ctranslate2
     if (given / "config.json").exists():
         return from_huggingface
     if given.suffix == ".npz" or (given.is_dir() and any(given.glob("*.npz"))):
         return from_marian
-    fix = "A Hugging Face folder has config.json, vocabularies and weights; a model of Marian is an .npz file."
+    fix = "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files."
     raise UserError("holds no model that can be imported", file=given, fix=fix)

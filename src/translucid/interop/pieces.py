@@ -8,6 +8,7 @@ more row that is a copy of the unknown one. Then text becomes the same tokens as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 NEVER = -100.0
 """The logit's bias of what the other model can't say: its probability is 0 in float32."""
+LANGUAGE = re.compile(r">>(?P<marian>[^<>\s]+)<<|__(?P<m2m>[a-z]{2,4})__|(?P<nllb>[a-z]{3}_[A-Z][a-z]{3})")
+"""A piece that stands for a language."""
 _MOST = 1 << 21
 """Rows of a vocabulary, at most."""
 

@@ -1,0 +1,178 @@
+"""From a CTranslate2 folder to a run: our own exports, and what `ct2-transformers-converter` makes of Marian and M2M100.
+
+The folder must have the SentencePiece models beside the weights, which CTranslate2 itself does not need: ours have
+them, the converter copies them with `--copy_files`. Positions are stored as a table, of which we find out what it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from translucid.ground.errors import UserError
+from translucid.interop.ctranslate2_file import read_model_file
+from translucid.interop.ctranslate2_vocabulary import OURS, our_tokenizer, read_pieces, their_tokenizer, vocabulary_of
+from translucid.interop.ctranslate2_weights import Variables, block_arrays
+from translucid.interop.imported import Imported, Keys, read_json
+from translucid.interop.pieces import NEVER
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MODEL = "model.bin"
+SIDES = ("source", "target")
+_REVISION = 7
+_NONLINEARITIES = {0: "relu", 2: "swish", 3: "gelu"}
+"""Ours by CTranslate2's numbers."""
+_FIRST = (0, 1, 2)
+"""Where sinusoids may begin."""
+
+
+def from_ctranslate2(folder: Path) -> Imported:
+    """Read a CTranslate2 folder.
+
+    Raises:
+        UserError: it is not complete, damaged, or of a model that we do not have.
+    """
+    file = folder / MODEL
+    found = read_model_file(file)
+    if found.specification != "TransformerSpec" or found.revision > _REVISION:
+        what = f"is a {found.specification[:50]!r} of revision {found.revision}, which is not supported"
+        raise UserError(what, file=file, fix="Transformers that translate can be imported.")
+    keys = Keys(read_json(folder / "config.json", 1 << 20), folder / "config.json")
+    keys.refuse("add_source_bos", unless=False)
+    if keys.values.get("layer_norm_epsilon") not in (None, 1e-5):
+        keys.unsupported("layer_norm_epsilon", keys.values["layer_norm_epsilon"])
+    variables = Variables(found.variables, file)
+    model, arrays = _network(variables)
+    variables.refuse_what_is_left()
+    return _with_vocabulary(folder, keys, model, arrays)
+
+
+def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+    """Return the shape of the model, and its weights by our names, vocabularies as they are in the file."""
+    arrays = {
+        "source_embedding.tokens.weight": variables.array("encoder/embeddings_0/weight", 2),
+        "target_embedding.tokens.weight": variables.array("decoder/embeddings/weight", 2),
+        "output.weight": variables.array("decoder/projection/weight", 2),
+    }
+    width = arrays["source_embedding.tokens.weight"].shape[1]
+    bias = "decoder/projection/bias"
+    size = len(arrays["output.weight"])
+    arrays["output.bias"] = variables.array(bias, 1) if variables.has(bias) else np.zeros(size, np.float32)
+    layers = {side: variables.layers(side) for side in ("encoder", "decoder")}
+    pre = bool(_same(variables, "pre_norm"))
+    for side, count in layers.items():
+        for i in range(count):
+            arrays |= block_arrays(variables, side, i, width)
+        if pre:
+            for ours, theirs in (("weight", "gamma"), ("bias", "beta")):
+                arrays[f"{side}_norm.{ours}"] = variables.array(f"{side}/layer_norm/{theirs}", 1)
+    activation = _same(variables, "activation")
+    if activation not in _NONLINEARITIES:
+        raise UserError(f"has the activation {activation:g}, which is not supported", file=variables.file)
+    model = {
+        "kind": "transformer",
+        "width": width,
+        "heads": int(_same(variables, "num_heads")),
+        "feed_forward": len(arrays["encoder.0.feed_forward.inner.weight"]) if layers["encoder"] else 1,
+        "encoder_layers": layers["encoder"],
+        "decoder_layers": layers["decoder"],
+        "norm": "pre" if pre else "post",
+        "nonlinearity": _NONLINEARITIES[int(activation)],
+        "scale_embeddings": _scaled(variables, width),
+        "zero_start": bool(variables.scalar("decoder/start_from_zero_embedding", 0)),
+        "tie_output": np.array_equal(arrays["output.weight"], arrays["target_embedding.tokens.weight"]),
+    }
+    return model | _positions(variables, width, arrays), arrays
+
+
+def _same(variables: Variables, name: str) -> float:
+    """Return a number that both sides must have."""
+    one, other = (variables.scalar(f"{side}/{name}") for side in ("encoder", "decoder"))
+    if one != other:
+        raise UserError(f"has another {name} on each side, which is not supported", file=variables.file)
+    return one
+
+
+def _scaled(variables: Variables, width: int) -> bool:
+    """Return whether embeddings are multiplied by sqrt(D): the file has yes or no, or the factor itself."""
+    scaled = set()
+    for side in ("encoder", "decoder"):
+        name = f"{side}/scale_embeddings"
+        value = variables.scalar(name)
+        if not variables.is_flag(name):
+            if value != 1 and abs(value - width**0.5) > 0.01:
+                raise UserError(f"has the factor {value:g} at its embeddings, which is not supported", file=variables.file)
+            value = float(value != 1)
+        scaled.add(bool(value))
+    if len(scaled) > 1:
+        raise UserError("scales embeddings of one side only, which is not supported", file=variables.file)
+    return scaled.pop()
+
+
+def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.float32]]) -> dict[str, Any]:
+    """Return the options of the positions; learned ones are added to the weights."""
+    from translucid.layers.positions import sinusoidal_positions
+
+    name = "position_encodings/encodings"
+    if not variables.has(f"encoder/{name}"):
+        raise UserError("has no table of positions, which is not supported", file=variables.file)
+    encoder, decoder = (variables.array(f"{side}/{name}", 2) for side in ("encoder", "decoder"))
+    some = encoder[:256]
+    if encoder.shape[1] == decoder.shape[1] == width and np.array_equal(some, decoder[: len(some)]):
+        if not encoder.any():
+            return {"positions": "none"}
+        for kind in ("sinusoidal", "sinusoidal-halves", "sinusoidal-tensor2tensor"):
+            for first in _FIRST:
+                table = sinusoidal_positions(len(some), width, first=first, kind=kind).numpy()
+                if np.abs(table - some).max() < 0.01:
+                    return {"positions": kind, "first_position": first}
+    arrays["source_embedding.positions.table"], arrays["target_embedding.positions.table"] = encoder, decoder
+    return {"positions": "learned", "max_length": max(2, min(len(encoder), len(decoder)))}
+
+
+def _with_vocabulary(
+    folder: Path, keys: Keys, model: dict[str, Any], arrays: dict[str, NDArray[np.float32]]
+) -> Imported:
+    """Put the rows in our order, and find the tokenizer."""
+    import torch
+
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    lists = {side: read_pieces(folder, side) for side in SIDES}
+    for side, names in lists.items():
+        if len(names) != len(rows := tensors[f"{side}_embedding.tokens.weight"]):
+            what = f"has {len(names):,} pieces, and there are {len(rows):,} embeddings"
+            raise UserError(f"its {side} vocabulary {what}", file=folder, fix="Is the folder complete?")
+    one_list = lists["source"] == lists["target"]
+    shared = one_list and torch.equal(*(tensors[f"{side}_embedding.tokens.weight"] for side in SIDES))
+    data: dict[str, Any] = {}
+    if any((folder / name).exists() for name in OURS):
+        tokenizer, languages = our_tokenizer(folder, lists)
+    else:
+        ours = {side: vocabulary_of(names, keys, model["zero_start"]) for side, names in lists.items()}
+        if one_list:
+            ours["target"] = ours["source"]
+        tokenizer, languages = their_tokenizer(folder, ours["source"], ours["target"])
+        for name in ("source_embedding.tokens.weight", "target_embedding.tokens.weight", "output.weight"):
+            side = "source" if name.startswith("source") else "target"
+            tensors[name] = ours[side].embeddings(torch.nn.functional.pad(tensors[name], (0, 0, 0, 1)))
+        tensors["output.bias"] = ours["target"].bias(torch.nn.functional.pad(tensors["output.bias"], (0, 1), value=NEVER))
+        if "max_length" not in model:
+            data["max_tokens"] = 512
+    each = bool(languages) and not any(name.startswith(">>") for name in languages.values())
+    options = {
+        "vocabulary": tokenizer.target_size,
+        "joint": tokenizer.joint,
+        "shared_ids": shared and not tokenizer.joint,
+        "languages": languages,
+        "told": "each on its own side" if each else "target in the source",
+    }
+    return Imported(
+        kind="CTranslate2",
+        settings={"model": model | {"share_embeddings": shared}, "data": data | {"tokenizer": options}},
+        tensors=tensors,
+        tokenizer=tokenizer,
+    )

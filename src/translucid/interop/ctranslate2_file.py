@@ -1,0 +1,127 @@
+"""Reads `model.bin` of CTranslate2: named arrays, and other names for some of them.
+
+The file is little-endian: version of the format; name and revision of the specification; how many variables there are
+and, of each, name, dimensions, type, bytes and content; how many aliases there are and, of each, its name and that of a
+variable. A text has its length in front and a zero byte behind, which is counted. The file may be a stranger's: nothing
+is believed that its own size does not bear out.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from translucid.ground.errors import UserError
+from translucid.ground.reading import refuse_strange
+from translucid.kernels.machine import physical_memory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+VERSION = 6
+"""Of the format, since CTranslate2 3.0."""
+_TYPES = [np.dtype(name) for name in ("float32", "int8", "int16", "int32", "float16", "uint16")]
+"""By their numbers; the last one holds bfloat16."""
+BFLOAT16 = _TYPES[5]
+_MOST_DIMENSIONS = 3
+
+
+class DamagedError(Exception):
+    """The file is not what it says."""
+
+
+@dataclass
+class ModelFile:
+    """What stands in it."""
+
+    specification: str
+    """Which kind of model it is."""
+    revision: int
+    """Of the specification."""
+    variables: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """By name, aliases too; read from the file when they are looked at."""
+
+
+def read_model_file(file: Path) -> ModelFile:
+    """Read a `model.bin`.
+
+    Raises:
+        UserError: it is damaged, cut short, of another version, or larger than this machine's memory.
+    """
+    refuse_strange(file, file.parent)
+    try:
+        size, memory = file.stat().st_size, physical_memory()
+        if memory and size > memory:
+            raise UserError(f"has {size:,} bytes, more than this machine's memory", file=file)
+        content = np.memmap(file, np.uint8, "r") if size else np.zeros(0, np.uint8)
+    except OSError as error:
+        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
+    place = _Place(content)
+    try:
+        (version,) = place.numbers("I")
+        if version != VERSION:
+            fix = f"Convert it again with CTranslate2 3.0 or newer: its format is {VERSION}."
+            raise UserError(f"is a model.bin of the format {version}, or none", file=file, fix=fix)
+        found = ModelFile(place.text(), place.numbers("I")[0])
+        for _ in range(place.numbers("I")[0]):
+            name = place.text()
+            if name in found.variables:
+                raise DamagedError(f"has {name[:80]!r} twice")
+            found.variables[name] = place.array()
+        for _ in range(place.numbers("I")[0]):
+            alias, name = place.text(), place.text()
+            if alias in found.variables or name not in found.variables:
+                raise DamagedError(f"has no {name[:80]!r} for {alias[:80]!r}, or both")
+            found.variables[alias] = found.variables[name]
+            if (scale := f"{name}_scale") in found.variables:  # which has no alias of its own
+                found.variables.setdefault(f"{alias}_scale", found.variables[scale])
+        if place.left:
+            raise DamagedError(f"has {place.left:,} bytes too many")
+    except DamagedError as error:
+        raise UserError(f"is damaged: it {error}", file=file, fix="Get the file again.") from error
+    return found
+
+
+class _Place:
+    """Where in the file we are."""
+
+    def __init__(self, content: NDArray[np.uint8]) -> None:
+        self.content, self.at = content, 0
+
+    @property
+    def left(self) -> int:
+        return len(self.content) - self.at
+
+    def take(self, size: int) -> NDArray[np.uint8]:
+        if size > self.left:
+            raise DamagedError("is cut short")
+        self.at += size
+        return self.content[self.at - size : self.at]
+
+    def numbers(self, kinds: str) -> tuple[int, ...]:
+        layout = "<" + kinds
+        return struct.unpack(layout, self.take(struct.calcsize(layout)).tobytes())
+
+    def text(self) -> str:
+        written = self.take(self.numbers("H")[0]).tobytes()
+        if not written.endswith(b"\0"):
+            raise DamagedError("has a name without an end")
+        try:
+            return written[:-1].decode()
+        except UnicodeDecodeError:
+            raise DamagedError("has a name that is not UTF-8") from None
+
+    def array(self) -> NDArray[Any]:
+        (dimensions,) = self.numbers("B")
+        if dimensions > _MOST_DIMENSIONS:
+            raise DamagedError(f"has a variable of {dimensions} dimensions")
+        shape = self.numbers("I" * dimensions)
+        number, size = self.numbers("BI")
+        if number >= len(_TYPES) or 0 in shape or math.prod(shape) * _TYPES[number].itemsize != size:
+            raise DamagedError("has a variable whose size is not that of its type and dimensions")
+        return self.take(size).view(_TYPES[number]).reshape(shape)

@@ -1,0 +1,120 @@
+"""The vocabularies of a CTranslate2 folder, and the SentencePiece models that lie beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from translucid.data.tokenizer import LARGEST, Tokenizer
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL, SPELLED
+from translucid.interop.imported import LONGEST_JSON, Keys, read_file, read_json
+from translucid.interop.pieces import LANGUAGE, Vocabulary, only_here, pieces_of, rewritten
+
+OURS = "tokenizer.model", "source.model"
+"""Of a folder that we have written, one is there."""
+FAIRSEQ = "sentencepiece.bpe.model"
+
+
+def read_pieces(folder: Path, side: str) -> list[str]:
+    """Read the list of pieces of a side, in the order of their rows.
+
+    Raises:
+        UserError: there is none, or it is damaged.
+    """
+    names = [f"{which}_vocabulary.{ending}" for which in ("shared", side) for ending in ("json", "txt")]
+    for name in names:
+        file = folder / name
+        if not file.exists():
+            continue
+        if file.suffix == ".json":
+            found = read_json(file)
+        else:
+            try:
+                found = read_file(file, LONGEST_JSON).decode().removesuffix("\n").split("\n")
+            except UnicodeDecodeError as error:
+                raise UserError("is not UTF-8", file=file, fix="Get the folder again.") from error
+        if not isinstance(found, list) or not all(isinstance(piece, str) for piece in found):
+            raise UserError("is not a list of pieces", file=file, fix="Get the folder again.")
+        if len({*found}) != len(found):
+            raise UserError("has a piece twice", file=file, fix="Get the folder again.")
+        return found
+    raise UserError(f"has no vocabulary: neither {' nor '.join(names)}", file=folder, fix="Is the folder complete?")
+
+
+def our_tokenizer(folder: Path, lists: dict[str, list[str]]) -> tuple[Tokenizer, dict[str, str]]:
+    """Read the tokenizer of a folder that we have written, and the pieces of its languages by their codes.
+
+    Raises:
+        UserError: it is damaged, or does not belong to the lists of pieces.
+    """
+    for name in ("tokenizer.model", "source.model", "target.model"):
+        if (folder / name).exists():
+            parsed = pieces_of(read_file(folder / name, LARGEST), folder / name)
+            if name != "target.model":
+                controls = [p.piece for p in parsed.pieces if p.type == parsed.SentencePiece.CONTROL]
+    tokenizer = Tokenizer.load(folder)
+    pieces = {
+        "source": tokenizer.source_pieces(range(tokenizer.source_size)),
+        "target": tokenizer.target_vocabulary,
+    }
+    for side, names in lists.items():
+        if names[len(SPECIAL) :] != pieces[side][len(SPECIAL) :]:
+            what = f"the {side} vocabulary is not that of the SentencePiece model beside it"
+            raise UserError(what, file=folder, fix="Take all files from one export.")
+    return tokenizer, _languages(controls)
+
+
+def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tuple[Tokenizer, dict[str, str]]:
+    """Make a tokenizer of SentencePiece models with other ids; see `our_tokenizer`.
+
+    Pieces that only SentencePiece has are added to the vocabularies.
+
+    Raises:
+        UserError: there are no SentencePiece models, or they are damaged.
+    """
+    names = [FAIRSEQ] if (folder / FAIRSEQ).exists() else ["source.spm", "target.spm"]
+    if missing := [name for name in names if not (folder / name).exists()]:
+        fix = "Copy it there from the model that was converted (ct2-transformers-converter --copy_files)."
+        raise UserError(f"has no SentencePiece model {missing[0]}", file=folder, fix=fix)
+    parsed = [pieces_of(read_file(folder / name, LARGEST), folder / name) for name in names]
+    for one, vocabulary in zip((parsed[0], parsed[-1]), (source, target), strict=True):
+        vocabulary.add_unknown(only_here(one, vocabulary.names))
+    languages = _languages(source.names)
+    models = [
+        rewritten(one, of.names, languages.values()) for one, of in zip(parsed, (source, target), strict=False)
+    ]
+    return Tokenizer(*models), languages
+
+
+def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
+    """Return our ids of a list of pieces; what has no row there gets one behind them all.
+
+    Args:
+        names: in the order of their rows.
+        keys: of the folder's config.json.
+        zero_start: whether the decoder begins without an embedding.
+
+    Raises:
+        UserError: a special token is missing, or the model is one of OpenNMT's.
+    """
+    ids = {name: row for row, name in enumerate(names)}
+    if "<blank>" in ids:
+        what = "is a model of OpenNMT, which reads sources without an end token"
+        raise UserError(what, file=keys.file, fix="Models of Marian, M2M100 and NLLB can be imported.")
+
+    def row(key: str, default: str) -> int:
+        name = keys.text(key, default)
+        if name not in ids:
+            raise UserError(f"{key} is {name!r:.50}, which is not in the vocabulary", file=keys.file)
+        return ids[name]
+
+    unknown, end = row("unk_token", SPELLED.unknown), row("eos_token", SPELLED.end)
+    pad = ids.get(SPELLED.pad, len(names))
+    start = len(names) if zero_start else row("decoder_start_token", SPELLED.start)
+    size = len(names) + (len(names) in (pad, start))
+    return Vocabulary.of(ids, size, pad=pad, unknown=unknown, start=start, end=end)
+
+
+def _languages(names: list[str]) -> dict[str, str]:
+    found = ((name, LANGUAGE.fullmatch(name)) for name in names)
+    return {match[match.lastgroup or 0]: name for name, match in found if match}

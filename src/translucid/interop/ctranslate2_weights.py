@@ -1,0 +1,141 @@
+"""The arrays of a CTranslate2 model as weights by our names, in float32; each array is asked for once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from translucid.ground.errors import UserError
+from translucid.interop.ctranslate2_file import BFLOAT16
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FIX = "Models of other kinds can be imported."
+_IGNORED = ("alignment_layer", "alignment_heads", "embeddings_merge")
+"""Ends of names of what changes no logit."""
+_NEUTRAL = {"alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query_attention"}
+"""Ends of names of what changes nothing when it is 0."""
+
+
+class Variables:
+    """What a `model.bin` holds, and what of it has not been asked for yet."""
+
+    def __init__(self, found: Mapping[str, NDArray[Any]], file: Path) -> None:
+        """`found`: arrays by name."""
+        self._found, self._left, self.file = found, {*found}, file
+
+    def scalar(self, name: str, default: float | None = None) -> float:
+        """Return a single number.
+
+        Raises:
+            UserError: there is none and no default, or it is something else.
+        """
+        if name not in self._found:
+            if default is None:
+                raise UserError(f"has no {name}", file=self.file, fix="Is it a translator?")
+            return default
+        self._left.discard(name)
+        array = self._found[name]
+        if array.size != 1 or not np.isfinite(value := float(_plain(array).flat[0])):
+            raise UserError(f"{name} is not a number", file=self.file, fix="Get the file again.")
+        return value
+
+    def has(self, name: str) -> bool:
+        """Whether there is such an array."""
+        return name in self._found
+
+    def is_flag(self, name: str) -> bool:
+        """Whether a number says yes or no, rather than how much."""
+        return self._found[name].dtype == np.int8
+
+    def array(self, name: str, dimensions: int) -> NDArray[np.float32]:
+        """Return an array, multiplied by its scale if it was made smaller.
+
+        int8 has a scale for each row, int16 one for all: what was stored is the value times the scale.
+
+        Raises:
+            UserError: there is none, or it has other dimensions or no scale.
+        """
+        if name not in self._found:
+            raise UserError(f"has no {name}", file=self.file, fix="Is it a translator?")
+        self._left -= {name, f"{name}_scale"}
+        array = self._found[name]
+        if array.ndim != dimensions:
+            raise UserError(f"{name} has {array.ndim} dimensions, not {dimensions}", file=self.file, fix=_FIX)
+        if array.dtype.kind == "i":
+            scale = self._found.get(f"{name}_scale")
+            if scale is None or scale.dtype != np.float32 or scale.size not in (1, len(array)):
+                raise UserError(f"{name} has no scale", file=self.file, fix="Get the file again.")
+            with np.errstate(all="ignore"):
+                made = array.astype(np.float32) / scale.reshape(-1, *(1,) * (dimensions - 1))
+        else:
+            made = _plain(array)
+        if not np.isfinite(made).all():
+            raise UserError(f"{name} has weights that are no numbers", file=self.file, fix="Get the file again.")
+        return made
+
+    def layers(self, side: str) -> int:
+        """Return how many blocks a side has; without gaps, or the others are left over."""
+        number = 0
+        while f"{side}/layer_{number}/ffn/linear_0/weight" in self._found:
+            number += 1
+        return number
+
+    def refuse_what_is_left(self) -> None:
+        """Check that nothing is there that was not asked for.
+
+        Raises:
+            UserError: something is.
+        """
+        for name in sorted(self._left):
+            end = name.rpartition("/")[2]
+            if end in _IGNORED or (end in _NEUTRAL and not self.scalar(name)):
+                continue
+            raise UserError(f"has {name[:100]}, which is not supported", file=self.file, fix=_FIX)
+
+
+def _plain(array: NDArray[Any]) -> NDArray[np.float32]:
+    if array.dtype == BFLOAT16:
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float32)
+
+
+def block_arrays(variables: Variables, side: str, layer: int, width: int) -> dict[str, NDArray[np.float32]]:
+    """Return the weights of a block by our names.
+
+    Raises:
+        UserError: one is missing, or there are fewer than it takes.
+    """
+    theirs, ours = f"{side}/layer_{layer}", f"{side}.{layer}"
+    made: dict[str, NDArray[np.float32]] = {}
+
+    def linear(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        weight = variables.array(f"{theirs}/{name}/weight", 2)
+        bias_name = f"{theirs}/{name}/bias"
+        bias = variables.array(bias_name, 1) if variables.has(bias_name) else np.zeros(len(weight), np.float32)
+        return weight, bias
+
+    def put(name: str, parts: tuple[NDArray[np.float32], ...]) -> None:
+        made.update({f"{ours}.{name}.{what}": part for what, part in zip(("weight", "bias"), parts, strict=True)})
+
+    def norm(place: int, name: str) -> None:
+        gamma, beta = (variables.array(f"{theirs}/{name}/layer_norm/{end}", 1) for end in ("gamma", "beta"))
+        put(f"residuals.{place}.norm", (gamma, beta))
+
+    joined = linear("self_attention/linear_0")
+    put("self_attention.query", tuple(part[:width] for part in joined))
+    put("self_attention.key_value", tuple(part[width:] for part in joined))
+    put("self_attention.output", linear("self_attention/linear_1"))
+    norm(0, "self_attention")
+    if side == "decoder":
+        for place, name in enumerate(("query", "key_value", "output")):
+            put(f"cross_attention.{name}", linear(f"attention/linear_{place}"))
+        norm(1, "attention")
+    put("feed_forward.inner", linear("ffn/linear_0"))
+    put("feed_forward.outer", linear("ffn/linear_1"))
+    norm(2 if side == "decoder" else 1, "ffn")
+    return made

@@ -59,7 +59,7 @@ def opened(path):
 def test_what_we_wrote_comes_back(tmp_path, changes, joint):
     model, tokenizer = ours(tmp_path / "out", changes, joint=joint)
     import_model(tmp_path / "out", tmp_path / "run")
-    again, its, configuration = opened(tmp_path / "run")
+    again, its, _ = opened(tmp_path / "run")
     assert again.options == model.options.model_copy(update={"dropout": again.options.dropout})
     assert its.fingerprint == tokenizer.fingerprint
     ids, target = torch.randint(4, 150, (3, 9)), torch.randint(2, 150, (3, 7))
@@ -93,11 +93,11 @@ def converted(request, tmp_path_factory):
     TransformersConverter(str(theirs), copy_files=files).convert(str(place / "ct2"))
     import_model(theirs, place / "straight")
     import_model(place / "ct2", place / "around")
-    return kind, place / "straight", place / "around", place / "ct2"
+    return kind, place / "straight", place / "around"
 
 
 def test_what_the_converter_made_is_the_model_that_it_was_made_of(converted):
-    kind, straight, around, folder = converted
+    kind, straight, around = converted
     one, tokenizer, _ = opened(straight)
     other, its, configuration = opened(around)
     assert configuration.model == one.options.model_copy(update={"dropout": configuration.model.dropout})
@@ -105,7 +105,9 @@ def test_what_the_converter_made_is_the_model_that_it_was_made_of(converted):
     assert [tokenizer.source_pieces(i) for i in ids] == [its.source_pieces(i) for i in same]
     known = [piece for piece in tokenizer.target_vocabulary[3:] if piece in its.target_vocabulary]
     assert len(known) > 0.9 * its.target_size
-    places = [[vocabulary.index(p) for p in known] for vocabulary in (tokenizer.target_vocabulary, its.target_vocabulary)]
+    places = [
+        [vocabulary.index(p) for p in known] for vocabulary in (tokenizer.target_vocabulary, its.target_vocabulary)
+    ]
     for mine, theirs in zip(ids, same, strict=True):
         with torch.inference_mode():
             wanted = one(torch.tensor([[*mine, 3]]), torch.tensor([[2, places[0][7], places[0][9]]]))
@@ -180,7 +182,9 @@ def test_models_that_we_do_not_have_are_refused(whole, tmp_path, options, said):
 
     def fill(part, name, value):
         if value is None:
-            square = (150, 4) if "embeddings/weight" in name or "embeddings_0" in name or "projection" in name else (4, 4)
+            square = (
+                (150, 4) if "embeddings/weight" in name or "embeddings_0" in name or "projection" in name else (4, 4)
+            )
             one = name.endswith(("gamma", "beta"))
             setattr(part, name.split("/")[-1], np.ones(4 if one else square, np.float32))
 

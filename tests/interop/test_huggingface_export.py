@@ -7,6 +7,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
+from translucid.cli.main import run as run_command
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
@@ -21,6 +22,7 @@ from translucid.models.build import build_model
 from translucid.runs.configuration import validated
 from translucid.runs.fitting import load_weights
 from translucid.runs.run_folder import RunFolder
+from translucid.translator import Translator
 
 TEXTS = [*sentences()[0][:6], "I ☃ like", "it's 3.14, isn't it?"]
 SMALL = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 1}
@@ -52,7 +54,7 @@ def made(changes, *, joint=True, **data):
     ids = torch.randint(4, 100, (8, 9))
     with torch.inference_mode():
         logits = model(ids, ids)
-    model.output.bias.data[3] += (logits.amax(-1) - logits[..., 3]).mean() - 1  # outputs end after some words
+    model.output.bias.data[3] += (logits.amax(-1) - logits[..., 3]).quantile(0.3)  # outputs end after some words
     return model, tokenizer, configuration
 
 
@@ -107,7 +109,7 @@ def test_texts_become_the_same_pieces_and_pieces_the_same_logits(given):
 @pytest.mark.parametrize("beam", [1, 4])
 def test_the_same_is_written(given, beam):
     batch = given.their_tokenizer(TEXTS, return_tensors="pt", padding=True)
-    longest = 20
+    longest = 40
     found = given.theirs.generate(
         **batch, num_beams=beam, length_penalty=0.0, early_stopping="never" if beam > 1 else False, max_length=longest
     )
@@ -120,12 +122,12 @@ def test_the_same_is_written(given, beam):
         if beam == 1:  # as far as they wrote
             cut = longest - 2
             assert theirs[1:][: len(mine.tokens[:cut])] == [given.target_row(token) for token in mine.tokens[:cut]]
-        if len(mine.tokens) < longest - 2:
+        if len(mine.tokens) < longest - 2 and end in theirs[1:-1]:
             assert theirs[1 : theirs.index(end, 1)] == [given.target_row(token) for token in mine.tokens]
             written = given.their_tokenizer.decode(theirs, skip_special_tokens=True)
             assert written.split() == given.tokenizer.decode(mine.tokens).split()
             ended += 1
-    assert ended > 3
+    assert ended > 1
 
 
 def test_out_and_in_again_it_is_the_same_run(given, tmp_path):
@@ -263,3 +265,27 @@ def test_the_card_says_how_it_is_loaded(tmp_path):
     assert 'language: ["en", "es"]' in card and "# en to es" in card
     code = card.split("```python\n")[1].split("```")[0].replace('"."', repr(str(tmp_path / "out")))
     exec(compile(code, "card", "exec"), {})  # our own words
+
+
+def test_a_trained_run_writes_there_what_it_writes_here(small_run, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run_command(["export", str(small_run), str(out), "--to", "huggingface"]) == 0
+    assert "written" in capsys.readouterr().err
+    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(out).eval(), AutoTokenizer.from_pretrained(out)
+    translator = Translator.load(small_run, "cpu", "torch")
+    batch = tokenizer(TEXTS, return_tensors="pt", padding=True)
+    for beam in (1, 5):
+        found = model.generate(**batch, num_beams=beam, length_penalty=0.0, early_stopping=beam > 1 and "never")
+        ours = translator.translate(TEXTS, beam=beam, length_penalty=0.0, max_loops=0, min_length=0)
+        same = [
+            theirs == one.text
+            for theirs, one in zip(tokenizer.batch_decode(found, skip_special_tokens=True), ours, strict=True)
+        ]
+        assert sum(same) >= len(same) - 1  # one may be cut off
+    assert run_command(["export", str(small_run), str(out), "--to", "huggingface"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    for options in (["--quantization", "int8"], ["--check", "dev.tsv"]):
+        assert run_command(["export", str(small_run), str(tmp_path / "x"), "--to", "huggingface", *options]) == 2
+
+
+assert "--to huggingface writes float32 weights" in capsys.readouterr().err

@@ -16,8 +16,8 @@ def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
     to: Annotated[
-        Literal["ctranslate2", "onnx", "marian"],
-        typer.Option("--to", help="The format: CTranslate2 and Marian for Transformers, ONNX for any translator."),
+        Literal["ctranslate2", "onnx", "marian", "huggingface"],
+        typer.Option("--to", help="The format; ONNX is for any translator, the others are for Transformers."),
     ] = "ctranslate2",
     quantization: Annotated[
         Literal["float32", "int8"], typer.Option(help="int8 weights take a quarter of the space.")
@@ -42,8 +42,14 @@ def export(
 
         translucid export runs/mine mine-marian --to marian
 
+        translucid export runs/mine mine-hf --to huggingface
+
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
+    if to == "huggingface":
+        languages = source_language, target_language
+        _to_huggingface(run, out, languages, plain=quantization == "float32" and not check, overwrite=overwrite)
+        return
     from translucid.engines.trials import greedy_bleu, refuse_loss
     from translucid.engines.tuned import Tuned
     from translucid.ground.errors import UserError
@@ -103,3 +109,22 @@ def export(
             judge(greedy_bleu(model, tokenizer, pairs, Tuned(quantization=quantization)), "CTranslate2")
         export_ctranslate2(model, tokenizer, out, quantization, overwrite=overwrite)
     console.print(f"written: {out}")
+
+
+def _to_huggingface(
+    run: Path, out: Path, languages: tuple[str | None, str | None], *, plain: bool, overwrite: bool
+) -> None:
+    """Write all languages of a model; `plain`: neither another quantization nor a check was asked for."""
+    from translucid.ground.errors import UserError
+    from translucid.interop.huggingface_export import export_huggingface
+    from translucid.runs.run_folder import RunFolder
+
+    if not plain:
+        raise UserError(
+            "--to huggingface writes float32 weights, which lose nothing", fix="Leave out the other option."
+        )
+    folder = RunFolder(run)
+    configuration, tokenizer = folder.configuration().between(*languages), folder.tokenizer()
+    model = folder.load_sequence_model(configuration, tokenizer)
+    kind = export_huggingface(model, tokenizer, configuration, out, overwrite=overwrite)
+    Console(stderr=True).print(f"written: {out}, which `transformers` loads as {kind}")

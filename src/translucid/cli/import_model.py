@@ -20,7 +20,7 @@ def import_model(
     target_language: TargetOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
 ) -> None:
-    """Make a run of a model of somebody else's: MarianMT, M2M100 and NLLB of Hugging Face.
+    """Make a run of a model of somebody else's: MarianMT, M2M100 and NLLB of Hugging Face, or as CTranslate2 has them.
 
     The run is one like any other: translate, look, explain, evaluate, serve, train --from. It writes what the model
     writes where it comes from. Nothing of the folder is executed or unpickled.
@@ -30,6 +30,8 @@ def import_model(
         translucid import opus-mt-en-es runs/opus --source-language en --target-language es
 
         translucid import m2m100_418M runs/m2m
+
+        translucid import opus-mt-en-es-ct2 runs/opus
 
         translucid translate runs/m2m --source-language en --target-language es "Good morning"
     """

@@ -1,8 +1,8 @@
 """The channels of a Transformer in another order: the same function, as nothing in it knows a channel by its place.
 
-All that the blocks have in common is the sum of embedding, position and what each sublayer adds. Reordering the channels
-of that sum, of what reads it, of what writes it, and of the norms changes no logit (but for rounding). So a model that
-has learned with sines and cosines in turn is also one that has them sines first.
+All that the blocks have in common is the sum of embedding, position and what each sublayer adds. Reordering the
+channels of that sum, of what reads it, of what writes it, and of the norms changes no logit (but for rounding). So a
+model that has learned with sines and cosines in turn is also one that has them sines first.
 """
 
 from __future__ import annotations

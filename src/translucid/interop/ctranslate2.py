@@ -1,4 +1,4 @@
-"""From a CTranslate2 folder to a run: our own exports, and what `ct2-transformers-converter` makes of Marian and M2M100.
+"""From a CTranslate2 folder to a run: our exports, and what `ct2-transformers-converter` makes of Marian and M2M100.
 
 The folder must have the SentencePiece models beside the weights, which CTranslate2 itself does not need: ours have
 them, the converter copies them with `--copy_files`. Positions are stored as a table, of which we find out what it is.
@@ -16,7 +16,6 @@ from translucid.interop.ctranslate2_file import read_model_file
 from translucid.interop.ctranslate2_vocabulary import OURS, our_tokenizer, read_pieces, their_tokenizer, vocabulary_of
 from translucid.interop.ctranslate2_weights import Variables, block_arrays
 from translucid.interop.imported import Imported, Keys, read_json
-from translucid.interop.pieces import NEVER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +104,9 @@ def _scaled(variables: Variables, width: int) -> bool:
         value = variables.scalar(name)
         if not variables.is_flag(name):
             if value != 1 and abs(value - width**0.5) > 0.01:
-                raise UserError(f"has the factor {value:g} at its embeddings, which is not supported", file=variables.file)
+                raise UserError(
+                    f"has the factor {value:g} at its embeddings, which is not supported", file=variables.file
+                )
             value = float(value != 1)
         scaled.add(bool(value))
     if len(scaled) > 1:
@@ -158,8 +159,8 @@ def _with_vocabulary(
         tokenizer, languages = their_tokenizer(folder, ours["source"], ours["target"])
         for name in ("source_embedding.tokens.weight", "target_embedding.tokens.weight", "output.weight"):
             side = "source" if name.startswith("source") else "target"
-            tensors[name] = ours[side].embeddings(torch.nn.functional.pad(tensors[name], (0, 0, 0, 1)))
-        tensors["output.bias"] = ours["target"].bias(torch.nn.functional.pad(tensors["output.bias"], (0, 1), value=NEVER))
+            tensors[name] = ours[side].embeddings(tensors[name])
+        tensors["output.bias"] = ours["target"].bias(tensors["output.bias"])
         if "max_length" not in model:
             data["max_tokens"] = 512
     each = bool(languages) and not any(name.startswith(">>") for name in languages.values())

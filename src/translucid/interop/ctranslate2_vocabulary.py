@@ -80,14 +80,12 @@ def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tup
     for one, vocabulary in zip((parsed[0], parsed[-1]), (source, target), strict=True):
         vocabulary.add_unknown(only_here(one, vocabulary.names))
     languages = _languages(source.names)
-    models = [
-        rewritten(one, of.names, languages.values()) for one, of in zip(parsed, (source, target), strict=False)
-    ]
+    models = [rewritten(one, of.names, languages.values()) for one, of in zip(parsed, (source, target), strict=False)]
     return Tokenizer(*models), languages
 
 
 def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
-    """Return our ids of a list of pieces; what has no row there gets one behind them all.
+    """Return our ids of a list of pieces.
 
     Args:
         names: in the order of their rows.
@@ -109,10 +107,8 @@ def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
         return ids[name]
 
     unknown, end = row("unk_token", SPELLED.unknown), row("eos_token", SPELLED.end)
-    pad = ids.get(SPELLED.pad, len(names))
-    start = len(names) if zero_start else row("decoder_start_token", SPELLED.start)
-    size = len(names) + (len(names) in (pad, start))
-    return Vocabulary.of(ids, size, pad=pad, unknown=unknown, start=start, end=end)
+    start = None if zero_start else row("decoder_start_token", SPELLED.start)
+    return Vocabulary.of(ids, len(names), pad=ids.get(SPELLED.pad), unknown=unknown, start=start, end=end)
 
 
 def _languages(names: list[str]) -> dict[str, str]:

@@ -38,8 +38,8 @@ def model_card(
         options = f', src_lang="{some[0]}"'
         more = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{told[some[-1]]}")'
     elif told:
-        code = languages[1] if languages[1] in told else min(told)
-        text = f'"{told[code]} …"'
+        name = told.get(languages[1] or "") or min(told.values())
+        text = f'"{name} …"'
     lines = [
         "---",
         *facts,

@@ -66,6 +66,8 @@ def export_huggingface(
     """
     from safetensors.torch import save
 
+    from translucid.layers.positions import sinusoidal_positions
+
     refuse_to_lose(out, overwrite, *HOLDS)
     kind = _kind(configuration)
     options = configuration.model
@@ -90,6 +92,9 @@ def export_huggingface(
         theirs = _renamed(tensors, options, layout)
         if kind == "m2m_100":
             del theirs["final_logits_bias"]  # all zeros, which this class does not have
+        if kind == "pegasus":  # the class computes it as well, but complains if it is not there
+            table = sinusoidal_positions(longest, options.width, kind="sinusoidal-halves")
+            theirs |= {f"model.{side}.embed_positions.weight": table.clone() for side in SIDES}
         write_atomically(folder / "model.safetensors", save(theirs, {"format": "pt"}))
         card = model_card(_CLASSES[kind], languages, told, by_language=kind == "m2m_100", made_by=__version__)
         write_atomically(folder / "README.md", card.encode())

@@ -17,11 +17,12 @@ from translucid.interop.pieces import NEVER
 if TYPE_CHECKING:
     from torch import Tensor
 
-M2M100 = (
-    "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy "
-    "id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps pt ro ru "
-    "sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu"
-).split()
+_CODES = """
+af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig
+ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps pt ro ru sd si sk sl so
+sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu
+"""
+M2M100 = _CODES.split()
 """The languages of M2M100's tokenizer, which has their rows in this order behind those of the pieces."""
 
 
@@ -73,7 +74,7 @@ def marian_rows(names: list[str], *, as_opus: bool) -> Rows:
         names: of those ids that are kept.
         as_opus: whether the decoder begins with padding, as such a model's does, whose embedding is zero.
     """
-    pad, unknown, start, end = SPELLED
+    pad, unknown, _, end = SPELLED
     rest = [*range(len(SPECIAL), len(names))]
     pieces = [names[i] for i in rest]
     if as_opus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -12,14 +12,12 @@ from translucid.data.cutting import MOST_PIECES, Cutter, Piece
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines.choosing import EngineName, choose_engine
-from translucid.engines.together import Together
+from translucid.engines.choosing import EngineName
+from translucid.engines.opened import OpenedRun
 from translucid.evaluation.doubts import Doubts
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.on_the_fly import run_of
-from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_ours
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
 from translucid.translation import Alternative, Translation, Translations, best_together, given_texts
@@ -70,6 +68,7 @@ class Translator:
         self._doubts = Doubts(tokenizer, *configuration.data.languages)
         self._drawn = 0
         self._own = own
+        self._opened: OpenedRun | None = None
         self.engine = engine or own()
         self._wide = wide or (lambda: self.engine)
 
@@ -108,6 +107,18 @@ class Translator:
         other._doubts = self._doubts.between(tokenizer, *languages)
         return other
 
+    def use(self, adapter: str | Path | None) -> None:
+        """Translate with another adapter of the run from now on, or with none; the model stays loaded.
+
+        `adapter`: its file, the run that learned it, or its name in the run's folder `adapters`.
+
+        Raises:
+            UserError: there is none, it belongs to another model, or this translator was made by `between`.
+        """
+        if not self._opened:
+            raise UserError("only a translator that was loaded takes an adapter", fix="Give it to load.")
+        self.engine = self._opened.engine(adapter)
+
     @classmethod
     def load(
         cls,
@@ -119,6 +130,7 @@ class Translator:
         target: str | None = None,
         others: Sequence[str | Path] = (),
         threads: int | None = None,
+        adapter: str | Path | None = None,
     ) -> Translator:
         """Load a run folder. Settings of the process stay as they are.
 
@@ -134,14 +146,15 @@ class Translator:
             others: runs whose probabilities are averaged with those of `run` at each step; our own search does it.
             threads: how many CTranslate2 works with; one for each core if not given. If given, what comes out is the
                 same for any number.
+            adapter: of the run, to translate with; see `use`.
 
         Raises:
             UserError: it is not one, or it is damaged, or the engine can't run its model there; or one of the others
                 has another vocabulary or direction.
         """
         folder = RunFolder(run_of(Path(run)))
-        configuration = folder.configuration().between(source, target)
-        return cls.open(folder, configuration, device, engine, others=others, threads=threads)
+        between = folder.configuration().between(source, target)
+        return cls.open(folder, between, device, engine, others=others, threads=threads, adapter=adapter)
 
     @classmethod
     def open(
@@ -153,29 +166,15 @@ class Translator:
         *,
         others: Sequence[str | Path] = (),
         threads: int | None = None,
+        adapter: str | Path | None = None,
     ) -> Translator:
         """Load a run folder whose configuration has been read; see `load`."""
         configuration.refuse_other_reader("text", folder.path)
-        data = configuration.data
-        tokenizer = folder.tokenizer().between(*data.languages, data.tokenizer)
-        together = Together.of(folder, configuration, tokenizer, others)
-
-        @cache
-        def own() -> TorchEngine:
-            from translucid.engines.engine import TorchEngine
-
-            tune_ours()
-            chosen = choose_device(device)
-            return TorchEngine.of(together.model().to(chosen), tokenizer, chosen)
-
-        if others and engine == "ctranslate2":
-            raise UserError("CTranslate2 averages no runs", fix="Use --engine torch.")
-        engine = "torch" if others else engine
-
-        given = engine, folder, configuration, tokenizer, own
-        choose = cache(partial(choose_engine, *given, device=device, threads=threads))
-        wide = partial(choose, listed=not data.tokenizer.languages)
-        return cls(tokenizer, configuration, own, choose(listed=True), together.longest, wide)
+        tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
+        opened = OpenedRun(folder, configuration, tokenizer, device, engine, others, threads)
+        made = cls(tokenizer, configuration, opened.own, opened.engine(adapter), opened.together.longest, opened.wide)
+        made._opened = opened
+        return made
 
     @overload
     def translate(

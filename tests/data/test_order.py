@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from translucid.data.order import Order, by_temperature, quotas, shuffled
+from translucid.data.order import Order, by_temperature, mixed_in, quotas, shuffled
 
 
 def read(sizes, shares, *, epoch=0, block=10**6):
@@ -98,3 +98,23 @@ def test_an_order_is_about_as_irregular_as_a_drawn_one():
 
 def test_memory_does_not_grow_with_the_number_of_things():
     assert (shuffled(np.arange(100), 10**15, [1]) < 10**15).all()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shares", "further", "expected", "count"),
+    [
+        ([70, 1000], None, [0.3], [0.7, 0.3], 100),
+        ([10, 30, 500], None, [0.6], [0.1, 0.3, 0.6], 100),
+        ([10, 30, 500], [3, 1], [0.6], [0.3, 0.1, 0.6], 100),
+        ([50, 9, 9], None, [0.25, 0.25], [0.5, 0.25, 0.25], 100),
+    ],
+)
+def test_what_is_mixed_in_has_its_share_and_the_rest_comes_once(sizes, shares, further, expected, count):
+    found, size = mixed_in(sizes, shares, further)
+    assert (found, size) == (pytest.approx(expected), count)
+    assert quotas(sizes, found, size) == [round(100 * share) for share in expected]
+    order = Order(sizes, found, size, seed=1, epoch=0)
+    indices = order.block(0)
+    own = sum(sizes[: len(sizes) - len(further)])
+    assert len(indices) == count
+    assert (indices < own).sum() == own

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.probes.kinds import TEXT, Kind
 from translucid.cli.main import run as run_command
-from translucid.runs.run_folder import RunFolder
+from translucid.runs.run_folder import ADAPTER, RunFolder
 from translucid.runs.tensor_file import load_tensors
 
 TIMES = {"seconds", "tokens_per_second", "done"}
@@ -92,7 +92,8 @@ def train(
 def differences(one: Path, other: Path) -> list[str]:
     """Say in what two runs differ besides the time they took: weights, optimiser, random states, place, metrics."""
     found = []
-    for name in ("model.safetensors", "state/checkpoint.safetensors"):
+    adapters = [ADAPTER] * (one / ADAPTER).exists()
+    for name in ("model.safetensors", "state/checkpoint.safetensors", *adapters):
         (tensors, facts), (others, other_facts) = load_tensors(one / name), load_tensors(other / name)
         if tensors.keys() != others.keys():
             found.append(f"{name}: other tensors")

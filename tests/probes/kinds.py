@@ -6,6 +6,7 @@ from pathlib import Path
 
 from translucid.builtin import phrasebook
 from translucid.builtin.scenes import writing
+from translucid.cli.main import run
 
 TRAINING = [
     "training.batch_tokens=400",
@@ -114,4 +115,22 @@ LABELS = Kind(
         "training.schedule=inverse-root",  # the other one depends on max_steps
     ],
     [],
+)
+
+
+def write_to_tune(folder: Path, count: int = 600) -> list[str]:
+    """Write sentence pairs, and train a translator on some of them that is to be tuned."""
+    pairs = write_pairs(folder, count)
+    begun = ["train", *pairs, "--out", str(folder / "base"), "--no-tune"]
+    assert run([*begun, "--set", *TEXT.settings, "training.max_steps=25"]) == 0
+    return ["--from", str(folder / "base"), *pairs, "--mix", f"{pairs[3]}=0.2", "--valid-general", pairs[1]]
+
+
+TUNED = Kind(
+    "a translator that begins as another one",
+    write_to_tune,
+    150,
+    None,
+    [*TRAINING, "training.stay_like=0.1", "training.adapter_rank=2", "training.freeze=[encoder]"],
+    TEXT.stored,
 )

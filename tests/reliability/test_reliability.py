@@ -4,7 +4,7 @@ import pytest
 
 from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import said_by, train
-from tests.probes.kinds import IMAGES, LABELS, LANGUAGE
+from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TUNED
 
 
 def check(finding):
@@ -57,6 +57,10 @@ def test_a_model_of_language_killed_at_random_moments_ends_as_if_it_had_not_been
 
 def test_a_classifier_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
     assert check(training.kills(tmp_path, 2, 60, LABELS))["kills"] >= 1
+
+
+def test_a_fine_tuning_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+    assert check(training.kills(tmp_path, 2, 60, TUNED))["kills"] >= 1
 
 
 @pytest.mark.parametrize("kind", [LANGUAGE, LABELS], ids=lambda kind: kind.name)

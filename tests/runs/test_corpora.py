@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair, SyntheticPair, TargetText
+from translucid.data.corpus import Pair, SyntheticPair, TargetText, read_pairs
 from translucid.data.filtering import Filter
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -210,3 +210,25 @@ def test_progress_is_told_of_every_thousand_pairs():
     told, pairs = [], [Pair("a", "b")] * 2500
     assert list(counted(pairs, told.append)) == pairs
     assert told == [1000, 1000]
+
+
+def test_what_is_mixed_in_comes_last_and_is_known_by_its_text(file, tmp_path):
+    other = write(tmp_path / "general.tsv", LINES[:30])
+    corpora = read_corpora(options(file, **{"data.mix": {str(other): 0.5}}), seed=1)
+    assert len(corpora.train) == 2
+    assert set(corpora.train[1]) <= set(corpora.train[0])
+    assert not {pair.source for pair in corpora.valid} & {pair.source for pair in corpora.train[1]}  # held out of both
+    assert corpora.digest != read_corpora(options(file, other), seed=1).digest
+    assert str(other) in corpora.files
+    backwards = read_corpora(options(file, **{"data.mix": {str(other): 0.5}, "data.reverse": True}), seed=1)
+    assert {pair.swapped for pair in backwards.train[1]} <= set(read_pairs(str(other)))
+
+
+def test_the_general_validation_pairs_are_read_beside_the_others(file, tmp_path):
+    other = write(tmp_path / "general.tsv", LINES[:30])
+    given = options(file, **{"data.valid_general": [str(other)], "training.begin_from": "runs/first"})
+    corpora = read_corpora(given, seed=1)
+    assert len(corpora.general) == 30 and corpora.held_out
+    write(other, ["nothing\t"])
+    with pytest.raises(UserError, match="no sentence pairs are left"):
+        read_corpora(given, seed=1)

@@ -74,6 +74,25 @@ def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
         torch.testing.assert_close(ours[name], tensor, rtol=1e-2, atol=1e-3)
 
 
+def test_two_processes_fine_tune_as_one_does(corpus, alone, tmp_path):
+    """With what is frozen, differences of low rank, and what the first model says."""
+    more = ["--from", str(alone), "--valid-general", str(corpus / "train.tsv"), "--set", "training.adapter_rank=2"]
+    more += ["training.freeze=[encoder]", "training.stay_like=0.3", "training.learning_rate=0.01"]
+    finish(start(corpus, tmp_path / "two", *more, "training.max_steps=9"))
+    finish(start(corpus, tmp_path / "two", "--set", "training.max_steps=20", resume=True))
+    assert run(arguments(corpus, tmp_path / "one", *more)) == 0
+    ours, theirs = (
+        {(row["kind"], row["step"]): row["loss"] for row in RunFolder(tmp_path / name).metrics()}
+        for name in ("two", "one")
+    )
+    shared = sorted(ours.keys() & theirs.keys())
+    assert len(shared) == 23
+    assert [ours[key] for key in shared] == pytest.approx([theirs[key] for key in shared], rel=1e-3)
+    kept = [load_tensors(tmp_path / name / "adapter.safetensors")[0] for name in ("two", "one")]
+    assert kept[0].keys() == kept[1].keys()
+    assert all(name.startswith("decoder.") for name in kept[0])
+
+
 def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, alone, tmp_path):
     sharded = ["--set", "training.sharded=true"]
     finish(start(corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=8"))

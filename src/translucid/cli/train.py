@@ -9,6 +9,7 @@ import typer
 
 from translucid.cli.arguments import pair_up
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.runs.configuration import Configuration
@@ -47,6 +48,12 @@ goes on learning the text of its language:
     translucid train low-resource --init-encoder runs/language --init-decoder runs/language --train pairs.tsv \
         --synthetic synthetic.tsv --target-text target.txt --out runs/mine --set 'data.weights=[1,3,1]'
 
+A translator of your own, from one that is there: fine-tuned on your texts, with three of ten sentences general ones,
+so that it does not forget; the model kept is the best on yours that has lost no more than a BLEU on the others:
+
+    translucid train --from runs/es --train mine.tsv --mix general.tsv=0.3 --valid mine-dev.tsv \
+        --valid-general general-dev.tsv --out runs/mine
+
 Captions, one `image TAB caption` a line, several lines for an image, and the images in a folder or a tar:
 
     translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
@@ -84,6 +91,17 @@ def train(
     synthetic: Annotated[
         list[str] | None,
         typer.Option(metavar="FILES", help="More training pairs, whose sources `data back-translate` wrote."),
+    ] = None,
+    mix: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES=SHARE",
+            help="More training pairs, such as general ones, and what share of an epoch they are.",
+        ),
+    ] = None,
+    valid_general: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILES", help="With --from: validation pairs of what is not to be forgotten."),
     ] = None,
     images: Annotated[
         list[str] | None,
@@ -131,13 +149,12 @@ def train(
 
     Ctrl-C saves, --resume goes on exactly.
     """
-    from translucid.ground.errors import UserError
     from translucid.runs.beginning import settings_from
     from translucid.runs.configuration import resolve, resumed, unchanged
     from translucid.runs.pretrained import Pretrained
     from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
-    from translucid.training.afterwards import tune_trained
+    from translucid.training.afterwards import show_gain, tune_trained
     from translucid.training.experiment import prepared
 
     if config:
@@ -148,10 +165,13 @@ def train(
     given = {
         "data.train": train_files,
         "data.valid": valid_files,
+        "data.valid_general": valid_general,
         "data.synthetic": synthetic,
         "data.target_text": target_text,
     }
     files = {key: names for key, names in given.items() if names}
+    if mix:
+        overrides["data.mix"] = _shares(mix)
     if images:
         overrides["data.images"] = images
     if skip_bad:
@@ -181,8 +201,27 @@ def train(
         configuration, out, resume=resume, overwrite=overwrite, device=device, console=console, command=context.obj
     ) as (trainer, display):
         trainer.fit(display)
+    show_gain(trainer, console)
     if tune and configuration.model.reads == "text":
         tune_trained(trainer, console)
+
+
+def _shares(mix: list[str]) -> dict[str, float]:
+    """Return the files and shares of `FILES=SHARE`, given several times.
+
+    Raises:
+        UserError: one has no share that is a number.
+    """
+    shares = {}
+    for given in mix:
+        files, _, share = given.rpartition("=")
+        try:
+            shares[files] = float(share)
+        except ValueError:
+            files = ""
+        if not files:
+            raise UserError(f"--mix {given} has no share of the epoch", fix="Write --mix general.tsv=0.3.")
+    return {corpus: share for files, share in shares.items() for corpus in pair_up([files])}
 
 
 train.__doc__ = f"{train.__doc__}\n\n{EPILOG}"

@@ -64,6 +64,10 @@ def translate(
     top_k: Annotated[int | None, typer.Option(help="Sample from the K likeliest pieces.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Sample from the likeliest pieces of this probability.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of sampling.")] = None,
+    adapter: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE|RUN", help="What a fine-tuning of RUN has learned with training.adapter_rank."),
+    ] = None,
     split_sentences: Annotated[
         bool,
         typer.Option(
@@ -119,6 +123,8 @@ def translate(
         translucid translate runs/es --nbest 5 --format jsonl "Good morning"
 
         translucid translate runs/m2m --source-language en --target-language es "Good morning"
+
+        translucid translate runs/es --adapter runs/my-lora "Save the page"
 
         translucid translate runs/es --input huge.txt --output out.txt --workers 8
 
@@ -178,6 +184,7 @@ def translate(
         columns=nbest or 1,
         alignments=alignments,
         token_scores=token_scores,
+        adapter=adapter,
         configuration=configuration,
         others=tuple(others or ()),
         reverse=rerank_with,

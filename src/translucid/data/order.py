@@ -2,8 +2,9 @@
 
 Several corpora are mixed by weight, or by temperature as in multilingual models (Arivazhagan et al. 2019, arXiv
 1907.05019): corpus c with n_c pairs gets the share p_c, proportional to n_c^(1/T). An epoch has as many pairs as all
-corpora together, but corpus c gives p_c of them. Each is read from front to back in a random order, and then in
-another one, over the epochs' ends: no pair comes twice before all of its corpus have come once.
+corpora together, unless it is told how many, but corpus c gives p_c of them. Each is read from front to back in a
+random order, and then in another one, over the epochs' ends: no pair comes twice before all of its corpus have come
+once.
 
 A random order is a keyed permutation, computed place by place: a Feistel network over the bits of the number, walked on
 until the result is in range (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"). So the memory needed
@@ -29,17 +30,34 @@ def by_temperature(sizes: Sequence[int], temperature: float) -> list[float]:
     return (weights / weights.sum()).tolist()
 
 
-def quotas(sizes: Sequence[int], shares: Sequence[float] | None) -> list[int]:
-    """Return how many pairs of each corpus an epoch reads; together as many as there are.
+def mixed_in(sizes: Sequence[int], shares: Sequence[float] | None, further: Sequence[float]) -> tuple[list[float], int]:
+    """Return the share of each corpus, and how many pairs an epoch has, where the last ones are mixed into the others.
+
+    An epoch goes through the others once, and has so much more of the last ones that these are their shares of it.
+
+    Args:
+        sizes: pairs of each corpus.
+        shares: how the others are to each other, in any unit; none for each as large as it is.
+        further: what share of an epoch each of the last corpora is; together less than 1.
+    """
+    others = sizes[: len(sizes) - len(further)]
+    parts = np.array(others if shares is None else shares, float)
+    left = 1 - sum(further)
+    return [*(parts / parts.sum() * left).tolist(), *further], round(sum(others) / left)
+
+
+def quotas(sizes: Sequence[int], shares: Sequence[float] | None, count: int | None = None) -> list[int]:
+    """Return how many pairs of each corpus an epoch reads.
 
     Args:
         sizes: pairs of each corpus.
         shares: what part of an epoch each is to be, in any unit; none for each as large as it is.
+        count: pairs of an epoch; as many as there are if not given.
     """
     if shares is None:
         return list(sizes)
     wanted = np.array(shares, float) * (np.array(sizes) > 0)
-    ends = np.rint(np.cumsum(wanted) / wanted.sum() * sum(sizes)).astype(int)
+    ends = np.rint(np.cumsum(wanted) / wanted.sum() * (count or sum(sizes))).astype(int)
     return np.diff(ends, prepend=0).tolist()
 
 
@@ -47,10 +65,17 @@ class Order:
     """The pairs of one epoch as indices, block by block; a pure function of its arguments."""
 
     def __init__(
-        self, sizes: Sequence[int], shares: Sequence[float] | None, *, seed: int, epoch: int, block: int = BLOCK
+        self,
+        sizes: Sequence[int],
+        shares: Sequence[float] | None,
+        count: int | None = None,
+        *,
+        seed: int,
+        epoch: int,
+        block: int = BLOCK,
     ) -> None:
         """See `quotas`; `block`: pairs in a block, at most."""
-        self.sizes, self.quotas, self.seed, self.epoch = sizes, quotas(sizes, shares), seed, epoch
+        self.sizes, self.quotas, self.seed, self.epoch = sizes, quotas(sizes, shares, count), seed, epoch
         self.plain = shares is None
         self.count = sum(self.quotas)
         self.blocks = max(1, -(-self.count // block))

@@ -30,6 +30,7 @@ def choose_engine(
     device: str = "auto",
     threads: int | None = None,
     listed: bool = True,
+    adapter: str | None = None,
 ) -> Engine:
     """Return the engine of that name for a run; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
 
@@ -47,6 +48,7 @@ def choose_engine(
         threads: see `CTranslate2Engine`.
         listed: whether only pieces of a shortlist may be considered, if one was found; it holds for one pair of
             languages.
+        adapter: the fingerprint of what the model that `own` gives wears, if anything.
 
     Raises:
         UserError: CTranslate2 is asked for and can't run the model, or not on that device; or the model is damaged.
@@ -82,4 +84,5 @@ def choose_engine(
         considered=tuned.considered,
         shortlist=shortlist,
         threads=threads,
+        adapter=adapter,
     )

@@ -24,6 +24,7 @@ from translucid.jobs.windows import Window
 from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
+from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.translation import Translation
@@ -49,6 +50,8 @@ class Job:
     """Translations of each line that are written."""
     alignments: bool = False
     token_scores: bool = False
+    adapter: str | None = None
+    """Of the run; see `Translator.use`."""
     configuration: Configuration | None = None
     """Of the run, if it has been read."""
     others: tuple[Path, ...] = ()
@@ -67,6 +70,7 @@ class Job:
         return {
             "the version": __version__,
             "the model": folder.model_digest(),
+            "the adapter": self.adapter and Adapter.find(self.adapter, folder).fingerprint,
             "the tokenizer": folder.tokenizer().fingerprint,
             "the configuration": digest(folder.config_file),
             "the languages": self.configuration and self.configuration.data.languages,
@@ -182,7 +186,13 @@ class Worker:
         folder = RunFolder(job.run)
         configuration = job.configuration or folder.configuration()
         self.translator = Translator.open(
-            folder, configuration, job.device, job.engine, others=job.others, threads=threads or cores()
+            folder,
+            configuration,
+            job.device,
+            job.engine,
+            others=job.others,
+            threads=threads or cores(),
+            adapter=job.adapter,
         )
         self.device = self.translator.engine.device_type
         if ranking := _ranking(job, self.translator):

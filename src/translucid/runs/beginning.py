@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     from translucid.runs.configuration import Configuration
     from translucid.runs.training_options import TrainingOptions
 
+FINE_TUNING: dict[str, Any] = {
+    "optimizer": "muon",
+    "learning_rate": 0.001,
+    "warmup": 50,
+    "cooldown": 0.5,
+    "batch_tokens": 2048,
+    "averaging": 0.99,
+    "max_epochs": 30,
+    "validate_every": 100,
+}
+"""How a translator that begins as another one is trained, unless told otherwise; docs/fine-tuning.md has the trials."""
+
 
 def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     """Return the settings that a run which begins from another one takes over.
@@ -43,7 +55,9 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
         raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
     tokenizer = before.data.tokenizer.model_dump()
     begun = {"preset": before.preset} if preset is None else {}
-    return {**begun, "training": {"begin_from": str(run)}, "data": {"tokenizer": tokenizer}, "model": model}
+    languages = {name: getattr(before.data, name) for name in ("source_language", "target_language", "reverse")}
+    training = {"begin_from": str(run), **(FINE_TUNING if before.model.reads == "text" else {})}
+    return {**begun, "training": training, "data": {"tokenizer": tokenizer, **languages}, "model": model}
 
 
 def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]) -> Tokenizer:

@@ -13,7 +13,6 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from translucid.data.languages import find_code
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError, nearest
@@ -52,6 +51,11 @@ _FIXED = (
     "training.unfreeze",
 )
 """Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
+_FIXED_LATER = (
+    *("data.reverse", "data.mix", "training.init_encoder", "training.init_decoder", "training.elmo"),
+    *("training.freeze", "training.stay_near", "training.stay_like", "training.adapter_rank"),
+)
+"""The same of keys that checkpoints of earlier versions do not know: one that is not set is not named."""
 
 
 _READERS = {
@@ -64,7 +68,7 @@ _READERS = {
 
 
 _AS_IT_IS = DataOptions()
-_FOR_PAIRS = "subword_dropout", "weights", "temperature", "reverse", "synthetic", "target_text"
+_FOR_PAIRS = "subword_dropout", "weights", "temperature", "reverse", "synthetic", "target_text", "mix", "valid_general"
 
 
 class Configuration(OptionGroup):
@@ -140,6 +144,16 @@ class Configuration(OptionGroup):
         return self
 
     @model_validator(mode="after")
+    def _who_is_fine_tuned(self) -> Configuration:
+        if self.training.stay_like and self.model.reads != "text":
+            raise ValueError("training.stay_like is for translators")
+        if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
+            raise ValueError("training.adapter_rank is for Transformers")
+        if self.data.valid_general and not self.training.begin_from:
+            raise ValueError("data.valid_general is for what is fine-tuned: name what it begins as with train --from")
+        return self
+
+    @model_validator(mode="after")
     def _who_learns_from_its_own_captions(self) -> Configuration:
         if self.training.self_critical:
             if not isinstance(self.model, CaptioningShape):
@@ -160,29 +174,8 @@ class Configuration(OptionGroup):
         return checked(DecodingOptions, {**self.decoding.model_dump(), **changes})
 
     def between(self, source: str | None, target: str | None) -> Configuration:
-        """Return the configuration with other languages of a model that has many; None leaves one as it is.
-
-        Codes are the model's own, such as `spa_Latn`, or usual ones, such as `es`.
-
-        Raises:
-            UserError: it is a model of one pair of languages, and of another one.
-        """
-        wanted = {"source": source, "target": target}
-        before = dict(zip(wanted, self.data.languages, strict=True))
-        if known := self.data.tokenizer.languages:
-            wanted = {side: code and (find_code(code, known) or code) for side, code in wanted.items()}
-        changes = {side: code for side, code in wanted.items() if code not in (None, before[side])}
-        if not known:
-            for side, code in changes.items():
-                if before[side]:
-                    what = f"the model has one {side} language, {before[side]}, and {code} was asked for"
-                    raise UserError(what, fix=f"Leave --{side}-language out.")
-        if self.data.reverse:  # whose files have the source on the other side
-            changes = {
-                side: changes[other] for side, other in (("source", "target"), ("target", "source")) if other in changes
-            }
-        data = self.data.model_copy(update={f"{side}_language": code for side, code in changes.items()})
-        return self.model_copy(update={"data": data})
+        """Return the configuration with other languages of a model that has many; see `DataOptions.between`."""
+        return self.model_copy(update={"data": self.data.between(source, target)})
 
     def refuse_other_reader(self, wanted: str, run: Path) -> None:
         """Check what a run's model reads; see `ModelShape`.
@@ -271,9 +264,10 @@ def fixed_settings(configuration: Configuration) -> str:
 def _fixed(configuration: Configuration) -> dict[str, Any]:
     settings = configuration.model_dump(mode="json")
     keys = (*_FIXED, "training.window") if isinstance(configuration.model, LanguageShape) else _FIXED
-    # What is not set is not named, as in checkpoints that know no such key.
-    later = "data.reverse", "training.init_encoder", "training.init_decoder", "training.elmo"
-    keys = (*keys, *(key for key in later if reduce(getitem, key.split("."), settings)))
+    settings["data"]["mix"] = [*settings["data"]["mix"].values()]  # the files are known by what is in them
+    keys = (*keys, *(key for key in _FIXED_LATER if reduce(getitem, key.split("."), settings)))
+    if configuration.training.adapter_rank:
+        keys = (*keys, "training.adapter_scale", "training.adapter_parts")
     return {key: reduce(getitem, key.split("."), settings) for key in keys}
 
 

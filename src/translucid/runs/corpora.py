@@ -42,6 +42,8 @@ class Corpora:
     """Told of lines that are no pairs, if those are to be skipped."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The SHA-256 of each file, those to train on first."""
+    general: Sequence[Pair] = ()
+    """Pairs of what the model could do before it was fine-tuned, to validate with as well."""
 
     @classmethod
     def of(cls, train: Sequence[Pair], valid: Sequence[Pair]) -> Corpora:
@@ -103,6 +105,7 @@ def read_corpora(
         raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
     every = [*options.train, *options.synthetic, *options.target_text]
     corpora = len(every)
+    every += options.mix
     if options.weights and len(options.weights) != corpora:
         weights = len(options.weights)
         raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
@@ -112,12 +115,17 @@ def read_corpora(
     def fit(pairs: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
         return keep_texts(pairs, skipped) if texts else keep(pairs, options.filter, skipped)
 
-    if options.valid:
+    def validating(files: Sequence[str]) -> list[Pair]:
         first = bad.first.append if bad else None
-        valid: Sequence[Pair] = list(fit(read(*options.valid, on_bad=first), Skipped()))
-        if not valid:
+        pairs = list(fit(read(*files, on_bad=first), Skipped()))
+        if files and not pairs:
             what, fix = ("texts", "Check the file.") if texts else ("sentence pairs", "See `translucid data stats`.")
-            raise UserError(f"no {what} are left", file=options.valid[0], fix=fix)
+            raise UserError(f"no {what} are left", file=files[0], fix=fix)
+        return pairs
+
+    general = validating(options.valid_general)
+    if options.valid:
+        valid: Sequence[Pair] = validating(options.valid)
     elif held_out is None:
         skipped = Skipped()
         valid = _hold_out(fit(read(*options.train, on_bad=bad), skipped), skipped, seed)
@@ -128,16 +136,18 @@ def read_corpora(
     held_targets = set() if options.valid else {pair.target for pair in valid}
     train += [_Files(name, held_targets, bad, _synthetic, side=1) for name in options.synthetic]
     train += [_Files(name, held_targets, bad, _target_texts, side=1) for name in options.target_text]
+    train += [_Files(name, held, bad, read) for name in options.mix]
     text = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
     hashes = {str(file): digest(file) for name in every for file in sides(name)}
     marks = [b"reversed" if options.reverse else b""] * len(options.train)
     marks += [b"synthetic"] * len(options.synthetic) + [b"target text"] * len(options.target_text)
+    marks += [b"mixed in" + (b", reversed" if options.reverse else b"")] * len(options.mix)
     for mark, name in zip(marks, every, strict=True):
         text.update(mark)
         for file in sides(name):
             text.update(bytes.fromhex(hashes[str(file)]))
-    hashes |= {str(file): digest(file) for name in options.valid for file in sides(name)}
-    return Corpora(train, valid, text.hexdigest(), not options.valid, bad, hashes)
+    hashes |= {str(file): digest(file) for name in (*options.valid, *options.valid_general) for file in sides(name)}
+    return Corpora(train, valid, text.hexdigest(), not options.valid, bad, hashes, general)
 
 
 def _hold_out(pairs: Iterable[Pair], skipped: Skipped, seed: int) -> list[Pair]:

@@ -7,7 +7,9 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from translucid.data.filtering import Filter
+from translucid.data.languages import find_code
 from translucid.data.tokenizer import TokenizerOptions
+from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 
 _PRINTABLE = r"^\P{C}*$"
@@ -27,6 +29,11 @@ class DataOptions(OptionGroup):
     target_text: list[str] = Field(default_factory=list)
     """Text of the target language alone, a text a line: the decoder learns it as a language model, from an empty source
     (Sennrich et al. 2016, section 3.1), so that it does not forget what it began with (Ramachandran et al. 2017)."""
+    mix: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
+    """Further training files, such as those of the general corpus in fine-tuning, and what share of each epoch is drawn
+    from them. The rest is `train` and the like, as large as they are: an epoch goes through them once."""
+    valid_general: list[str] = Field(default_factory=list)
+    """Validation files of what the model could do before it was fine-tuned; see training.may_forget."""
     reverse: bool = False
     """Learn from the target to the source of the files, those of evaluation too; `synthetic` is read as it stands."""
     images: list[str] = Field(default_factory=list)
@@ -65,10 +72,36 @@ class DataOptions(OptionGroup):
         both = self.source_language, self.target_language
         return both[::-1] if self.reverse else both
 
+    def between(self, source: str | None, target: str | None) -> DataOptions:
+        """Return the same with other languages of a model that has many; None leaves one as it is.
+
+        Codes are the model's own, such as `spa_Latn`, or usual ones, such as `es`.
+
+        Raises:
+            UserError: it is a model of one pair of languages, and of another one.
+        """
+        wanted = {"source": source, "target": target}
+        before = dict(zip(wanted, self.languages, strict=True))
+        if known := self.tokenizer.languages:
+            wanted = {side: code and (find_code(code, known) or code) for side, code in wanted.items()}
+        changes = {side: code for side, code in wanted.items() if code not in (None, before[side])}
+        if not known:
+            for side, code in changes.items():
+                if before[side]:
+                    what = f"the model has one {side} language, {before[side]}, and {code} was asked for"
+                    raise UserError(what, fix=f"Leave --{side}-language out.")
+        if self.reverse:  # whose files have the source on the other side
+            changes = {
+                side: changes[other] for side, other in (("source", "target"), ("target", "source")) if other in changes
+            }
+        return self.model_copy(update={f"{side}_language": code for side, code in changes.items()})
+
     @model_validator(mode="after")
     def _one_way_of_mixing(self) -> DataOptions:
         if self.weights and self.temperature != 1:
             raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
+        if sum(self.mix.values()) >= 1:
+            raise ValueError("data.mix leaves nothing of an epoch to the training files: lower the shares")
         return self
 
     @model_validator(mode="after")

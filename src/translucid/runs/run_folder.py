@@ -20,7 +20,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.careful_yaml import LONGEST
 from translucid.runs.configuration import Configuration, read_settings, validated
-from translucid.runs.fitting import fill, refuse_misfits, refuse_other_options, unshared
+from translucid.runs.fitting import fill, refuse_misfits, refuse_other_options
 from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
 
 if TYPE_CHECKING:
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 
 FOUND = "tuned.json", "shortlist.tsv"
 """What has been found to be the fastest way to translate with the model, and the target pieces considered."""
+ADAPTER = "adapter.safetensors"
+"""What a fine-tuning by differences of low rank has learned; see `adapters.py`."""
 SCENES = "scenes"
 """Where a demo keeps its pictures, which are there before the run."""
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
-    *("bad-lines.jsonl", "provenance.jsonl"),
+    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER),
     *FOUND,
 )
 _LARGEST = {"config.yaml": LONGEST, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
@@ -192,10 +194,12 @@ class RunFolder:
 
         What was found for the model before does not hold for this one, and goes.
         """
+        from translucid.layers.low_rank import merged
+
         for name in FOUND:
             (self.path / name).unlink(missing_ok=True)
         shape = model.options.model_dump(mode="json")
-        save_tensors(self.model_file, unshared(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})
+        save_tensors(self.model_file, merged(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})
 
     def load_model(self, configuration: Configuration, tokenizer: Tokenizer) -> Model:
         """Read the model, in evaluation mode, on the CPU.

@@ -61,6 +61,23 @@ class TrainingOptions(OptionGroup):
     unfreeze: bool = False
     """Move only the uppermost layer in the first epoch, and one more from the top in each epoch after it (gradual
     unfreezing, Howard and Ruder 2018)."""
+    freeze: list[str] = Field(default_factory=list)
+    """Parts that stay as they are: encoder, decoder, embeddings, output, or a part of them, such as encoder.0."""
+    stay_near: float = Field(0.0, ge=0, le=MANY)
+    """Of what begins as another run: L of the L/2 |w - w0|^2 that is added to the loss of a token, w0 the weights that
+    it began with (Barone et al. 2017)."""
+    stay_like: float = Field(0.0, ge=0, le=1)
+    """Of translators that begin as another run: the share of the loss that is the cross-entropy to what the first model
+    would say next, instead of to the right token (Khayrallah et al. 2018)."""
+    may_forget: float = Field(1.0, ge=0, le=100)
+    """BLEU that a translator may lose on data.valid_general; weights that have lost more are not the best ones."""
+    adapter_rank: int = Field(0, ge=0, le=1 << 12)
+    """Of Transformers that begin as another run: leave its matrices as they are and learn for each a difference of this
+    rank (LoRA, Hu et al. 2021), kept in adapter.safetensors as well."""
+    adapter_scale: float = Field(2.0, gt=0, le=MANY)
+    """By what the difference is multiplied; alpha / rank in the paper's words."""
+    adapter_parts: list[Literal["attention", "feed-forward"]] = Field(["attention", "feed-forward"], min_length=1)
+    """Where those matrices are."""
     self_critical: float = Field(0.0, ge=0, le=1)
     """Of captioners: the last share of the training, in which the model learns from captions that it draws itself, by
     how much each has of what people say of the image (CIDEr-D; Rennie et al. 2017), instead of theirs word by word."""
@@ -91,4 +108,15 @@ class TrainingOptions(OptionGroup):
     def _muon_wants_whole_matrices(self) -> TrainingOptions:
         if self.sharded and self.optimizer == "muon":
             raise ValueError("training.sharded holds parts of matrices, and optimizer=muon wants whole ones")
+        return self
+
+    @model_validator(mode="after")
+    def _what_is_begun_with_is_there(self) -> TrainingOptions:
+        for name in ("stay_near", "stay_like", "adapter_rank"):
+            if getattr(self, name) and not self.begin_from:
+                raise ValueError(f"training.{name} is for what begins as another run: name it with train --from")
+            if getattr(self, name) and self.sharded:
+                raise ValueError(f"training.{name} wants whole matrices, and training.sharded holds parts of them")
+        if self.stay_near and self.adapter_rank:
+            raise ValueError("training.stay_near holds weights that training.adapter_rank leaves as they are anyway")
         return self

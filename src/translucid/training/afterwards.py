@@ -1,4 +1,4 @@
-"""What is done when a training is over: the fastest way to translate with it is found."""
+"""What is done when a training is over: what it has gained is shown, the fastest way to translate with it is found."""
 
 from __future__ import annotations
 
@@ -7,9 +7,25 @@ from translucid.engines.tuning import find_fastest
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.training.trainer import Trainer
+from translucid.training.validation import GENERAL
 
 LEARNED = 1.0
 """BLEU from which on a small loss of it says something."""
+
+
+def show_gain(trainer: Trainer, console: Console) -> None:
+    """Show what a fine-tuning has gained and lost: the weights that it began with beside those that are kept."""
+    progress = trainer.progress
+    if progress.before is None or progress.kept is None or not trainer.workers.leads:
+        return
+    console.print(f"{'BLEU of greedy search':<36}{'before':>8}{'after':>8}")
+    for name, where in {"bleu": "on what was learned (--valid)", GENERAL: "on the rest (--valid-general)"}.items():
+        if name in progress.kept:
+            before, after = progress.before[name], progress.kept[name]
+            console.print(f"{where:<36}{before:>8.1f}{after:>8.1f}{after - before:>+8.1f}")
+    if not progress.best_step:
+        more = "; give --mix more, or lower training.learning_rate" if GENERAL in progress.kept else ""
+        console.print(f"no weights were better than those that it began with, which are kept{more}", soft_wrap=True)
 
 
 def tune_trained(trainer: Trainer, console: Console) -> None:

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from translucid.ground.console import Console
-from translucid.training.validation import Validation
+from translucid.training.validation import GENERAL, Validation
 
 QUIET_SECONDS = 20.0
 """Between two plain lines where there is no terminal."""
@@ -93,6 +93,9 @@ class Display:
             ("validation", "bold"),
             f" at step {step:,}: loss {found.loss:.3f}  ppl {found.perplexity:.2f}  acc {found.accuracy:.1%}  ",
             (told, "bold"),
+            f"  ({found.measures['bleu']:.1f}, on the rest {found.measures[GENERAL]:.1f})"
+            if GENERAL in found.measures
+            else "",
             "  (best so far)" if best else "",
         )
         for i in range(3 if found.samples else 0):

@@ -59,6 +59,7 @@ class PairEpochs:
         sizes: Sequence[int],
         *,
         shares: Sequence[float] | None = None,
+        count: int | None = None,
         max_tokens: int | None = None,
         batch_tokens: int,
         seed: int,
@@ -71,13 +72,14 @@ class PairEpochs:
             corpus: the pairs, in the same pieces always or in others each epoch.
             sizes: how many of them come from each of the corpora that were put together.
             shares: what part of an epoch each corpus is to be, in any unit; see `Order`.
+            count: pairs of an epoch, if not as many as there are.
             max_tokens: pairs that come out longer, on either side, sit an epoch out; if not given, none does.
             batch_tokens: see `plan_epoch`.
             seed: decides the order and the pieces.
             workers: the processes that share each batch.
             block: pairs that are sorted into batches at a time.
         """
-        self.corpus, self.sizes, self.shares = corpus, sizes, shares
+        self.corpus, self.sizes, self.shares, self.count = corpus, sizes, shares, count
         self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
         self.workers, self.block = workers or Workers(), block
         self._drawn: tuple[int, Pairs] | None = None
@@ -121,7 +123,7 @@ class PairEpochs:
         return Shared(corpus.batch(mine) if len(mine) else None, corpus.target_tokens(indices))
 
     def _order(self, epoch: int) -> Order:
-        return Order(self.sizes, self.shares, seed=self.seed, epoch=epoch, block=self.block)
+        return Order(self.sizes, self.shares, self.count, seed=self.seed, epoch=epoch, block=self.block)
 
     def _draw(self, epoch: int) -> Pairs:
         """Return the corpus as it is read in this epoch."""

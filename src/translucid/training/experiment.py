@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -10,23 +10,28 @@ from typing import NamedTuple
 import torch
 
 from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device, fixed_order
 from translucid.kernels.process import tune_ours
-from translucid.models.build import build_model
+from translucid.layers.low_rank import adapt
+from translucid.models.build import build_model, hollow_model
+from translucid.models.protocol import Model
 from translucid.runs.beginning import begin, begun_tokenizer
 from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpora import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, clock
+from translucid.training.frozen import freeze
 from translucid.training.labels import LabelledMaterial
 from translucid.training.material import Beginning, Material, sha256
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
 from translucid.training.running_text import RunningTextMaterial
 from translucid.training.text import TextMaterial
-from translucid.training.trainer import Progress, Trainer
+from translucid.training.trainer import BEGUN, Progress, Trainer
 from translucid.training.workers import Workers
 
 
@@ -113,6 +118,8 @@ def prepared(
                 material = _material(configuration, corpora)
             configuration = material.configuration
             tokenizer = begun_tokenizer(configuration, lambda: material.learn(console))
+            if configuration.training.freeze:  # a wrong name is said before anything is written
+                _fit_for_tuning(_built(hollow_model, configuration, tokenizer), configuration.training)
         with run.locked() if workers.leads else nullcontext():
             if begins:
                 assert corpora is not None
@@ -148,10 +155,10 @@ def _trainer(
     options = configuration.training
     tokenizer = run.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
     torch.manual_seed(options.seed)
-    sizes = tokenizer.source_size, tokenizer.target_size
-    model = build_model(configuration.model, *sizes, tokenizer.target_vocabulary)
-    if not resuming:
-        begin(model, configuration.training)
+    model = _built(build_model, configuration, tokenizer)
+    if not resuming or options.stay_near or options.stay_like:
+        begin(model, options)
+    _fit_for_tuning(model, options)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
     # Whatever can be refused is refused before anything in the folder of a run that is there is changed.
@@ -163,6 +170,9 @@ def _trainer(
         "the tokenizer": tokenizer.fingerprint,
         "a setting that can not change (model, data, seed)": sha256(fixed_settings(configuration)),
     }
+    if options.stay_near or options.stay_like or options.adapter_rank:
+        assert options.begin_from
+        origin[BEGUN] = RunFolder(Path(options.begin_from)).model_digest()
     before = state[1].get("origin") if state else None
     if state:
         if not isinstance(before, dict):
@@ -180,9 +190,12 @@ def _trainer(
         console.print(f"the lines that are no {unit}s are in {run.bad_lines_file}", soft_wrap=True)
     origin |= lessons.fingerprints
     trainer = Trainer(model, lessons.epochs, lessons.validator, run, options, device, workers, origin, lessons.reward)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
+    sizes = {parameter.requires_grad: 0 for parameter in model.parameters()}
+    for parameter in model.parameters():
+        sizes[parameter.requires_grad] += parameter.numel()
+    learned = f", of them {sizes[True] / 1e6:.2g}M that learn" if options.freeze or options.adapter_rank else ""
     console.print(
-        f"model with {parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.target_size:,}, "
+        f"model with {sum(sizes.values()) / 1e6:.1f}M parameters{learned}, vocabulary of {tokenizer.target_size:,}, "
         f"{lessons.epochs.size(0):,} batches an epoch, on {device}{' in bfloat16' if trainer.bfloat16 else ''}{workers}"
     )
     if resuming:
@@ -192,13 +205,30 @@ def _trainer(
         workers.wait()  # until all have read the checkpoint
         if workers.leads:
             run.tidy()
-            run.forget_metrics_after(trainer.progress.step)
+            run.forget_metrics_after(trainer.progress.step if state else -1)
             run.save_configuration(configuration)
     if workers.leads:
         run.add_provenance(provenance(corpora.files, str(device), trainer.progress.step, workers.count, command))
     if workers.leads and (missing := board_missing()):
         console.print(missing, soft_wrap=True)
     return trainer
+
+
+def _built(build: Callable[..., Model], configuration: Configuration, tokenizer: Tokenizer) -> Model:
+    sizes = tokenizer.source_size, tokenizer.target_size
+    return build(configuration.model, *sizes, tokenizer.target_vocabulary)
+
+
+def _fit_for_tuning(model: Model, options: TrainingOptions) -> None:
+    """Freeze what is to stay as it is, and let the rest learn differences of low rank, if it is to.
+
+    Raises:
+        UserError: nothing is left to learn.
+    """
+    freeze(model, options.freeze)
+    rank, scale, parts = options.adapter_rank, options.adapter_scale, options.adapter_parts
+    if rank and not adapt(model, rank, scale, parts):
+        raise UserError("training.freeze leaves no matrix that training.adapter_rank is for", fix="Name fewer parts.")
 
 
 def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -> Corpora:

@@ -7,7 +7,8 @@ spreads e evenly over the vocabulary: loss = (1 - e) * -log p(y) + e / V * sum_v
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -40,12 +41,17 @@ class Loss(NamedTuple):
         return self[1:]
 
 
+LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]
+"""The loss of features [n, D], given the projection to logits, the labels [n] and how much label smoothing there is."""
 FIGURES = len(Loss._fields) - 1
 """How many they are."""
 
 
-def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0) -> Loss:
-    """Return the loss of a batch, teacher-forced, at its real target positions only."""
+def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_of: LossOf | None = None) -> Loss:
+    """Return the loss of a batch, teacher-forced, at its real target positions only.
+
+    `loss_of`: another loss than `smoothed_loss`, of what that is given.
+    """
     maps: Maps | None = {} if model.taught_more and model.training else None
     memory = model.encode(batch.source)
     features = model.features(memory, batch.targets_in, maps)
@@ -53,7 +59,7 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0) -> Lo
     real = labels != model.pad
     places = real.nonzero().squeeze(1)
     features, labels = features.flatten(0, 1).index_select(0, places), labels.index_select(0, places)
-    loss = smoothed_loss(features, model.output, labels, smoothing)
+    loss = (loss_of or smoothed_loss)(features, model.output, labels, smoothing)
     if maps is None:
         return loss
 
@@ -78,11 +84,14 @@ def smoothed_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing
 
 def plain_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
     """The equation above for features [n, D] and labels [n], with all logits [n, V] in memory."""
-    logits = output(features).float()
-    log_p = logits.log_softmax(-1)
+    return loss_of_log_p(output(features).float().log_softmax(-1), labels, smoothing)
+
+
+def loss_of_log_p(log_p: Tensor, labels: Tensor, smoothing: float) -> Loss:
+    """The same of log-probabilities [n, V]."""
     right = -log_p.gather(1, labels[:, None]).sum()
     smoothed = (1 - smoothing) * right - smoothing * log_p.mean(-1).sum()
-    correct = (logits.argmax(-1) == labels).sum()
+    correct = (log_p.argmax(-1) == labels).sum()
     return Loss(smoothed, right.item(), int(correct), len(labels))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain, islice
 
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus, chunks
 from translucid.data.filtering import Skipped, keep
-from translucid.data.order import by_temperature
+from translucid.data.order import by_temperature, mixed_in
 from translucid.data.store import CorpusStore, StoredCorpus
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
@@ -19,8 +19,9 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.epochs import PairEpochs
+from translucid.training.guarded import GuardedValidator
 from translucid.training.material import Beginning, Lessons, sha256
-from translucid.training.validation import TextValidator
+from translucid.training.validation import TextValidator, Validator
 
 TEXT = "the training text"
 """What its fingerprint is called in a checkpoint."""
@@ -71,23 +72,36 @@ class TextMaterial:
             texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self.corpora.train]
             sizes = [len(text) for text in texts]
             pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed)
+        shares, count = self._mixture(sizes)
         epochs = PairEpochs(
             pairs,
             sizes,
-            shares=data.weights or (by_temperature(sizes, data.temperature) if data.temperature != 1 else None),
+            shares=shares,
+            count=count,
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
             seed=options.seed,
             workers=at.workers,
         )
-        validator = TextValidator(
-            self.corpora.valid,
-            tokenizer,
-            max_tokens=longest,
-            batch_tokens=options.batch_tokens,
-            sentences=options.validate_sentences,
-        )
+        limits = {
+            "max_tokens": longest,
+            "batch_tokens": options.batch_tokens,
+            "sentences": options.validate_sentences,
+        }
+        validator: Validator = TextValidator(self.corpora.valid, tokenizer, **limits)
+        if self.corpora.general:
+            assert isinstance(validator, TextValidator)
+            general = TextValidator(self.corpora.general, tokenizer, **limits)
+            validator = GuardedValidator(validator, general, options.may_forget)
         return Lessons(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped)
+
+    def _mixture(self, sizes: Sequence[int]) -> tuple[Sequence[float] | None, int | None]:
+        """Return what part of an epoch each corpus is, and how many pairs an epoch has, if not as they are."""
+        data, further = self.configuration.data, [*self.configuration.data.mix.values()]
+        shares = data.weights
+        if data.temperature != 1:
+            shares = by_temperature(sizes[: len(sizes) - len(further)], data.temperature)
+        return mixed_in(sizes, shares, further) if further else (shares, None)
 
     def _encoded(self, at: Beginning, store: CorpusStore, identity: str) -> StoredCorpus | None:
         """Open the encoded corpus; one that is not there, damaged, or of other files is encoded anew.

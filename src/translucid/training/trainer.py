@@ -13,11 +13,14 @@ from torch import Tensor
 
 from translucid.ground.errors import UserError
 from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
+from translucid.layers.low_rank import differences
 from translucid.models.protocol import Model, SequenceModel
+from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
+from translucid.training.first_model import Anchor, FirstOpinion
 from translucid.training.interrupt import Interrupt
 from translucid.training.objective import FIGURES
 from translucid.training.optimizer import Optimizer
@@ -31,6 +34,8 @@ from translucid.training.workers import Workers
 
 Checkpoint = tuple[dict[str, Tensor], dict[str, Any]]
 """Tensors and facts, as a run folder saves them."""
+BEGUN = "the model of training.begin_from"
+"""What its fingerprint is called in a checkpoint, where it is needed to go on."""
 PATIENCE_WITH_NAN = 5
 """Updates in a row without a finite loss, after which the training stops."""
 
@@ -54,6 +59,10 @@ class Progress:
     """Validations since the best one."""
     skipped: int = 0
     """Updates that were not made because the loss or a gradient was not a finite number."""
+    before: dict[str, float] | None = None
+    """Measures, by name, of the weights that the training began with, if they are to be compared with."""
+    kept: dict[str, float] | None = None
+    """Measures of the best weights."""
 
 
 class Trainer:
@@ -87,6 +96,10 @@ class Trainer:
         self.recent = Recent()
         self.skipped_in_a_row = 0
         self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
+        self.anchor = Anchor(self.weights.parameters, options.stay_near) if options.stay_near else None
+        if options.stay_like:
+            assert isinstance(self.weights.model, SequenceModel)
+            self.weights.loss = FirstOpinion(self.weights.model, options.stay_like)
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=self.bfloat16)
 
     def fit(self, display: Display) -> Progress:
@@ -101,6 +114,11 @@ class Trainer:
         updates = self._updates()
         asked = 0.0
         with Interrupt() as interrupt, display:
+            if self.options.begin_from and self.validator.compares and self.progress.before is None:
+                self._validate(record, display)
+                self.progress.before = self.progress.kept
+                self.validator.before = self.progress.before
+                self.save()
             while not self.over and not asked:
                 rate = learning_rate(self.options, self.progress.step + 1, self._done())
                 self._update(next(updates), rate, display)
@@ -121,7 +139,7 @@ class Trainer:
                     saved = self.progress.seconds
             if asked:
                 self.save()
-                if not self.progress.best_step:  # nothing was validated yet, but there shall be something to try
+                if self.progress.best_score is None:  # nothing was validated yet, but there shall be something to try
                     with self.weights.averaged_model() as model:
                         self._save_best(model, {})
         if record:
@@ -164,6 +182,8 @@ class Trainer:
             sums = [total + figure for total, figure in zip(sums, loss.figures(), strict=True)]
             (loss.smoothed / tokens).backward()
         self.weights.sum_gradients()
+        if self.anchor:
+            self.anchor.pull()
         entropy, correct, said, reward, drawn = self.workers.sum(*sums)
         norm = self.weights.clip(self.options.clip_norm)
         if math.isfinite(entropy) and torch.isfinite(norm):
@@ -225,6 +245,7 @@ class Trainer:
             self.progress.stale = 0 if best else self.progress.stale + 1
             if best:
                 self.progress.best_score, self.progress.best_step = found.score, self.progress.step
+                self.progress.kept = found.measures
                 self._save_best(model, found.measures)
         if record:
             record.write_validation(self.progress.step, self.progress.seconds, found)
@@ -233,7 +254,11 @@ class Trainer:
 
     def _save_best(self, model: Model, facts: dict[str, float]) -> None:
         if self.workers.leads:
-            self.run.save_model(model, self.validator.tokenizer, {"step": self.progress.step, **facts})
+            facts = {"step": self.progress.step, **facts}
+            self.run.save_model(model, self.validator.tokenizer, facts)
+            if self.options.adapter_rank:
+                base, scale = self.origin[BEGUN], self.options.adapter_scale
+                save_adapter(self.run, differences(model), scale, base, facts)
 
     def save(self) -> None:
         """Write all that an exact continuation needs, the random states of all processes among it."""
@@ -275,12 +300,13 @@ class Trainer:
             moments.setdefault(int(index), {})[moment] = part
         self.optimizer.restore(moments)
         self.progress, self.recent = Progress(**facts["place"]), Recent(facts["recent"], facts.get("rewards", ()))
+        self.validator.before = self.progress.before
         self._restore_own_states(under(f"process.{self.workers.rank}.", tensors))
         if stream := self.weights.stream:
             stream.carry(carried_by(self.workers.rank, self.workers.count, tensors), self.device)
 
     def _check_best(self, on_damage: Callable[[str], None]) -> None:
-        if self.progress.best_step:
+        if self.progress.best_score is not None:
             try:
                 self.run.check_model()
             except UserError as error:

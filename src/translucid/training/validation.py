@@ -23,6 +23,9 @@ from translucid.models.protocol import Model, SequenceModel
 from translucid.training.objective import batch_loss
 from translucid.training.workers import Workers
 
+GENERAL = "general_bleu"
+"""BLEU on what a fine-tuned model is not to forget, among the figures of a validation."""
+
 
 class Sample(NamedTuple):
     """One validation source and what the model makes of it."""
@@ -52,6 +55,10 @@ class Validator(ABC):
     """Measures a model on what is held out; draws no random numbers, so it never changes the training."""
 
     tokenizer: Tokenizer
+    compares: bool = False
+    """Whether a model that begins as another one is measured before its training, to be compared with in the end."""
+    before: Mapping[str, float] | None = None
+    """What was measured then, by name."""
 
     @abstractmethod
     def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
@@ -111,6 +118,7 @@ class TextValidator(PairsValidator):
     """Measures a translator on sentence pairs."""
 
     corpus: EncodedCorpus
+    compares = True
 
     def __init__(
         self, pairs: Sequence[Pair], tokenizer: Tokenizer, *, max_tokens: int, batch_tokens: int, sentences: int

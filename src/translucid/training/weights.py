@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from translucid.data.batching import Batch
 from translucid.models.classifier import Classifier
@@ -65,8 +66,12 @@ class Weights:
 
     @contextmanager
     def averaged_model(self) -> Iterator[Model]:
-        """Give the model with the averaged weights, in evaluation mode; all processes must ask for it together."""
-        yield self.averaged
+        """Give the model with the averaged weights, in evaluation mode; all processes must ask for it together.
+
+        A matrix that has a difference of low rank is added up once, not with every use.
+        """
+        with parametrize.cached():
+            yield self.averaged
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all weights by name, complete; all processes must ask together."""

@@ -163,14 +163,18 @@ class CTranslate2Engine:
         considered: Considered = "all pieces",
         shortlist: Path | None = None,
         threads: int | None = None,
+        adapter: str | None = None,
     ) -> CTranslate2Engine:
         """Open the model of a run folder, without loading PyTorch if it has been converted before.
+
+        `adapter`: the fingerprint of what it wears, if anything.
 
         Raises:
             UserError: the model is damaged or no Transformer, or there is no such shortlist.
         """
         made_from = {
             "model": run.model_digest(),
+            "adapter": adapter,
             "shape": configuration.model.model_dump(),
             "tokenizer": tokenizer.fingerprint,
             "shortlist": shortlist and digest(shortlist),

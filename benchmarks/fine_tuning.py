@@ -1,0 +1,137 @@
+"""Fine-tuning without forgetting: a translator of everyday sentences learns the texts of programs, in several ways.
+
+    python benchmarks/fine_tuning.py BASE DOMAIN [--data ../shared/data/tatoeba-eng-spa] [--runs runs/fine-tuning]
+        [--updates 600] [--only NAME ...] [--valid 200]
+
+BASE is a run of the recipe tatoeba-eng-spa; DOMAIN a folder with train.tsv, dev.tsv and test.tsv, such as the English
+and Spanish of the `.po` files of some packages, split by file. Each way makes the same number of updates and is
+validated on both corpora; the run that is kept is scored on both test sets, with the run's own beam. Minutes are of
+processor time, validations included.
+
+Every step is a command of `translucid`; the same command goes on where this one was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from translucid.ground.atomic import write_atomically
+from translucid.runs.run_folder import ADAPTER
+from translucid.runs.tensor_file import read_header
+
+ROOT = Path(__file__).resolve().parents[1]
+LORA = ["training.adapter_rank=8", "training.learning_rate=0.01"]
+WAYS: dict[str, tuple[float, list[str]]] = {
+    "the domain alone": (0, []),
+    "mix 0.3": (0.3, []),
+    "mix 0.5": (0.5, []),
+    "mix 0.3, Adam at 0.0005": (0.3, ["training.optimizer=adam", "training.learning_rate=0.0005"]),
+    "mix 0.3, Adam at 0.002": (0.3, ["training.optimizer=adam", "training.learning_rate=0.002"]),
+    "stay_near 0.01": (0, ["training.stay_near=0.01"]),
+    "stay_near 0.1": (0, ["training.stay_near=0.1"]),
+    "stay_like 0.2": (0, ["training.stay_like=0.2"]),
+    "stay_like 0.5": (0, ["training.stay_like=0.5"]),
+    "mix 0.3, stay_like 0.2": (0.3, ["training.stay_like=0.2"]),
+    "mix 0.3, embeddings and output frozen": (0.3, ["training.freeze=[embeddings,output]"]),
+    "mix 0.3, encoder frozen": (0.3, ["training.freeze=[encoder]"]),
+    "LoRA 8, mix 0.3": (0.3, LORA),
+    "LoRA 8, mix 0.5": (0.5, LORA),
+}
+"""By name: the share of general sentences in an epoch, and settings."""
+
+
+class Trial:
+    """A folder of runs in which what is done is not done again."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given, self.folder = given, given.runs
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def command(self, note: Path, *words: str | Path) -> dict[str, Any]:
+        """Run a command of ours, unless it is done; return what it printed, and its minutes of processor time."""
+        if not note.exists():
+            print("translucid", *words, flush=True)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            arguments = [sys.executable, "-m", "translucid", *map(str, words)]
+            done = subprocess.run(
+                arguments, check=True, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
+            )
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            minutes = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 60
+            write_atomically(note, json.dumps({"minutes": minutes, "said": done.stdout.decode()}).encode())
+        found: dict[str, Any] = json.loads(note.read_text())
+        return found
+
+    def train(self, name: str, share: float, settings: list[str]) -> float:
+        """Fine-tune the base, or go on with it; return the minutes."""
+        out, domain, data = self.folder / name, self.given.domain, self.given.data
+        files = ["--train", domain / "train.tsv", "--valid", domain / "dev.tsv", "--valid-general", data / "dev.tsv"]
+        mix = ["--mix", f"{data / 'train.tsv'}={share}"] if share else []
+        how = ["--resume"] if (out / "config.yaml").exists() else []
+        limits = [
+            *(f"training.max_steps={self.given.updates}", f"training.validate_sentences={self.given.valid}"),
+            *("training.max_epochs=null", "training.patience=null"),
+            "training.validate_every=200",
+        ]
+        begun = ["train", "--from", self.given.base, *files, *mix, "--out", out, "--no-tune", *how]
+        note = self.folder / f"{name}.trained.json"
+        return float(self.command(note, *begun, "--set", *limits, *settings)["minutes"])
+
+    def bleu(self, run: Path, test: Path, name: str) -> float:
+        """Return the BLEU of a run on a test set."""
+        note = self.folder / f"{name}.{test.parent.name}.json"
+        said = self.command(note, "evaluate", run, "--test", test, "--json")["said"]
+        return float(json.loads(said)["BLEU"]["value"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("base", type=Path)
+    parser.add_argument("domain", type=Path)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "tatoeba-eng-spa")
+    parser.add_argument("--runs", type=Path, default=Path("runs/fine-tuning"))
+    parser.add_argument("--updates", type=int, default=600)
+    parser.add_argument("--valid", type=int, default=200)
+    parser.add_argument("--only", nargs="*", default=[])
+    given = parser.parse_args()
+    trial = Trial(given)
+    tests = given.domain / "test.tsv", given.data / "test.tsv"
+    before = [trial.bleu(given.base, test, "base") for test in tests]
+    weights = sum_of(given.base / "model.safetensors")
+    rows = [["the base", *(f"{score:.1f}" for score in before), "", "", "", ""]]
+    for name, (share, settings) in WAYS.items():
+        if given.only and name not in given.only:
+            continue
+        folder = name.replace(", ", "-").replace(" ", "-")
+        minutes = trial.train(folder, share, settings)
+        run = given.runs / folder
+        after = [trial.bleu(run, test, folder) for test in tests]
+        gains = [f"{now - then:+.1f}" for now, then in zip(after, before, strict=True)]
+        learned = sum_of(run / ADAPTER) / weights if (run / ADAPTER).exists() else 1
+        scores = [f"{score:.1f}" for score in after]
+        rows.append([name, *scores, *gains, f"{100 * learned:.1f} %" if learned < 1 else "", f"{minutes:.1f}"])
+    head = ["way", "domain", "Tatoeba", "domain +", "Tatoeba +", "weights that learn", "minutes"]
+    for row in (head, ["---", *["---:"] * (len(head) - 1)], *rows):
+        print("| " + " | ".join(row) + " |")
+
+
+def sum_of(file: Path) -> int:
+    """Return how many numbers a file of tensors holds."""
+    total = 0
+    for shape in read_header(file)[0].values():
+        count = 1
+        for size in shape:
+            count *= size
+        total += count
+    return total
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""A run that is opened to translate with: its model, when it is wanted, and an engine for each adapter it wears."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from translucid.data.tokenizer import Tokenizer
+from translucid.engines.choosing import EngineName, choose_engine
+from translucid.engines.together import Together
+from translucid.ground.errors import UserError
+from translucid.kernels.devices import choose_device
+from translucid.kernels.process import tune_ours
+from translucid.runs.adapters import Wearer
+from translucid.runs.configuration import Configuration
+from translucid.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from translucid.engines.engine import Engine, TorchEngine
+
+
+class OpenedRun:
+    """The run, or several whose probabilities are averaged."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        configuration: Configuration,
+        tokenizer: Tokenizer,
+        device: str,
+        engine: EngineName,
+        others: Sequence[str | Path],
+        threads: int | None,
+    ) -> None:
+        """See `Translator.load`.
+
+        Raises:
+            UserError: one of the others does not go with the run, or the engine can't average.
+        """
+        if others and engine == "ctranslate2":
+            raise UserError("CTranslate2 averages no runs", fix="Use --engine torch.")
+        self.folder, self.configuration, self.tokenizer = folder, configuration, tokenizer
+        self.device, self.threads = device, threads
+        self.name: EngineName = "torch" if others else engine
+        self.together = Together.of(folder, configuration, tokenizer, others)
+        self.averages = bool(others)
+        self.worn = Wearer(folder)
+        self._engines: dict[tuple[str | None, bool], Engine] = {}
+
+    def engine(self, adapter: str | Path | None) -> Engine:
+        """Return what searches for translations when this adapter is worn; see `Translator.use`.
+
+        Raises:
+            UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
+        """
+        if adapter and self.averages:
+            raise UserError("an adapter is for one run, and several are averaged", fix="Leave the others out.")
+        self.worn.put_on(adapter)
+        return self._chosen(listed=True)
+
+    def wide(self) -> Engine:
+        """Return what searches, with what is worn now, where the target language is another one."""
+        return self._chosen(listed=not self.configuration.data.tokenizer.languages)
+
+    def _chosen(self, *, listed: bool) -> Engine:
+        mark = self.worn.fingerprint
+        if (mark, listed) not in self._engines:
+            given = self.name, self.folder, self.configuration, self.tokenizer, self.own
+            self._engines[mark, listed] = choose_engine(
+                *given, device=self.device, threads=self.threads, adapter=mark, listed=listed
+            )
+        return self._engines[mark, listed]
+
+    def own(self) -> TorchEngine:
+        """Return our own search, with the model that wears what is worn."""
+        return self._loaded
+
+    @cached_property
+    def _loaded(self) -> TorchEngine:
+        from translucid.engines.engine import TorchEngine
+
+        tune_ours()
+        device = choose_device(self.device)
+        model = self.together.model().to(device)
+        self.worn.dress(model)
+        return TorchEngine.of(model, self.tokenizer, device)

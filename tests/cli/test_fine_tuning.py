@@ -1,0 +1,158 @@
+"""Fine-tuning and adapters on the command line: what comes out, what is said, what is refused."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from translucid import Translator
+from translucid.cli.main import run
+from translucid.data.store import CorpusStore
+from translucid.ground.errors import UserError
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors, save_tensors
+
+LIMITS = ["training.max_steps=12", "training.validate_every=6", "training.validate_sentences=5"]
+LORA = [*LIMITS, "training.adapter_rank=2", "training.learning_rate=0.1", "training.warmup=1", "training.averaging=0"]
+TEXTS = ["I like soccer.", "She works at the hospital."]
+
+
+@pytest.fixture(scope="module")
+def tuned(corpus, small_run, tmp_path_factory):
+    """A base with tensors of some size, and two fine-tunings of it whose best weights are their last."""
+    folder = tmp_path_factory.mktemp("tuned")
+    shutil.copytree(small_run, folder / "base")
+    files = ["--train", corpus / "test.tsv", "--valid", corpus / "test.tsv", "--from", folder / "base", "--no-tune"]
+    for name in ("one", "other"):
+        more = [*LORA, f"training.seed={len(name)}"]
+        assert run([str(a) for a in ["train", *files, "--out", folder / name, "--set", *more]]) == 0
+        # Whatever was the best, the differences are to be seen.
+        adapter = folder / name / "adapter.safetensors"
+        tensors, facts = load_tensors(adapter)
+        torch.manual_seed(len(name))
+        tensors = {key: torch.randn_like(tensor) for key, tensor in tensors.items()}
+        save_tensors(adapter, tensors, facts)
+        merged, model_facts = load_tensors(folder / "base" / "model.safetensors")
+        for key in {key.rpartition(".")[0] for key in tensors}:
+            merged[key] = merged[key] + facts["scale"] * tensors[f"{key}.up"] @ tensors[f"{key}.down"]
+        save_tensors(folder / name / "model.safetensors", merged, model_facts)
+    return folder
+
+
+def test_a_share_of_an_epoch_is_mixed_in(call, corpus, small_run, tmp_path):
+    files = ["--train", corpus / "test.tsv", "--mix", f"{corpus / 'train.tsv'}=0.5", "--valid", corpus / "test.tsv"]
+    general = ["--valid-general", corpus / "train.tsv"]
+    done = call(
+        "train", "--from", small_run, *files, *general, "--no-tune", "--out", tmp_path / "run", "--set", *LIMITS
+    )
+    assert done.code == 0, done.err
+    assert "320 pairs" in done.err and "on the rest (--valid-general)" in done.err
+    folder = RunFolder(tmp_path / "run")
+    assert folder.configuration().data.mix == {str(corpus / "train.tsv"): 0.5}
+    header = json.loads((folder.corpus_folder / "index.jsonl").read_text().splitlines()[0])
+    assert CorpusStore(folder.corpus_folder).open(header["identity"]).sizes == [20, 300]
+    tokenizers = [(run / "tokenizer.model").read_bytes() for run in (small_run, tmp_path / "run")]
+    assert tokenizers[0] == tokenizers[1]
+
+
+@pytest.mark.parametrize("given", ["general.tsv", "general.tsv=much", "=0.3"])
+def test_a_share_must_be_a_number(call, corpus, tmp_path, given):
+    done = call("train", "--train", corpus / "train.tsv", "--mix", given, "--out", tmp_path / "run")
+    assert done.code == 2 and "Write --mix general.tsv=0.3." in done.err
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_with_an_adapter_a_run_says_what_the_tuned_one_says(tuned, engine):
+    base = Translator.load(tuned / "base", "cpu", engine)
+    bare = [found.text for found in base.translate(TEXTS)]
+    for name in ("one", "other", "one"):
+        wanted = Translator.load(tuned / name, "cpu", engine).translate(TEXTS)
+        base.use(tuned / name)
+        found = base.translate(TEXTS)
+        assert [one.text for one in found] == [one.text for one in wanted] != bare
+        for one, other in zip(found, wanted, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+        drawn = [
+            translator.translate(TEXTS, sample=True, seed=3) for translator in (base, Translator.load(tuned / name))
+        ]
+        assert [one.text for one in drawn[0]] == [one.text for one in drawn[1]]  # which our own search draws
+    base.use(None)
+    assert [found.text for found in base.translate(TEXTS)] == bare
+    begun = load_tensors(tuned / "base" / "model.safetensors")[0]
+    assert all(torch.equal(base.model.get_parameter(name).data, begun[name]) for name in begun)
+    loaded = Translator.load(tuned / "base", "cpu", engine, adapter=tuned / "one" / "adapter.safetensors")
+    assert [found.text for found in loaded.translate(TEXTS)] == [
+        found.text for found in found_by(tuned / "one", engine)
+    ]
+
+
+def found_by(folder, engine):
+    return Translator.load(folder, "cpu", engine).translate(TEXTS)
+
+
+def test_by_file_by_run_and_by_name(call, tuned):
+    (tuned / "base" / "adapters").mkdir(exist_ok=True)
+    shutil.copy(tuned / "one" / "adapter.safetensors", tuned / "base" / "adapters" / "mine.safetensors")
+    wanted = call("translate", tuned / "one", *TEXTS).out
+    for given in ("mine", tuned / "one", tuned / "one" / "adapter.safetensors"):
+        assert call("translate", tuned / "base", *TEXTS, "--adapter", given).out == wanted, given
+    assert call("translate", tuned / "base", *TEXTS).out != wanted
+    done = call("translate", tuned / "base", *TEXTS, "--adapter", "mime")
+    assert done.code == 2 and "there is no adapter 'mime'. Did you mean 'mine'" in done.err
+
+
+def test_a_job_that_was_begun_with_another_adapter_does_not_go_on(tuned):
+    from translucid.decoding.decoding_options import DecodingOptions
+    from translucid.jobs.job import Job
+
+    marks = [
+        Job(tuned / "base", DecodingOptions(), adapter=a and str(tuned / a)).identity("cpu")
+        for a in (None, "one", "other")
+    ]
+    assert len({mark["the adapter"] for mark in marks}) == 3
+
+
+def test_it_is_a_small_file_of_what_was_learned(tuned):
+    tensors, facts = load_tensors(tuned / "one" / "adapter.safetensors")
+    base = load_tensors(tuned / "base" / "model.safetensors")[0]
+    assert {key.rpartition(".")[0] for key in tensors} < base.keys()
+    assert facts["base"] == RunFolder(tuned / "base").model_digest()
+
+
+def test_what_does_not_belong_is_refused(tuned, tmp_path):
+    with pytest.raises(UserError, match="belongs to another model"):
+        Translator.load(tuned / "one", adapter=tuned / "other")
+    with pytest.raises(UserError, match=r"there is no adapter .*Give its file, or put it into"):
+        Translator.load(tuned / "one", adapter="nothing")
+    with pytest.raises(UserError, match="is no adapter"):
+        Translator.load(tuned / "base", adapter=tuned / "base" / "model.safetensors")
+    tensors, facts = load_tensors(tuned / "one" / "adapter.safetensors")
+    name = next(iter(tensors)).rpartition(".")[0]
+    wrong = {
+        "another shape": {**tensors, f"{name}.up": tensors[f"{name}.up"][1:]},
+        "another rank": {**tensors, f"{name}.up": tensors[f"{name}.up"][:, 1:]},
+        "one side": {key: tensor for key, tensor in tensors.items() if key != f"{name}.up"},
+        "another name": {**tensors, "strange.up": torch.ones(2, 2), "strange.down": torch.ones(2, 2)},
+    }
+    for found in wrong.values():
+        save_tensors(tmp_path / "wrong.safetensors", found, facts)
+        with pytest.raises(UserError, match="does not fit the model"):
+            Translator.load(tuned / "base", "cpu", "torch", adapter=tmp_path / "wrong.safetensors")
+    content = bytearray((tuned / "one" / "adapter.safetensors").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "damaged.safetensors").write_bytes(content)
+    with pytest.raises(UserError, match="is damaged"):
+        Translator.load(tuned / "base", "cpu", "torch", adapter=tmp_path / "damaged.safetensors")
+
+
+def test_one_that_does_not_fit_leaves_the_other_on(tuned, tmp_path):
+    tensors, facts = load_tensors(tuned / "one" / "adapter.safetensors")
+    save_tensors(
+        tmp_path / "wrong.safetensors", {**tensors, "a.up": torch.ones(2, 2), "a.down": torch.ones(2, 2)}, facts
+    )
+    translator = Translator.load(tuned / "base", "cpu", "torch", adapter=tuned / "one")
+    wanted = [found.text for found in translator.translate(TEXTS)]
+    with pytest.raises(UserError, match="does not fit the model: a"):
+        translator.use(tmp_path / "wrong.safetensors")
+    assert [found.text for found in translator.translate(TEXTS)] == wanted

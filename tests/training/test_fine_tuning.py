@@ -1,0 +1,311 @@
+"""A translator that begins as another one: what stays, what holds it back, and which weights are kept."""
+
+import copy
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import SETTINGS
+from translucid.builtin.phrasebook import generate
+from translucid.data.batching import Batch
+from translucid.data.corpus import Pair
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.models.build import build_model
+from translucid.models.model_options import RecurrentOptions, TransformerOptions
+from translucid.runs.beginning import FINE_TUNING, settings_from
+from translucid.runs.configuration import fixed_settings, resolve, resumed
+from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+from translucid.training.afterwards import show_gain
+from translucid.training.experiment import run_experiment
+from translucid.training.first_model import Anchor, FirstOpinion
+from translucid.training.frozen import freeze, parts
+from translucid.training.guarded import GuardedValidator
+from translucid.training.objective import batch_loss
+from translucid.training.trainer import Trainer
+from translucid.training.validation import GENERAL
+
+from .test_resume import assert_same_run
+
+SMALL = TransformerOptions(width=8, heads=2, feed_forward=12, encoder_layers=2, decoder_layers=1, dropout=0.0)
+TUNING = ["training.max_steps=8", "training.validate_every=4", "training.learning_rate=0.01", "training.warmup=2"]
+KEEPING = ["training.stay_near=0.1", "training.stay_like=0.3", "training.adapter_rank=2", "training.freeze=[encoder]"]
+
+
+@pytest.fixture(scope="module")
+def base(train, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "base"
+    train(folder, "training.max_steps=40", "training.validate_every=40", "training.learning_rate=0.01")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def domain():
+    """Others to learn from and to validate with, and to be told by what is forgotten."""
+    pairs = [Pair(p.source, p.target) for p in generate(60, split="test", max_words=8)]
+    corpora = Corpora.of(pairs[:40], pairs[40:50])
+    return Corpora(corpora.train, corpora.valid, corpora.digest, general=pairs[50:])
+
+
+@pytest.fixture(scope="module")
+def tune(base, domain):
+    """Fine-tune: tune(folder, "training.stay_near=1", resume=True)."""
+
+    def tuning(folder, *settings, begin_from=base, resume=False):
+        assignments = [*SETTINGS, *TUNING, *settings]
+        configuration = resolve(assignments=assignments, begun=settings_from(begin_from, None))
+        said = Console(file=io.StringIO(), width=1000)
+        run_experiment(configuration, folder, corpora=domain, resume=resume, device="cpu", console=said)
+        return said.file.getvalue()
+
+    return tuning
+
+
+def weights(folder, prefix="model."):
+    tensors, _ = load_tensors(folder / "state" / "checkpoint.safetensors")
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def batch_of(vocabulary=20):
+    source = torch.randint(4, vocabulary, (3, 5))
+    target = torch.randint(4, vocabulary, (3, 4))
+    target[1, 2:] = 0
+    return Batch(source, torch.cat([torch.full((3, 1), 2), target[:, :-1]], 1), target)
+
+
+def test_its_settings_are_beneath_what_is_set(base):
+    begun = settings_from(base, None)
+    configuration = resolve(assignments=["training.warmup=7"], begun=begun)
+    assert configuration.training.warmup == 7
+    assert configuration.training.learning_rate == FINE_TUNING["learning_rate"]
+    assert configuration.training.begin_from == str(base)
+    assert configuration.model == RunFolder(base).configuration().model
+
+
+def test_it_reads_as_the_first_one_did(train, tmp_path):
+    train(tmp_path / "reverse", "training.max_steps=1", "data.reverse=true", "data.source_language=en")
+    data = resolve(begun=settings_from(tmp_path / "reverse", None)).data
+    assert data.reverse and data.source_language == "en"
+
+
+@pytest.mark.parametrize("setting", [*KEEPING, "training.adapter_rank=0"])
+def test_every_option_changes_the_weights(base, tune, tmp_path, setting):
+    tune(tmp_path / "run", "training.max_steps=4", setting)
+    begun, _ = load_tensors(base / "model.safetensors")
+    tune(tmp_path / "usual", "training.max_steps=4")
+    one, usual = weights(tmp_path / "run"), weights(tmp_path / "usual")
+    assert any(not torch.equal(usual[name], begun[name]) for name in usual)
+    same = one.keys() == usual.keys() and all(torch.equal(one[name], usual[name]) for name in one)
+    assert same is (setting == "training.adapter_rank=0")
+
+
+def test_frozen_parts_stay_bit_for_bit(base, tune, tmp_path):
+    tune(tmp_path / "run", "training.freeze=[encoder,decoder.0.feed_forward]")
+    begun, now = load_tensors(base / "model.safetensors")[0], weights(tmp_path / "run")
+    for name, tensor in now.items():
+        frozen = name.startswith(("encoder.", "encoder_norm.", "decoder.0.feed_forward."))
+        assert torch.equal(tensor, begun[name]) is frozen, name
+    kept = load_tensors(tmp_path / "run" / "model.safetensors")[0]
+    assert all(torch.equal(kept[name], begun[name]) for name in kept if name.startswith("encoder."))
+
+
+def test_a_part_has_a_name_that_people_use():
+    torch.manual_seed(1)
+    model = build_model(SMALL.model_copy(update={"norm": "pre"}), 20, 20)
+
+    def frozen(*names, model=model):
+        fresh = copy.deepcopy(model)
+        freeze(fresh, names)
+        return {name for name, parameter in fresh.named_parameters() if not parameter.requires_grad}
+
+    assert frozen() == set()
+    every = {name for name, _ in model.named_parameters()}
+    assert frozen("encoder") == {name for name in every if name.startswith(("encoder.", "encoder_norm."))}
+    assert frozen("encoder.1") == {name for name in every if name.startswith("encoder.1.")}
+    assert frozen("embeddings") == {"source_embedding.tokens.weight"}
+    assert frozen("output") == {"source_embedding.tokens.weight", "output.bias"}  # which share a matrix
+    assert "decoder.0.cross_attention" in parts(model) and "encoder.1" in parts(model)
+    with pytest.raises(UserError, match=r"no part 'encodr'\. Did you mean 'encoder'"):
+        frozen("encodr")
+    with pytest.raises(UserError, match="nothing to learn"):
+        frozen("encoder", "decoder", "output", "embeddings")
+    recurrent = build_model(RecurrentOptions(width=8), 20, 20)
+    assert any(name.startswith("decoder.recurrence") for name in frozen("decoder", model=recurrent))
+
+
+def test_a_wrong_name_is_said_before_anything_is_written(tune, tmp_path):
+    with pytest.raises(UserError, match="no part 'middle'"):
+        tune(tmp_path / "run", "training.freeze=[middle]")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_pull_is_the_derivative_of_the_distance():
+    parameters = [
+        torch.nn.Parameter(torch.randn(3, 2)),
+        torch.nn.Parameter(torch.randn(4)),
+        torch.nn.Parameter(torch.ones(1)),
+    ]
+    anchor = Anchor(parameters, 0.7)
+    first = [parameter.detach().double().numpy().copy() for parameter in parameters]
+    gradients = [torch.randn(3, 2), torch.randn(4)]
+    for parameter, gradient in zip(parameters, gradients, strict=False):
+        parameter.data += torch.randn(parameter.shape)
+        parameter.grad = gradient.clone()
+    anchor.pull()
+    for parameter, gradient, before in zip(parameters, gradients, first, strict=False):
+        expected = gradient.double().numpy() + 0.7 * (parameter.detach().double().numpy() - before)
+        np.testing.assert_allclose(parameter.grad.numpy(), expected, rtol=1e-5)
+    assert parameters[2].grad is None
+
+
+def test_the_first_opinion_is_a_cross_entropy_between_two_models():
+    torch.manual_seed(3)
+    model = build_model(SMALL.model_copy(update={"dropout": 0.5}), 20, 20).double()
+    opinion = FirstOpinion(model, 0.3)
+    first = copy.deepcopy(model).eval()
+    for parameter in model.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    batch = batch_of()
+    model.eval()  # no dropout, so that the two ways see the same
+    loss = opinion(batch, 0.1)
+    logits, before = (m(batch.source, batch.targets_in).detach().numpy() for m in (model, first))
+    expected = 0.0
+    for row, labels in enumerate(batch.labels.tolist()):
+        for place, label in enumerate(labels):
+            if label:
+                log_p = logits[row, place] - np.log(np.exp(logits[row, place]).sum())
+                said = np.exp(before[row, place]) / np.exp(before[row, place]).sum()
+                right = -0.9 * log_p[label] - 0.1 * log_p.mean()
+                expected += 0.7 * right - 0.3 * (said * log_p).sum()
+    assert loss.smoothed.item() == pytest.approx(expected, rel=1e-6)
+    assert loss.figures() == pytest.approx(batch_loss(model, batch, 0.1).figures())
+    gradients = torch.autograd.grad(loss.smoothed, [*model.parameters()], allow_unused=True)
+    assert any(gradient.abs().sum() > 0 for gradient in gradients if gradient is not None)
+
+
+def test_an_opinion_of_no_weight_is_the_usual_loss():
+    model = build_model(SMALL, 20, 20)
+    batch = batch_of()
+    torch.testing.assert_close(FirstOpinion(model, 0.0)(batch, 0.1).smoothed, batch_loss(model, batch, 0.1).smoothed)
+
+
+@pytest.mark.parametrize(
+    ("general", "score", "told"),
+    [(30.0, 50.0, "BLEU 50.0"), (29.5, 50.0, "BLEU 50.0"), (26.75, -2.25, "forgot 2.2 BLEU more than it may")],
+)
+def test_weights_that_have_forgotten_too_much_are_not_the_best(general, score, told):
+    def validator(bleu):
+        found = SimpleNamespace(score=bleu, measures={"bleu": bleu})
+        found._replace = lambda **changes: SimpleNamespace(**changes)
+        return SimpleNamespace(measure=lambda *_: found, told=lambda s: f"BLEU {s:.1f}", tokenizer=None)
+
+    guarded = GuardedValidator(validator(50.0), validator(general), 1.0)
+    assert guarded.measure(None, None).score == 50.0  # nothing is known of before
+    guarded.before = {"bleu": 20.0, GENERAL: 30.0}
+    found = guarded.measure(None, None)
+    assert (found.score, found.measures) == (score, {"bleu": 50.0, GENERAL: general})
+    assert guarded.told(found.score) == told
+
+
+def test_what_it_was_before_stands_beside_what_it_is(tune, tmp_path):
+    said = tune(tmp_path / "run")
+    assert "validation at step 0:" in said
+    rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "validation"]
+    assert [row["step"] for row in rows] == [0, 4, 8]
+    place = load_tensors(tmp_path / "run" / "state" / "checkpoint.safetensors")[1]["place"]
+    assert place["before"].keys() == place["kept"].keys() == {"bleu", GENERAL}
+    assert place["before"][GENERAL] == pytest.approx(rows[0][GENERAL], rel=1e-4)
+    progress = SimpleNamespace(before={"bleu": 10.0, GENERAL: 40.0}, kept={"bleu": 30.5, GENERAL: 39.5}, best_step=4)
+    console = Console(file=io.StringIO(), width=100)
+    show_gain(SimpleNamespace(progress=progress, workers=SimpleNamespace(leads=True)), console)
+    lines = console.file.getvalue().splitlines()
+    assert lines[1].split()[-3:] == ["10.0", "30.5", "+20.5"] and lines[2].split()[-3:] == ["40.0", "39.5", "-0.5"]
+
+
+def test_where_nothing_gets_better_the_first_weights_are_kept(base, tune, tmp_path):
+    tune(tmp_path / "run", "training.learning_rate=1e-12")
+    kept, facts = load_tensors(tmp_path / "run" / "model.safetensors")
+    begun, _ = load_tensors(base / "model.safetensors")
+    assert facts["step"] == 0
+    assert all(torch.equal(kept[name], begun[name]) for name in begun)
+
+
+@pytest.mark.parametrize("settings", [KEEPING[:2], KEEPING[1:], ["training.adapter_rank=3", "data.subword_dropout=0"]])
+def test_an_interrupted_fine_tuning_ends_as_one_that_was_not(tune, tmp_path, settings):
+    tune(tmp_path / "whole", *settings)
+    tune(tmp_path / "cut", *settings, "training.max_steps=3")
+    tune(tmp_path / "cut", *settings, resume=True)
+    one, other = (load_tensors(tmp_path / run / "state" / "checkpoint.safetensors")[0] for run in ("cut", "whole"))
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_an_interruption_right_after_the_first_validation(tune, tmp_path, monkeypatch):
+    tune(tmp_path / "whole", *KEEPING[1:])
+    save = Trainer.save
+
+    def cut(self):
+        save(self)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "save", cut)
+        with pytest.raises(KeyboardInterrupt):
+            tune(tmp_path / "cut", *KEEPING[1:])
+    tune(tmp_path / "cut", *KEEPING[1:], resume=True)
+    assert_same_run(tmp_path / "cut", tmp_path / "whole")
+
+
+def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
+    train(tmp_path / "base", "training.max_steps=5")
+    tune(tmp_path / "run", "training.stay_like=0.5", begin_from=tmp_path / "base")
+    train(tmp_path / "other", "training.max_steps=6")
+    (tmp_path / "other" / "model.safetensors").replace(tmp_path / "base" / "model.safetensors")
+    with pytest.raises(UserError, match=r"the model of training.begin_from has changed"):
+        tune(tmp_path / "run", "training.stay_like=0.5", begin_from=tmp_path / "base", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["training.stay_near=1"], "stay_near is for what begins as another run"),
+        (["training.adapter_rank=4"], "adapter_rank is for what begins as another run"),
+        (
+            ["training.begin_from=a", "training.stay_like=0.1", "training.sharded=true"],
+            "stay_like wants whole matrices",
+        ),
+        (["training.begin_from=a", "training.stay_near=1", "training.adapter_rank=4"], "leaves as they are anyway"),
+        (
+            ["training.begin_from=a", "training.adapter_rank=4", "model.kind=recurrent"],
+            "adapter_rank is for Transformers",
+        ),
+        (
+            ["training.begin_from=a", "training.stay_like=0.1", "model.kind=language-lstm"],
+            "stay_like is for translators",
+        ),
+        (["data.valid_general=[a.tsv]"], "valid_general is for what is fine-tuned"),
+        (["data.mix={a.tsv: 0.6, b.tsv: 0.4}"], "leaves nothing of an epoch"),
+        (["data.mix={a.tsv: 0.6}", "model.kind=language-lstm"], "data.mix is for sentence pairs"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(settings, said):
+    with pytest.raises(UserError, match=said):
+        resolve(assignments=settings)
+
+
+def test_what_decides_the_weights_is_fixed():
+    one = resolve(assignments=["data.mix={a.tsv: 0.6}"])
+    assert fixed_settings(one) == fixed_settings(
+        resolve(assignments=["data.mix={b.tsv: 0.6}"])
+    )  # the same text may move
+    assert fixed_settings(one) != fixed_settings(resolve(assignments=["data.mix={a.tsv: 0.5}"]))
+    assert "data.mix" not in fixed_settings(resolve())  # as in checkpoints that know no such key
+    with pytest.raises(UserError, match=r"training.freeze can't change"):
+        resumed(one, ["training.freeze=[encoder]"], {})
+    adapted = resolve(assignments=["training.begin_from=runs/first", "training.adapter_rank=2"])
+    with pytest.raises(UserError, match=r"training.adapter_scale can't change"):
+        resumed(adapted, ["training.adapter_scale=3"], {})

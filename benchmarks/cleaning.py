@@ -181,7 +181,9 @@ def mlqe(data: Path, name: str, side: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
-    parser.add_argument("--messages", type=Path, help="English-Spanish pairs of benchmarks.po_pairs, as a third corpus")
+    parser.add_argument(
+        "--messages", nargs="+", default=[], help="pairs of benchmarks.po_pairs, each a corpus of its own"
+    )
     parser.add_argument("--forward", type=Path, help="a run that learned from Tatoeba's train.tsv")
     parser.add_argument("--backward", type=Path, help="the same with data.reverse=true")
     arguments = parser.parse_args()
@@ -189,8 +191,7 @@ def main() -> None:
     multi30k = list(read_pairs(arguments.data / "multi30k-en-de" / "train.{en,de}.gz"))
     others = [mlqe(arguments.data, "ro-en", "source"), mlqe(arguments.data, "et-en", "source")]
     trials = {"Tatoeba": (tatoeba, multi30k), "Multi30k": (multi30k, tatoeba)}
-    if arguments.messages:
-        trials["messages"] = list(read_pairs(arguments.messages)), multi30k
+    trials |= {file: (list(read_pairs(file)), multi30k) for file in arguments.messages}
     for name, (pairs, foreign) in trials.items():
         wrong = from_texts([[pair.source for pair in pairs], [pair.target for pair in foreign], *others])
         plants = dict(zip(FIVE, (copied, wrong, mojibake, changed, repeated), strict=True))

@@ -27,22 +27,18 @@ from translucid.runs.run_folder import ADAPTER
 from translucid.runs.tensor_file import read_header
 
 ROOT = Path(__file__).resolve().parents[1]
-LORA = ["training.adapter_rank=8", "training.learning_rate=0.01"]
 WAYS: dict[str, tuple[float, list[str]]] = {
-    "the domain alone": (0, []),
-    "mix 0.3": (0.3, []),
     "mix 0.5": (0.5, []),
-    "mix 0.3, Adam at 0.0005": (0.3, ["training.optimizer=adam", "training.learning_rate=0.0005"]),
-    "mix 0.3, Adam at 0.002": (0.3, ["training.optimizer=adam", "training.learning_rate=0.002"]),
-    "stay_near 0.01": (0, ["training.stay_near=0.01"]),
+    "mix 0.5, stay_like 0.3": (0.5, ["training.stay_like=0.3"]),
+    "LoRA 8, mix 0.5": (0.5, ["training.adapter_rank=8", "training.learning_rate=0.01"]),
+    "mix 0.7": (0.7, []),
+    "mix 0.5, rate 0.00025": (0.5, ["training.learning_rate=0.00025"]),
+    "mix 0.5, stay_near 0.1": (0.5, ["training.stay_near=0.1"]),
+    "mix 0.5, encoder frozen": (0.5, ["training.freeze=[encoder]"]),
+    "mix 0.5, Adam at 0.0005": (0.5, ["training.optimizer=adam", "training.learning_rate=0.0005"]),
+    "stay_like 0.3": (0, ["training.stay_like=0.3"]),
     "stay_near 0.1": (0, ["training.stay_near=0.1"]),
-    "stay_like 0.2": (0, ["training.stay_like=0.2"]),
-    "stay_like 0.5": (0, ["training.stay_like=0.5"]),
-    "mix 0.3, stay_like 0.2": (0.3, ["training.stay_like=0.2"]),
-    "mix 0.3, embeddings and output frozen": (0.3, ["training.freeze=[embeddings,output]"]),
-    "mix 0.3, encoder frozen": (0.3, ["training.freeze=[encoder]"]),
-    "LoRA 8, mix 0.3": (0.3, LORA),
-    "LoRA 8, mix 0.5": (0.5, LORA),
+    "the domain alone": (0, []),
 }
 """By name: the share of general sentences in an epoch, and settings."""
 

@@ -48,10 +48,10 @@ goes on learning the text of its language:
     translucid train low-resource --init-encoder runs/language --init-decoder runs/language --train pairs.tsv \
         --synthetic synthetic.tsv --target-text target.txt --out runs/mine --set 'data.weights=[1,3,1]'
 
-A translator of your own, from one that is there: fine-tuned on your texts, with three of ten sentences general ones,
+A translator of your own, from one that is there: fine-tuned on your texts, with half of the sentences general ones,
 so that it does not forget; the model kept is the best on yours that has lost no more than a BLEU on the others:
 
-    translucid train --from runs/es --train mine.tsv --mix general.tsv=0.3 --valid mine-dev.tsv \
+    translucid train --from runs/es --train mine.tsv --mix general.tsv=0.5 --valid mine-dev.tsv \
         --valid-general general-dev.tsv --out runs/mine
 
 Captions, one `image TAB caption` a line, several lines for an image, and the images in a folder or a tar:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FINE_TUNING: dict[str, Any] = {
     "optimizer": "muon",
-    "learning_rate": 0.001,
+    "learning_rate": 0.0005,
     "warmup": 50,
     "cooldown": 0.5,
     "batch_tokens": 2048,

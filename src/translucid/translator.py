@@ -101,9 +101,8 @@ class Translator:
         languages = configuration.data.languages
         tokenizer = self.tokenizer.between(*languages, configuration.data.tokenizer)
         engine = (self.engine if languages == self.configuration.data.languages else self._wide()).opened(tokenizer)
-        other = Translator(
-            tokenizer, configuration, lambda: self.own.opened(tokenizer), engine, self.longest, self._wide
-        )
+        given = engine, self.longest, self._wide
+        other = Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), *given)
         other._doubts = self._doubts.between(tokenizer, *languages)
         return other
 

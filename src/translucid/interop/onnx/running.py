@@ -68,7 +68,7 @@ class Exported:
         for length in range(limits.max()):
             logits, state = self.step(last, state)
             logits[:, self.facts["never"]] = -np.inf
-            if length < options.min_length:
+            if length < len(opening) + options.min_length:
                 logits[:, special["end"]] = -np.inf
             last = logits.argmax(-1) if length >= len(opening) else np.full(len(source), opening[length])
             for output, token, limit in zip(outputs, last.tolist(), limits, strict=True):

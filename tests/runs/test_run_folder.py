@@ -33,7 +33,7 @@ def test_what_has_gone_by_itself_need_not_be_tidied_away(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("missing", "said"),
     [
-        ("config.yaml", "is not a run folder"),
+        ("config.yaml", "is neither a run folder, which has config.yaml, nor"),
         ("model.safetensors", "--resume"),
         ("tokenizer.model", "has no tokenizer"),
     ],

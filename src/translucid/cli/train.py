@@ -51,7 +51,7 @@ goes on learning the text of its language:
 A translator of your own, from one that is there: fine-tuned on your texts, with half of the sentences general ones,
 so that it does not forget; the model kept is the best on yours that has lost no more than a BLEU on the others:
 
-    translucid train --from runs/es --train mine.tsv --mix general.tsv=0.5 --valid mine-dev.tsv \
+    translucid train --from runs/es --train mine.tsv --mix general.tsv=0.8 --valid mine-dev.tsv \
         --valid-general general-dev.tsv --out runs/mine
 
 Captions, one `image TAB caption` a line, several lines for an image, and the images in a folder or a tar:

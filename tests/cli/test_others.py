@@ -224,16 +224,19 @@ def test_tune_asks_for_what_the_end_of_a_training_asks_for(call, asked, tmp_path
     run = SimpleNamespace(path=tmp_path)
     progress, workers = SimpleNamespace(best_score=20.0), SimpleNamespace(leads=True)
     trained = SimpleNamespace(run=run, progress=progress, over=True, workers=workers, device=torch.device("cpu"))
+    (tmp_path / "config.yaml").touch()
     tune_trained(trained, Console(quiet=True))
     assert call("tune", tmp_path).code == 2
     usual = {"train": None, "valid": None, "allow": 0.2, "shortlists": False, "pairs": 50_000, "sentences": 1000}
-    assert asked == [{"run": tmp_path} | usual] * 2
+    assert asked == [{"run": tmp_path, "source": None, "target": None} | usual] * 2
 
 
 def test_tune_asks_for_what_it_is_told(call, asked, tmp_path):
+    (tmp_path / "config.yaml").touch()
     files = ["--train", "a.tsv", "--train", "b.en", "--train", "b.de", "--valid", "c.tsv"]
     call("tune", tmp_path, *files, "--allow", "0.5", "--shortlists", "--pairs", "7", "--sentences", "9")
     told = {"train": ["a.tsv", "b.{en,de}"], "valid": ["c.tsv"], "allow": 0.5}
+    told |= {"source": None, "target": None}
     assert asked == [{"run": tmp_path, **told, "shortlists": True, "pairs": 7, "sentences": 9}]
 
 

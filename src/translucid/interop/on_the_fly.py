@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 from translucid import __version__
-from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.keeping import find_kept, keep
 
@@ -28,6 +27,7 @@ def run_of(given: Path) -> Path:
             return given
     except OSError:
         return given
+    from translucid.ground.console import Console  # Rich draws random numbers when it is loaded
     from translucid.interop.importing import reader
 
     try:

@@ -23,15 +23,18 @@ from pathlib import Path
 from typing import Any
 
 from translucid.ground.atomic import write_atomically
-from translucid.runs.run_folder import ADAPTER
+from translucid.runs.run_folder import ADAPTER, RunFolder
 from translucid.runs.tensor_file import read_header
 
 ROOT = Path(__file__).resolve().parents[1]
+LORA = ["training.adapter_rank=8", "training.learning_rate=0.003"]
 WAYS: dict[str, tuple[float, list[str]]] = {
     "mix 0.5": (0.5, []),
     "mix 0.5, stay_like 0.3": (0.5, ["training.stay_like=0.3"]),
-    "LoRA 8, mix 0.5": (0.5, ["training.adapter_rank=8", "training.learning_rate=0.01"]),
-    "mix 0.7": (0.7, []),
+    "LoRA 8, mix 0.5": (0.5, LORA),
+    "mix 0.8": (0.8, []),
+    "mix 0.8, stay_like 0.5": (0.8, ["training.stay_like=0.5"]),
+    "LoRA 8, mix 0.8": (0.8, LORA),
     "mix 0.5, rate 0.00025": (0.5, ["training.learning_rate=0.00025"]),
     "mix 0.5, stay_near 0.1": (0.5, ["training.stay_near=0.1"]),
     "mix 0.5, encoder frozen": (0.5, ["training.freeze=[encoder]"]),
@@ -78,7 +81,11 @@ class Trial:
         ]
         begun = ["train", "--from", self.given.base, *files, *mix, "--out", out, "--no-tune", *how]
         note = self.folder / f"{name}.trained.json"
-        return float(self.command(note, *begun, "--set", *limits, *settings)["minutes"])
+        minutes = float(self.command(note, *begun, "--set", *limits, *settings)["minutes"])
+        if RunFolder(out).metrics()[-1]["step"] < self.given.updates:
+            note.unlink()
+            raise SystemExit("interrupted; the same command goes on")
+        return minutes
 
     def bleu(self, run: Path, test: Path, name: str) -> float:
         """Return the BLEU of a run on a test set."""

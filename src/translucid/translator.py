@@ -107,7 +107,7 @@ class Translator:
         return other
 
     def use(self, adapter: str | Path | None) -> None:
-        """Translate with another adapter of the run from now on, or with none; the model stays loaded.
+        """Translate with another adapter of the run, or with none; the model stays loaded.
 
         `adapter`: its file, the run that learned it, or its name in the run's folder `adapters`.
 

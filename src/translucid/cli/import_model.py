@@ -46,6 +46,4 @@ def import_model(
     console.print(f"{found.kind}: {found.parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.vocabulary:,}")
     if tokenizer.languages:
         console.print(f"{len(tokenizer.languages)} languages: {', '.join(sorted(tokenizer.languages))}", soft_wrap=True)
-    for note in found.notes:
-        console.print(note, soft_wrap=True)
     console.print(f"written: {out}")

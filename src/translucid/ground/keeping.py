@@ -38,7 +38,7 @@ def find_kept(kind: str, made_from: str) -> Path | None:
     return None
 
 
-def keep(kind: str, made_from: str, make: Callable[[Path], None], most: int) -> Path:
+def keep(kind: str, made_from: str, make: Callable[[Path], object], most: int) -> Path:
     """Make a folder and keep it.
 
     Args:

@@ -18,7 +18,7 @@ import numpy as np
 
 from translucid.ground.errors import UserError
 from translucid.ground.reading import refuse_strange
-from translucid.kernels.machine import physical_memory
+from translucid.kernels.machine import refuse_more_than_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,9 +55,8 @@ def read_model_file(file: Path) -> ModelFile:
     """
     refuse_strange(file, file.parent)
     try:
-        size, memory = file.stat().st_size, physical_memory()
-        if memory and size > memory:
-            raise UserError(f"has {size:,} bytes, more than this machine's memory", file=file)
+        size = file.stat().st_size
+        refuse_more_than_memory(size, file)
         content = np.memmap(file, np.uint8, "r") if size else np.zeros(0, np.uint8)
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error

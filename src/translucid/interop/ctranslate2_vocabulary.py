@@ -8,7 +8,7 @@ from translucid.data.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.imported import LONGEST_JSON, Keys, read_file, read_json
-from translucid.interop.pieces import LANGUAGE, Vocabulary, only_here, pieces_of, rewritten
+from translucid.interop.pieces import Vocabulary, languages_in, only_here, pieces_of, rewritten
 
 OURS = "tokenizer.model", "source.model"
 """Of a folder that we have written, one is there."""
@@ -61,7 +61,7 @@ def our_tokenizer(folder: Path, lists: dict[str, list[str]]) -> tuple[Tokenizer,
         if names[len(SPECIAL) :] != pieces[side][len(SPECIAL) :]:
             what = f"the {side} vocabulary is not that of the SentencePiece model beside it"
             raise UserError(what, file=folder, fix="Take all files from one export.")
-    return tokenizer, _languages(controls)
+    return tokenizer, languages_in(controls)
 
 
 def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tuple[Tokenizer, dict[str, str]]:
@@ -79,7 +79,7 @@ def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tup
     parsed = [pieces_of(read_file(folder / name, LARGEST), folder / name) for name in names]
     for one, vocabulary in zip((parsed[0], parsed[-1]), (source, target), strict=True):
         vocabulary.add_unknown(only_here(one, vocabulary.names))
-    languages = _languages(source.names)
+    languages = languages_in(source.names)
     models = [rewritten(one, of.names, languages.values()) for one, of in zip(parsed, (source, target), strict=False)]
     return Tokenizer(*models), languages
 
@@ -109,8 +109,3 @@ def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
     unknown, end = row("unk_token", SPELLED.unknown), row("eos_token", SPELLED.end)
     start = None if zero_start else row("decoder_start_token", SPELLED.start)
     return Vocabulary.of(ids, len(names), pad=ids.get(SPELLED.pad), unknown=unknown, start=start, end=end)
-
-
-def _languages(names: list[str]) -> dict[str, str]:
-    found = ((name, LANGUAGE.fullmatch(name)) for name in names)
-    return {match[match.lastgroup or 0]: name for name, match in found if match}

@@ -15,7 +15,7 @@ from translucid.data.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
 from translucid.interop.huggingface_names import SIDES, block_names, last_norm
 from translucid.interop.imported import Imported, Keys, read_file, read_json
-from translucid.interop.pieces import LANGUAGE, Vocabulary, only_here, pieces_of, rewritten
+from translucid.interop.pieces import LANGUAGE, Vocabulary, languages_in, only_here, pieces_of, rewritten
 from translucid.interop.weights import read_weights
 
 if TYPE_CHECKING:
@@ -116,11 +116,8 @@ _Read = tuple[Vocabulary, Vocabulary, Tokenizer, dict[str, str]]
 
 def _marian_vocabularies(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read:
     """Two SentencePiece models, and one list of pieces for both or one each."""
-    parsed = {
-        side: pieces_of(read_file(file, LARGEST), file)
-        for side in ("source", "target")
-        if (file := folder / f"{side}.spm")
-    }
+    spm = {side: folder / f"{side}.spm" for side in ("source", "target")}
+    parsed = {side: pieces_of(read_file(file, LARGEST), file) for side, file in spm.items()}
     shared = keys.flag("share_encoder_decoder_embeddings", True)
     files = {"source": folder / "vocab.json", "target": folder / ("vocab.json" if shared else "target_vocab.json")}
     lists = {side: _ids(file) for side, file in files.items()}
@@ -137,9 +134,7 @@ def _marian_vocabularies(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> 
     target = source if shared else vocabulary("target")
     source.add_unknown(only_here(parsed["source"], source.names))
     target.add_unknown(only_here(parsed["target"], target.names))
-    languages = {
-        match["marian"]: name for name in source.names if (match := LANGUAGE.fullmatch(name)) and match["marian"]
-    }
+    languages = languages_in(source.names, "marian")
     models = [
         rewritten(parsed[side], of.names, languages.values()) for side, of in (("source", source), ("target", target))
     ]
@@ -158,8 +153,7 @@ def _many_languages(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read
     ids = {piece: row for piece, row in ids.items() if row < sizes["source"]}
     vocabulary = Vocabulary.of(ids, sizes["source"], pad=pad, unknown=unknown, start=start, end=end)
     vocabulary.add_unknown(only_here(parsed, vocabulary.names))
-    found = ((name, LANGUAGE.fullmatch(name)) for name in vocabulary.names)
-    languages = {match["m2m"] or match["nllb"]: name for name, match in found if match and not match["marian"]}
+    languages = languages_in(vocabulary.names, "m2m", "nllb")
     if not languages:
         raise UserError("names no languages", file=folder, fix="It needs tokenizer_config.json or tokenizer.json.")
     return vocabulary, vocabulary, Tokenizer(rewritten(parsed, vocabulary.names, languages.values())), languages

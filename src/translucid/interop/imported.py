@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,6 @@ class Imported:
     tokenizer: Tokenizer
     parameters: int = 0
     """How many weights the model has, shared ones once."""
-    notes: list[str] = field(default_factory=list)
-    """What the user should know."""
 
 
 def read_json(file: Path, most: int = LONGEST_JSON) -> Any:
@@ -55,15 +53,16 @@ def read_file(file: Path, most: int) -> bytes:
     """
     if not file.exists():
         raise UserError("is missing", file=file, fix="Is the folder complete?")
-    refuse_strange(file, _whole(file.parent), most)
+    refuse_strange(file, whole_of(file), most)
     try:
         return read_at_most(file, most)
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
 
 
-def _whole(folder: Path) -> Path:
-    """Return the folder that all is in: Hugging Face's cache keeps files beside the folder of links to them."""
+def whole_of(file: Path) -> Path:
+    """Return the folder that a model is in, given a file: Hugging Face's cache has files beside the folder of links."""
+    folder = file.parent
     return folder.parent.parent if folder.parent.name == "snapshots" else folder
 
 

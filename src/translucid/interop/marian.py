@@ -7,7 +7,6 @@ the model is. The decoder is fed nothing but the first place before its first wo
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,8 +19,8 @@ from translucid.ground.errors import UserError
 from translucid.ground.reading import refuse_strange
 from translucid.interop.imported import LONGEST_JSON, Imported, Keys, read_file
 from translucid.interop.marian_vocabulary import read_vocabulary
-from translucid.interop.pieces import Vocabulary, only_here, pieces_of, rewritten
-from translucid.kernels.machine import physical_memory
+from translucid.interop.pieces import Vocabulary, languages_in, only_here, pieces_of, rewritten
+from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.careful_yaml import parse_yaml
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ _NORMS = {
     "post": {"transformer-preprocess": "", "transformer-postprocess": "dan", "transformer-postprocess-top": ""},
     "pre": {"transformer-preprocess": "n", "transformer-postprocess": "da", "transformer-postprocess-top": "n"},
 }
-_LANGUAGE = re.compile(r">>([^<>\s]+)<<")
 
 
 def from_marian(given: Path) -> Imported:
@@ -57,7 +55,7 @@ def from_marian(given: Path) -> Imported:
     parsed = [pieces_of(read_file(part.model, LARGEST), part.model) for part in (sources, targets)]
     for vocabulary, model_of in zip((source, target), parsed, strict=True):
         vocabulary.add_unknown(only_here(model_of, vocabulary.names))
-    languages = {m[1]: name for name in source.names if (m := _LANGUAGE.fullmatch(name))}
+    languages = languages_in(source.names, "marian")
     models = [rewritten(p, v.names, languages.values()) for p, v in zip(parsed, (source, target), strict=True)]
     joint = shared and models[0] == models[1]
     tokenizer = Tokenizer(models[0]) if joint else Tokenizer(*models)
@@ -108,12 +106,9 @@ def _model_file(given: Path) -> Path:
 def _arrays(file: Path) -> dict[str, NDArray[Any]]:
     """Read all arrays, without unpickling; what they may take is bounded before it is taken."""
     refuse_strange(file, file.parent)
-    memory = physical_memory()
     try:
         with zipfile.ZipFile(file) as archive:
-            whole = sum(member.file_size for member in archive.infolist())
-            if memory and whole > memory:
-                raise UserError(f"holds {whole:,} bytes, more than this machine's memory", file=file)
+            refuse_more_than_memory(sum(member.file_size for member in archive.infolist()), file, verb="holds")
             names = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             return {
                 name: np.load(io.BytesIO(archive.read(member)), allow_pickle=False) for name, member in names.items()

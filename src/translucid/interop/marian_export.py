@@ -16,6 +16,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.folders import refuse_to_lose, whole_folder
 from translucid.ground.special import SPECIAL
 from translucid.interop.marian import CONFIGURATION, NONLINEARITIES, layers
+from translucid.interop.pieces import pieces_of
 from translucid.models.model_options import TransformerOptions
 from translucid.models.protocol import SequenceModel
 
@@ -92,11 +93,7 @@ def save_marian(model: SequenceModel, tokenizer: Tokenizer, folder: Path, *, bea
 
 def _reordered(model: bytes) -> bytes:
     """Return a SentencePiece model without padding and start, the end token first and the unknown one second."""
-    from importlib import import_module
-
-    proto = import_module("sentencepiece.sentencepiece_model_pb2")
-    parsed = proto.ModelProto()
-    parsed.ParseFromString(model)
+    parsed = pieces_of(model, Path("tokenizer.model"))
     pieces = list(parsed.pieces)
     kept = [pieces[SPECIAL.end], pieces[SPECIAL.unknown], *pieces[len(SPECIAL) :]]
     del parsed.pieces[:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 
 from translucid import __version__
@@ -28,7 +29,7 @@ def run_of(given: Path) -> Path:
     except OSError:
         return given
     from translucid.ground.console import Console  # Rich draws random numbers when it is loaded
-    from translucid.interop.importing import reader
+    from translucid.interop.importing import import_model, reader
 
     try:
         reader(given)
@@ -40,16 +41,10 @@ def run_of(given: Path) -> Path:
         return kept
     Console(stderr=True).print(f"importing {given}, once: it is kept for the next time", soft_wrap=True)
     try:
-        return keep("imported", made_from, lambda half: _imported(given, half), KEPT)
+        return keep("imported", made_from, partial(import_model, given), KEPT)
     except OSError as error:
         fix = f"Make a run of it: translucid import {given} RUN."
         raise UserError(f"can't be kept in the cache ({error.strerror or error})", file=given, fix=fix) from error
-
-
-def _imported(given: Path, half: Path) -> None:
-    from translucid.interop.importing import import_model
-
-    import_model(given, half)
 
 
 def _fingerprint(given: Path) -> str:

@@ -98,6 +98,13 @@ class Vocabulary:
         return torch.where(torch.tensor(self.said), found, NEVER)
 
 
+def languages_in(names: Iterable[str], *spellings: str) -> dict[str, str]:
+    """Return the pieces that stand for languages by their codes; of some spellings of `LANGUAGE` only, if given."""
+    found = ((name, LANGUAGE.fullmatch(name)) for name in names)
+    told = ((name, match) for name, match in found if match and (not spellings or match.lastgroup in spellings))
+    return {match[match.lastgroup or 0]: name for name, match in told}
+
+
 def pieces_of(model: bytes, file: Path) -> Any:
     """Parse a SentencePiece model.
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from translucid.ground.errors import UserError
 from translucid.ground.reading import refuse_strange
-from translucid.interop.imported import read_json
-from translucid.kernels.machine import physical_memory
+from translucid.interop.imported import read_json, whole_of
+from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.tensor_file import LONGEST_HEADER
 
 if TYPE_CHECKING:
@@ -51,11 +51,8 @@ def _read(file: Path) -> dict[str, Tensor]:
 
     if not file.exists():
         raise UserError("is missing", file=file, fix=_FIX)
-    whole = file.parent.parent.parent if file.parent.parent.name == "snapshots" else file.parent
-    refuse_strange(file, whole)
-    size, memory = file.stat().st_size, physical_memory()
-    if memory and size > memory:
-        raise UserError(f"has {size:,} bytes, more than this machine's memory", file=file)
+    refuse_strange(file, whole_of(file))
+    refuse_more_than_memory(file.stat().st_size, file)
     try:
         if file.suffix == ".safetensors":
             with file.open("rb") as start:

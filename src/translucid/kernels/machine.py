@@ -10,6 +10,8 @@ import threading
 from functools import cache
 from pathlib import Path
 
+from translucid.ground.errors import UserError
+
 
 def cores() -> int:
     """Return how many CPU cores this process may use."""
@@ -22,6 +24,19 @@ def physical_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 0
+
+
+def refuse_more_than_memory(size: int, file: Path, fix: str = "", *, verb: str = "has") -> None:
+    """Compare the bytes that a file has, or unpacks to, with the memory of this machine.
+
+    A file full of holes may have any number and take no room on the disk.
+
+    Raises:
+        UserError: they are more.
+    """
+    memory = physical_memory()
+    if memory and size > memory:
+        raise UserError(f"{verb} {size:,} bytes, more than this machine's memory", file=file, fix=fix)
 
 
 def processor() -> str:
@@ -66,7 +81,7 @@ def wait_asleep() -> None:
     By default they spin. Where another program takes a core, a thread that spins keeps the one that it waits for from
     running: a recurrent model, whose operations are tiny, trains at a quarter of the speed then. Where none does, to be
     woken takes longer than most waits last, so GNU's threads, those of PyTorch on Linux, spin for a third of a
-    millisecond first (docs/benchmarks.md). It must be asked for before PyTorch is loaded, and what the environment says
+    millisecond first (docs/speed.md). It must be asked for before PyTorch is loaded, and what the environment says
     goes before.
     """
     if "OMP_WAIT_POLICY" not in os.environ:

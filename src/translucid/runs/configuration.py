@@ -55,7 +55,7 @@ _FIXED_LATER = (
     *("data.reverse", "data.mix", "training.init_encoder", "training.init_decoder", "training.elmo"),
     *("training.freeze", "training.stay_near", "training.stay_like", "training.adapter_rank"),
 )
-"""The same of keys that checkpoints of earlier versions do not know: one that is not set is not named."""
+"""More such keys; one that is not set is not named, as there are checkpoints that have none of it."""
 
 
 _READERS = {

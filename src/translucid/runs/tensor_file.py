@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.kernels.machine import physical_memory
+from translucid.kernels.machine import refuse_more_than_memory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -65,9 +65,7 @@ def _opened(path: Path, framework: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     try:
         with path.open("rb") as start:
             header = int.from_bytes(start.read(8), "little")
-        size, memory = path.stat().st_size, physical_memory()
-        if memory and size > memory:  # which a file full of holes may have that takes no room on the disk
-            raise UserError(f"has {size:,} bytes, more than this machine's memory", file=path, fix=_FIX)
+        refuse_more_than_memory(path.stat().st_size, path, _FIX)
         if header > LONGEST_HEADER:
             raise UserError(f"is damaged or not ours: it begins with {header:,} bytes of names", file=path, fix=_FIX)
         with safe_open(path, framework=framework) as file:

@@ -22,7 +22,7 @@ class Muon(torch.optim.Optimizer):
     The factor gives its updates the length of Adam's (Liu et al. 2025, arXiv 2502.16982, section 2.2), so that one
     learning rate suits both. The same as `torch.optim.Muon`, which has no choice of type, and makes its products in
     bfloat16 one matrix at a time: on a CPU without instructions for it, a step of `tiny` takes it a second, and here
-    0.05, in float32; on one with them 0.057, and here 0.025, matrices of one shape together (docs/benchmarks.md).
+    0.05, in float32; on one with them 0.057, and here 0.025, matrices of one shape together (docs/speed.md).
     """
 
     def __init__(self, matrices: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float, *, bfloat16: bool) -> None:

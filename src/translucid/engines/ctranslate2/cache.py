@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,9 +41,5 @@ def open_converted(made_from: str, convert: Callable[[Path], None], opened: Call
         made = Path(name) / "model"
         convert(made)
         with suppress(OSError):  # no room, no home: then it is not kept
-            keep("ctranslate2", made_from, lambda half: _copy(made, half), KEPT)
+            keep("ctranslate2", made_from, partial(shutil.copytree, made), KEPT)
         return opened(made)
-
-
-def _copy(made: Path, half: Path) -> None:
-    shutil.copytree(made, half)

@@ -128,10 +128,10 @@ def test_a_model_that_reads_backwards(call, folder, tmp_path):
     assert judge.tokenizer.target_pieces(ids[1:-1][::-1])[0] == "▁the"
     found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
     assert found["accuracy"] > 0.9
-    words = json.loads(call("explain", tmp_path / "mood", "the film was really bad and awful so", "--json").out)
-    assert words["source"] == ["the", "film", "was", "really", "bad", "and", "awful", "so"]
+    words = json.loads(call("explain", tmp_path / "mood", "the film was really awful and so", "--json").out)
+    assert words["source"] == ["the", "film", "was", "really", "awful", "and", "so"]
     assert words["target"] == ["bad"]
-    assert np.argmax(words["importance"][0]) in (4, 6)
+    assert np.argmax(words["importance"][0]) == 4
 
 
 @pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])

@@ -33,7 +33,7 @@ def test_it_is_imported_once_and_translates_as_its_run(folder, tmp_path, capsys,
     assert Translator.load(folder, "cpu").translate("I like soccer").text == wanted
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("importing") == said.err.count("\n") == 1
-    monkeypatch.setattr(on_the_fly, "_imported", lambda *_: pytest.fail("imported again"))
+    monkeypatch.setattr(on_the_fly, "keep", lambda *_: pytest.fail("imported again"))
     assert Translator.load(str(folder), "cpu").translate("I like soccer").text == wanted
     assert capsys.readouterr().err == ""
 

@@ -109,7 +109,7 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
     """Let disks of so many megabytes run full while checkpoints are written; make room; go on."""
     finding = Finding("disk full while a checkpoint is written, then room made and resumed")
     corpus, whole = TEXT.write(work / "corpus"), work / "whole"
-    here(*training(whole, corpus, 40))
+    said_by(train(whole, corpus, 40))
     with small_disk(work / "disk", 0.7) as disk:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"

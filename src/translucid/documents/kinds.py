@@ -1,0 +1,77 @@
+"""Kinds of documents, told by name and content."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import PurePath
+from typing import NamedTuple, cast
+
+from translucid.data.languages import Languages
+from translucid.documents.document import LARGEST, Document
+from translucid.ground.errors import UserError
+
+
+class Kind(NamedTuple):
+    """A kind of document."""
+
+    name: str
+    """As a person would call it."""
+    endings: tuple[str, ...]
+    media: str
+    """Its type on the web."""
+    module: str
+    """Of this room; its `read(name, content, languages)` gives the document. Loaded when one is read."""
+
+    def read(self, name: str, content: bytes, languages: Languages) -> Document:
+        """Take a document apart; see `read_document`."""
+        if len(content) > LARGEST:
+            raise UserError(f"has more than {LARGEST >> 20} MiB", file=name, fix="Split it.")
+        module = import_module(f"translucid.documents.{self.module}")
+        return cast(Document, module.read(name, content, languages))
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+KINDS = (
+    Kind("PO", (".po", ".pot"), "text/x-gettext-translation", "po"),
+    Kind("XLIFF", (".xlf", ".xliff"), "application/xliff+xml", "xliff"),
+    Kind("TMX", (".tmx",), "application/x-tmx+xml", "tmx"),
+    Kind("SubRip subtitles", (".srt",), "application/x-subrip", "subtitles"),
+    Kind("WebVTT subtitles", (".vtt",), "text/vtt", "subtitles"),
+    Kind("HTML", (".html", ".htm", ".xhtml"), "text/html", "html"),
+    Kind("Markdown", (".md", ".markdown"), "text/markdown", "markdown"),
+    Kind("text", (".txt",), "text/plain", "text"),
+    Kind("Word", (".docx",), f"{_OFFICE}.wordprocessingml.document", "docx"),
+    Kind("PowerPoint", (".pptx",), f"{_OFFICE}.presentationml.presentation", "pptx"),
+    Kind("OpenDocument text", (".odt",), "application/vnd.oasis.opendocument.text", "odt"),
+    Kind("EPUB", (".epub",), "application/epub+zip", "epub"),
+    Kind("JSON strings", (".json", ".arb"), "application/json", "json_strings"),
+    Kind("YAML strings", (".yaml", ".yml"), "application/yaml", "yaml_strings"),
+    Kind("Android strings", (".xml",), "application/xml", "android"),
+    Kind("iOS strings", (".strings",), "text/plain", "ios"),
+    Kind("Java properties", (".properties",), "text/x-java-properties", "properties"),
+    Kind("table", (".csv",), "text/csv", "table"),
+)
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return the kind of a file by its name, if it is one of a document."""
+    ending = PurePath(name).suffix.lower()
+    return next((kind for kind in KINDS if ending in kind.endings), None)
+
+
+def read_document(name: str, content: bytes, languages: Languages = (None, None)) -> Document:
+    """Take a document apart.
+
+    Args:
+        name: of the file; its ending tells the kind.
+        content: of the file.
+        languages: of the translation.
+
+    Raises:
+        UserError: it is of no kind that can be read, broken, or harmful.
+    """
+    kind = kind_of(name)
+    if kind is None:
+        endings = " ".join(ending for kind in KINDS for ending in kind.endings)
+        raise UserError("is no document that can be translated", file=name, fix=f"Those that can end in {endings}.")
+    return kind.read(name, content, languages)

@@ -1,0 +1,41 @@
+"""Plain text: each line is a segment, its line end and the white space around it stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from translucid.data.languages import Languages
+from translucid.documents.document import Segment, Target
+from translucid.documents.marked import Marked
+from translucid.documents.splicing import Edit, TextFile
+
+_LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
+
+
+class Text:
+    """A text of lines."""
+
+    def __init__(self, file: TextFile) -> None:
+        """Find the lines that have letters."""
+        self._file = file
+        self._spans = [match.span() for match in _LINE.finditer(file.text) if any(map(str.isalpha, match[0]))]
+        self.segments: list[Segment] = []
+        at, line = 0, 1
+        for first, end in self._spans:
+            line += file.text.count("\n", at, first)
+            at = first
+            self.segments.append(Segment(Marked(file.text[first:end]), f"line {line}"))
+
+    def filled(self, targets: Mapping[int, Target]) -> bytes:
+        """See `Document`."""
+        return self._file.spliced(Edit(*self._spans[i], target.marked.whole) for i, target in targets.items())
+
+
+def read(name: str, content: bytes, languages: Languages) -> Text:
+    """Take a text apart.
+
+    Raises:
+        UserError: it is not UTF-8.
+    """
+    return Text(TextFile.of(name, content))

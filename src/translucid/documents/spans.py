@@ -1,0 +1,207 @@
+"""Spans of text and marks: found in what a scanner yields, and filled with their translations."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from translucid.data.fixed import stands_alone
+from translucid.documents.document import Target
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.splicing import Edit, splice
+
+_BLANK = re.compile(r"\s*")
+_FOLDED = re.compile(r"[ \t\r\n\f]+")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Words or a mark, where they stand in a text."""
+
+    start: int
+    end: int
+    side: Side | None = None
+    """None for words."""
+    name: str = ""
+    """What opens and what closes it have the same one."""
+    word: bool = False
+    """It stands for a word, as `<code>` does: it belongs to the sentence at whose edge it stands."""
+    spaces: bool = False
+    """It parts words, as a line break does."""
+    raw: str | None = None
+    """What is written for the mark, if it is something else than what stands there."""
+
+
+class Span(NamedTuple):
+    """What is translated as a whole, and where it stands."""
+
+    start: int
+    end: int
+    marked: Marked
+    places: tuple[tuple[int, int], ...] = ()
+    """Of its marks: first character, and the one behind the last."""
+
+
+def spanned(
+    text: str,
+    parts: Iterable[Part],
+    decode: Callable[[str], str] = str,
+    *,
+    blank: re.Pattern[str] = _BLANK,
+    folds: bool = False,
+) -> Span | None:
+    """Return the span that parts make up; none if there is nothing to translate in it.
+
+    White space at its ends stays outside, and so do marks at its ends that do not change what is in it: tags around
+    all of it, images, comments.
+
+    Args:
+        text: in which they stand.
+        parts: neighbours, in order.
+        decode: gives the characters of words as they stand.
+        blank: matches white space, as much as there is, or nothing.
+        folds: any white space is worth one space.
+    """
+    found = _trimmed(text, _paired(parts), blank)
+    words, marks, places = "", [], []
+    spaced = False
+    for part, pair in found:
+        if part.side is None:
+            new = decode(text[part.start : part.end])
+            if folds:
+                new = _FOLDED.sub(" ", new)
+                new = new[1:] if spaced and new.startswith(" ") else new
+            words += new
+            spaced = words.endswith(" ") if new else spaced
+        else:
+            if part.spaces and words and not spaced:
+                words, spaced = words + " ", True
+            raw = text[part.start : part.end] if part.raw is None else part.raw
+            marks.append(Mark(len(words), raw, part.side, pair))
+            places.append((part.start, part.end))
+            spaced = spaced and (part.side is not Side.alone or part.spaces)
+    if not words.strip() or stands_alone(words):
+        return None
+    return Span(found[0][0].start, found[-1][0].end, Marked(words, tuple(marks)), tuple(places))
+
+
+_Paired = list[tuple[Part, int | None]]
+
+
+def _paired(parts: Iterable[Part]) -> _Paired:
+    """Give the same number to what opens and what closes it; what has no partner stands alone."""
+    found: _Paired = []
+    open_ones: list[int] = []
+    count = 0
+    for part in parts:
+        if part.side is Side.closes:
+            depth = next((i for i in range(len(open_ones) - 1, -1, -1) if found[open_ones[i]][0].name == part.name), -1)
+            if depth >= 0:
+                opening = open_ones[depth]
+                del open_ones[depth:]
+                found[opening] = (found[opening][0], count)
+                found.append((part, count))
+                count += 1
+                continue
+        elif part.side is Side.opens:
+            open_ones.append(len(found))
+        if part.end > part.start:
+            found.append((part, None))
+    return [
+        (part if pair is not None or not part.side else replace(part, side=Side.alone), pair) for part, pair in found
+    ]
+
+
+def _trimmed(text: str, found: _Paired, blank: re.Pattern[str]) -> _Paired:
+    """Take what is not part of a sentence from both ends."""
+    first, end = 0, len(found)
+
+    def loose(index: int) -> bool:
+        part = found[index][0]
+        if part.side is None:
+            match = blank.match(text, part.start, part.end)
+            return match is not None and match.end() == part.end
+        return part.side is Side.alone and not part.word
+
+    while first < end:
+        opening, closing = found[first], found[end - 1]
+        if loose(first):
+            first += 1
+        elif loose(end - 1):
+            end -= 1
+        elif end - first > 1 and opening[1] is not None and opening[1] == closing[1]:
+            first, end = first + 1, end - 1
+        elif end - first > 1 and opening[1] is not None and opening[1] == found[first + 1][1]:
+            first += 2
+        elif end - first > 1 and closing[1] is not None and closing[1] == found[end - 2][1]:
+            end -= 2
+        else:
+            break
+    kept = found[first:end]
+    if kept and kept[0][0].side is None:
+        part = kept[0][0]
+        match = blank.match(text, part.start, part.end)
+        kept[0] = (replace(part, start=match.end() if match else part.start), None)
+    if kept and kept[-1][0].side is None:
+        part = kept[-1][0]
+        kept[-1] = (replace(part, end=_end(text, part, blank)), None)
+    return kept
+
+
+def _end(text: str, part: Part, blank: re.Pattern[str]) -> int:
+    """Return where the white space at the end of words begins."""
+    ends = (match.start() for match in blank.finditer(text, part.start, part.end) if match.end() == part.end)
+    return next(ends, part.end)
+
+
+Write = Callable[[str], str]
+"""Gives words as they are written in a document."""
+
+
+class Spans:
+    """The spans of a text, by the numbers of their segments; one may stand in a mark of another, as `alt` does."""
+
+    def __init__(self, text: str) -> None:
+        """`text`: in which they stand."""
+        self.text = text
+        self._spans: dict[int, tuple[Span, Write]] = {}
+
+    def add(self, number: int, span: Span, write: Write = str) -> None:
+        """Add the span of a segment; they may come in any order."""
+        self._spans[number] = (span, write)
+
+    def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
+        """Return what has to change for the translations that are of these spans."""
+        done: list[Edit] = []
+        for number in sorted(self._spans, key=lambda number: self._spans[number][0].start, reverse=True):
+            if number in targets:
+                span, write = self._spans[number]
+                inside = []
+                while done and done[-1].start < span.end:
+                    inside.append(done.pop())
+                new = "".join(self._written(span, targets[number].marked, inside, write))
+                done.append(Edit(span.start, span.end, new))
+        return done
+
+    def filled(self, targets: Mapping[int, Target]) -> str:
+        """Return the text with these translations."""
+        return splice(self.text, self.edits(targets))
+
+    def _written(self, span: Span, target: Marked, inside: list[Edit], write: Write) -> Iterator[str]:
+        """Yield words and marks of a target; `inside` are edits in marks of its source."""
+        changed: dict[str, list[str]] = defaultdict(list)
+        if inside:
+            for mark, (start, end) in zip(span.marked.marks, span.places, strict=True):
+                edits = [
+                    Edit(e.start - start, e.end - start, e.new) for e in inside if start <= e.start and e.end <= end
+                ]
+                changed[mark.raw].append(splice(mark.raw, edits) if edits else mark.raw)
+        for part in target.parts:
+            if isinstance(part, Mark):
+                ready = changed.get(part.raw)
+                yield ready.pop(0) if ready else part.raw
+            else:
+                yield write(part)

@@ -1,0 +1,163 @@
+"""HTML as a document."""
+
+import pytest
+from bs4 import BeautifulSoup
+from bs4.element import Comment
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed, installed
+from translucid.documents.document import Target
+from translucid.documents.html import DEEPEST, Html
+from translucid.documents.kinds import read_document
+from translucid.documents.marked import Marked, Side
+from translucid.ground.errors import UserError
+
+
+def read(text):
+    return read_document("a.html", text.encode(), ENGLISH_SPANISH)
+
+
+def texts(text):
+    return [segment.source.text for segment in read(text).segments]
+
+
+def filled(text, *translations):
+    document = read(text)
+    assert len(document.segments) == len(translations)
+    marked = (
+        Target(Marked(words, segment.source.marks)) if isinstance(words, str) else Target(words)
+        for words, segment in zip(translations, document.segments, strict=True)
+    )
+    return document.filled(dict(enumerate(marked))).decode()
+
+
+_WORD = st.sampled_from(["cat", "the", "&amp;", "&nbsp;", "é", "a<b", "x &copy y", " ", "\n", "1", "%s", "{% if x %}"])
+_TAGS = """
+<b> </b> <i> </i> <p> </p> <br> <br/> <div> </div> <!--x--> <img alt='a'> <code>x</code> <li> <ul> </ul> <td> <tr>
+<table> </table> <p/> <b/> </x> <span/translate=no> </span> <a/title=t> </a> <![CDATA[x]]> <?php > <! <script> </script>
+<pre> </pre> <textarea> </textarea> <svg> </svg> <title> </title> < & <b
+"""
+_PIECE = _WORD | st.sampled_from(_TAGS.split())
+
+
+@given(st.lists(_PIECE, max_size=40).map(" ".join))
+@settings(max_examples=300, deadline=None)
+def test_any_text_comes_out_as_it_was_and_takes_translations(text):
+    document = read(text)
+    assert document.filled({}) == text.encode()
+    document.filled(all_changed(document))
+
+
+@pytest.mark.parametrize("file", installed(".html", ".htm", ".xhtml"), ids=lambda file: file.name)
+def test_real_pages_keep_their_structure(file):
+    content = file.read_bytes()
+    try:
+        document = read_document(file.name, content, ENGLISH_SPANISH)
+    except UserError as error:
+        pytest.skip(str(error))
+    assert document.filled({}) == content
+    before, after = (
+        [(tag.name, sorted(tag.attrs)) for tag in BeautifulSoup(data, "html.parser").find_all(True)]
+        for data in (content, document.filled(all_changed(document)))
+    )
+    assert before == after
+
+
+_INLINE = st.recursive(
+    st.sampled_from(["word", "other", "cats &amp; dogs", "%s", "{name}", "e&nbsp;f", "12 kg"]),
+    lambda inner: (
+        st.builds(
+            lambda tag, parts: f"<{tag} id=i>" + " ".join(parts) + f"</{tag}>",
+            st.sampled_from("bius"),
+            st.lists(inner, min_size=1),
+        )
+        | st.sampled_from(["<img src=x alt='some picture'>", "<br>", "<code>a &lt; b</code>", "<!-- no -->", "<wbr>"])
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.lists(_INLINE, min_size=1, max_size=6).map(" ".join), min_size=10, max_size=10))
+@settings(max_examples=100, deadline=None)
+def test_a_thousand_paragraphs_keep_each_tag_once(paragraphs):
+    text = "".join(f"<p>{paragraph}</p>\n" for paragraph in paragraphs)
+    document = read(text)
+    soup, after = (
+        BeautifulSoup(data, "html.parser") for data in (text, document.filled(all_changed(document)).decode())
+    )
+    assert [tag.name for tag in soup.find_all(True)] == [tag.name for tag in after.find_all(True)]
+    assert [str(c) for c in soup.find_all("code")] == [str(c) for c in after.find_all("code")]
+    assert len(soup.find_all(string=lambda s: isinstance(s, Comment))) == text.count("<!--")
+    one, other = (" ".join(soup.get_text(" ").split()) for soup in (soup, after))
+    for code in soup.find_all("code"):
+        code.decompose()
+    assert one.casefold() == other.casefold()
+
+
+def test_blocks_are_segments_and_inline_elements_marks():
+    (segment,) = read("<p>Save <b>now</b>, or\n never.</p>").segments
+    assert segment.source.text == "Save now, or never."
+    assert [(mark.at, mark.raw, mark.side) for mark in segment.source.marks] == [
+        (5, "<b>", Side.opens),
+        (8, "</b>", Side.closes),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("<p> <b> all of it </b>\n</p>", ["all of it"]),
+        ("<td>one<td>two", ["one", "two"]),
+        ("<ul><li>one<ul><li translate=no>two<li>three</ul></ul>", ["one", "three"]),
+        ("<p translate=no>one<p>two", ["two"]),
+        ("<div translate=no>one<p>two</p><p translate=yes>three</p></div>four", ["three", "four"]),
+        ("<p>one <span class='x notranslate'>two</span> three", ["one  three"]),
+        ("<pre>one</pre><script>two</script><style>three</style><textarea>four</textarea>", []),
+        ("one<br>two<br><br>three", ["one two", "three"]),
+        ("<p>12</p><p>&nbsp;</p><p>https://example.com</p><p>{{ name }}</p>", []),
+        ("<img alt='a cat'><input value='no'><input type=submit value=Send>", ["a cat", "Send"]),
+        ("<a title='A &amp; B'>x</a>", ["A & B", "x"]),
+        ("<meta name=description content='What it is'><meta name=viewport content='width=1'>", ["What it is"]),
+        ("<pre><img alt=no></pre>", []),
+        ("<textarea placeholder='a name'>one</textarea><input placeholder=no translate=no>", ["a name"]),
+        ("a <b>misnested <i>tags</b> here</i>", ["a misnested tags here"]),
+        ("<p>Use <code>x</code>", ["Use "]),
+    ],
+)
+def test_what_is_translated(text, found):
+    assert texts(text) == found
+
+
+def test_only_what_needs_it_is_escaped():
+    assert filled("<p title=a>b &lt; c", 'say "x"', 'á < "b"') == '<p title="say &quot;x&quot;">á &lt; "b"'
+    assert filled("<p title='a'>", "it's") == "<p title='it&#39;s'>"
+    assert filled("<p>one two &nbsp; x</p>", "uno\xa0dos") == "<p>uno&nbsp;dos</p>"
+
+
+def test_an_attribute_in_a_mark_is_translated_with_it():
+    text = "<p>One <img alt=two src=a> three <img alt=two src=a>.</p>"
+    document = read(text)
+    sources = [segment.source.text for segment in document.segments]
+    assert sources == ["two", "two", "One  three "] or sources == ["two", "two", "One  three ."]
+    whole = document.segments[2].source
+    targets = {0: Target(Marked("dos")), 1: Target(Marked("deux")), 2: Target(changed(whole))}
+    assert document.filled(targets).decode() == '<p>ONE <img alt="dos" src=a> THREE <img alt="deux" src=a>.</p>'
+    assert document.filled({0: targets[0]}).decode() == text.replace("alt=two", 'alt="dos"', 1)
+
+
+def test_the_root_names_the_language():
+    assert filled("<html lang='en'><p>one", "uno") == "<html lang='es'><p>uno"
+    assert read("<html lang='en'><p>one").filled({}) == b"<html lang='en'><p>one"
+
+
+def test_the_encoding_that_a_page_names_is_kept():
+    content = "<meta charset=iso-8859-1><p>caf\xe9".encode("latin-1")
+    document = read_document("a.html", content, ENGLISH_SPANISH)
+    assert document.filled({0: Target(Marked("té с"))}) == "<meta charset=iso-8859-1><p>t\xe9 &#1089;".encode("latin-1")
+
+
+def test_what_is_nested_too_deep_is_refused_with_its_line():
+    with pytest.raises(UserError, match=r"^a.html:2: has more than 500 elements"):
+        read("<p>\n" + "<b>" * DEEPEST)
+    assert isinstance(read("<p>" * 100_000), Html)

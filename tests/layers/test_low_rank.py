@@ -11,6 +11,7 @@ from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=12, encoder_layers=1, decoder_layers=2, dropout=0.0)
+APART = {"share_embeddings": False, "tie_output": False}
 
 
 @pytest.fixture
@@ -60,9 +61,24 @@ def test_what_is_frozen_gets_none(model):
     assert adapt(build_model(RecurrentOptions(width=8), 20, 20), 2, 2.0, ["attention", "feed-forward"]) == 0
 
 
-def test_merged_it_says_the_same(model):
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [({}, 1), ({"tie_output": False}, 2), ({"share_embeddings": False}, 2), (APART, 3)],
+)
+def test_a_matrix_that_embeds_and_is_the_output_gets_one(options, count):
+    model = build_model(SMALL.model_copy(update=options), 20, 20)
+    assert adapt(model, 2, 2.0, ["embeddings"]) == count == len(differences(model))
+    moved(model)
+    tied = options.get("tie_output", True)
+    assert torch.equal(model.output.weight, model.target_embedding.tokens.weight) is tied
+
+
+@pytest.mark.parametrize("options", [{}, APART])
+@pytest.mark.parametrize("parts", [["attention", "feed-forward"], ["attention", "embeddings"]])
+def test_merged_it_says_the_same(options, parts):
+    model = build_model(SMALL.model_copy(update=options), 20, 20).eval()
     plain, source, target = copy.deepcopy(model), torch.randint(4, 20, (2, 5)), torch.randint(4, 20, (2, 4))
-    adapt(model, 2, 1.5, ["attention", "feed-forward"])
+    adapt(model, 2, 1.5, parts)
     moved(model)
     assert not torch.allclose(model(source, target), plain(source, target))
     base = {name: weight.clone() for name, weight in merged(plain).items()}

@@ -28,11 +28,18 @@ if TYPE_CHECKING:
 
 def translate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help="What to translate.")] = None,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT ... | FILE]", help="What to translate: texts, or a document.")
+    ] = None,
     others: WithOption = None,
-    input_file: Annotated[Path | None, typer.Option("--input", help="One text a line; - is standard input.")] = None,
+    input_file: Annotated[
+        Path | None, typer.Option("--input", help="One text a line, or a document; - is standard input.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Translate also what has a translation in the document already.")
+    ] = False,
     source_language: SourceOption = None,
     target_language: TargetOption = None,
     beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
@@ -112,11 +119,16 @@ def translate(
     address or a placeholder by itself, stays as it is. What looks wrong (unknown characters, a length that does not
     fit, a number that is lost ...) is summed up in a line on standard error, and told of each line in jsonl.
 
+    A document (PO, XLIFF, subtitles, HTML, Word ...: docs/documents.md) is told by its name. Its text is
+    translated, every other byte stays; translations that it has already stay, too. A killed job goes on likewise.
+
     **Examples**
 
         translucid translate runs/demo "I like soccer"
 
         translucid translate runs/es --input book.txt --output libro.txt --wrapped
+
+        translucid translate runs/es messages.po --output es.po
 
         cat lines.txt | translucid translate runs/es --beam 1 > out.txt
 
@@ -136,6 +148,7 @@ def translate(
 
         translucid translate runs/es --mbr 16 --input in.txt
     """
+    from translucid.cli.documents import document_among, translate_file
     from translucid.data.file_kinds import refuse_documents
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
@@ -143,12 +156,19 @@ def translate(
     from translucid.jobs.job import Job
     from translucid.jobs.output import output_to
     from translucid.jobs.running import run as run_job
+    from translucid.jobs.segments import SegmentJob
     from translucid.runs.run_folder import RunFolder
 
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
     if wrapped and (output_format is Format.jsonl or alignments or (nbest or 1) > 1 or not split_sentences):
         raise UserError("--wrapped gives plain text, sentence by sentence", fix="Leave out the other option.")
+    document = document_among(texts, input_file)
+    if document and (output_format is Format.jsonl or alignments or (nbest or 1) > 1 or wrapped or ray):
+        fix = "Leave out --format, --alignments, --nbest, --wrapped and --ray."
+        raise UserError("a document becomes a document", file=document, fix=fix)
+    if again and not document:
+        raise UserError("--again is for a document", fix="Leave it out.")
     if token_scores and output_format is not Format.jsonl:
         raise UserError("--token-scores has no place in plain text", fix="Add --format jsonl.")
     ranked = {"--reverse-weight": reverse_weight, "--length-weight": length_weight, "--tune-on": tune_on}
@@ -156,7 +176,8 @@ def translate(
         raise UserError(f"{lone} is for --rerank-with", fix="Add it, or leave this out.")
     if rerank_with and (mbr or sample):
         raise UserError("--rerank-with ranks what a beam finds", fix="Leave out --mbr and --sample.")
-    refuse_documents(input_file)
+    if not document:
+        refuse_documents(input_file)
     refuse_to_replace(output, overwrite)
     given = {
         "beam": beam,
@@ -173,7 +194,7 @@ def translate(
     run = run_of(run)
     configuration = RunFolder(run).configuration().between(source_language, target_language)
     options = configuration.searching(given)
-    job = Job(
+    job = (SegmentJob if document else Job)(
         run,
         options,
         device,
@@ -196,6 +217,10 @@ def translate(
     console = Console(stderr=True)
     if tune_on:
         job = _tuned(job, tune_on, console)
+    if isinstance(job, SegmentJob):
+        assert document
+        translate_file(job, document, output, _way(job, document, workers, ray), again=again)
+        return
     with ExitStack() as stack:
         text = stack.enter_context(text_bytes(texts) if texts else input_bytes(input_file))
         advance = stack.enter_context(counting(console, "translating", None, hidden=bool(texts)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -35,19 +35,25 @@ class Warned(BaseModel):
         first = self.first or next(iter(by_line.values()), [])
         return Warned(lines=self.lines + len(by_line), kinds=kinds, first=first)
 
-    def summary(self, total: int) -> str:
-        """Return the line, of a text of so many lines."""
+    def summary(self, total: int, what: str = "line", place: Callable[[int], str] | None = None) -> str:
+        """Return the line, of so many lines.
+
+        Args:
+            total: how many there are.
+            what: a line is called.
+            place: gives for the number of one what it is called itself; its number if not given.
+        """
         if total == 1:
             return f"warning: {'; '.join(self.first)}"
         kinds = sorted(self.kinds.items(), key=lambda item: -item[1][0])
-        parts = [f"{count:,} {kind} ({_lines(count, examples)})" for kind, (count, examples) in kinds]
+        parts = [f"{count:,} {kind} ({_named(count, examples, what, place)})" for kind, (count, examples) in kinds]
         looks = "looks" if self.lines == 1 else "look"
-        return (
-            f"warning: {self.lines:,} of {total:,} lines {looks} wrong: {', '.join(parts)}; "
-            "--format jsonl says what of each line"
-        )
+        more = "" if place else "; --format jsonl says what of each line"
+        return f"warning: {self.lines:,} of {total:,} {what}s {looks} wrong: {', '.join(parts)}{more}"
 
 
-def _lines(count: int, examples: list[int]) -> str:
-    numbers = ", ".join(f"{line:,}" for line in examples)
-    return f"line {numbers}" if count == 1 else f"lines {numbers}" + ", …" * (count > len(examples))
+def _named(count: int, examples: list[int], what: str, place: Callable[[int], str] | None) -> str:
+    more = ", …" * (count > len(examples))
+    if place:
+        return ", ".join(map(place, examples)) + more
+    return f"{what}{'s' * (count > 1)} " + ", ".join(f"{line:,}" for line in examples) + more

@@ -52,16 +52,20 @@ def adapt(model: nn.Module, rank: int, scale: float, parts: Collection[str]) -> 
         model: a Transformer.
         rank: of the differences.
         scale: by what they are multiplied.
-        parts: `attention`, `feed-forward` or both.
+        parts: of `attention`, `feed-forward` and `embeddings`, the output projection among the last.
 
     Returns:
-        How many matrices that are; of another kind of model none.
+        How many matrices that are; of another kind of model none. One that several modules share is one.
     """
-    chosen = [linear for linear in _matrices(model, parts) if linear.weight.requires_grad]
+    chosen = [module for module in _modules(model, parts) if module.weight.requires_grad]
     model.requires_grad_(False)
-    for linear in chosen:
-        parametrize.register_parametrization(linear, "weight", LowRank(linear.weight, rank, scale))
-    return len(chosen)
+    made: dict[Tensor, LowRank] = {}
+    for module in chosen:
+        weight = module.weight
+        if weight not in made:
+            made[weight] = LowRank(weight, rank, scale)
+        parametrize.register_parametrization(module, "weight", made[weight])
+    return len(made)
 
 
 def merged(model: nn.Module) -> dict[str, Tensor]:
@@ -87,9 +91,13 @@ def differences(model: nn.Module) -> dict[str, Difference]:
     return found
 
 
-def _matrices(model: nn.Module, parts: Collection[str]) -> Iterator[nn.Linear]:
+def _modules(model: nn.Module, parts: Collection[str]) -> Iterator[nn.Linear | nn.Embedding]:
     for module in model.modules():
         if isinstance(module, MultiHeadAttention) and "attention" in parts:
             yield from (module.query, module.key_value, module.output)
         if isinstance(module, FeedForward) and "feed-forward" in parts:
             yield from (module.inner, module.outer)
+        if isinstance(module, nn.Embedding) and "embeddings" in parts:
+            yield module
+    if "embeddings" in parts and isinstance(output := getattr(model, "output", None), nn.Linear):
+        yield output

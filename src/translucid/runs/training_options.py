@@ -76,8 +76,10 @@ class TrainingOptions(OptionGroup):
     rank (LoRA, Hu et al. 2021), kept in adapter.safetensors as well."""
     adapter_scale: float = Field(2.0, gt=0, le=MANY)
     """By what the difference is multiplied; alpha / rank in the paper's words."""
-    adapter_parts: list[Literal["attention", "feed-forward"]] = Field(["attention", "feed-forward"], min_length=1)
-    """Where those matrices are."""
+    adapter_parts: list[Literal["attention", "feed-forward", "embeddings"]] = Field(
+        ["attention", "feed-forward"], min_length=1
+    )
+    """Where those matrices are; the output projection is among the embeddings."""
     self_critical: float = Field(0.0, ge=0, le=1)
     """Of captioners: the last share of the training, in which the model learns from captions that it draws itself, by
     how much each has of what people say of the image (CIDEr-D; Rennie et al. 2017), instead of theirs word by word."""

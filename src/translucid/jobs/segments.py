@@ -1,0 +1,71 @@
+"""The job of translating segments, each a text with marks in a line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from translucid.documents.document import Target
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.jobs.job import Done, Job, Worker
+from translucid.jobs.windows import Window
+from translucid.segment_translator import SegmentTranslator
+
+SEGMENTS = 256
+"""That are translated together; what is kept of an interrupted job is a multiple of it."""
+
+
+@dataclass(frozen=True)
+class SegmentJob(Job):
+    """Everything that decides what comes out for segments; it can be sent to another process."""
+
+    def identity(self, device: str) -> dict[str, Any]:
+        """See `Job`."""
+        return {**super().identity(device), "--format": "segments"}
+
+    @property
+    def window(self) -> int:
+        """See `AnyJob`."""
+        return SEGMENTS
+
+    def worker(self, threads: int | None = None) -> SegmentWorker:
+        """Load the run."""
+        return SegmentWorker(self, threads)
+
+
+class SegmentWorker(Worker):
+    """Translates one window of segments after the other."""
+
+    def work(self, window: Window) -> tuple[Window, Done]:
+        """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
+        segments = SegmentTranslator(self.translator, self.job.options)
+        found = list(segments.stream(_marked(json.loads(line)) for line in window.lines))
+        warnings = [(i, doubt) for i, target in enumerate(found) for doubt in target.doubts]
+        return window, Done("".join(map(_target_line, found)).encode(), warnings)
+
+
+def marked_lines(texts: Iterable[Marked]) -> bytes:
+    """Return texts with marks as lines of JSON."""
+    return "".join(json.dumps(_record(text)) + "\n" for text in texts).encode()
+
+
+def target_of(line: bytes) -> Target:
+    """Read a line that a `SegmentWorker` wrote."""
+    record = json.loads(line)
+    return Target(_marked(record.pop("marked")), **{**record, "doubts": tuple(record["doubts"])})
+
+
+def _target_line(target: Target) -> str:
+    told = {"origin": target.origin, "confidence": target.confidence, "doubts": target.doubts}
+    return json.dumps({"marked": _record(target.marked), **told}) + "\n"
+
+
+def _record(marked: Marked) -> dict[str, Any]:
+    return {"text": marked.text, "marks": [(m.at, m.raw, m.side.value, m.pair) for m in marked.marks]}
+
+
+def _marked(record: dict[str, Any]) -> Marked:
+    marks = (Mark(at, raw, Side(side), pair) for at, raw, side, pair in record["marks"])
+    return Marked(record["text"], tuple(marks))

@@ -1,0 +1,49 @@
+"""`translucid translate RUN FILE`: what is a document, what comes out, what is refused."""
+
+import pytest
+
+from translucid.translator import Translator
+
+
+def test_a_document_by_its_name(call, small_run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"  I like soccer.\r\n\n42\n")
+    done = call("translate", small_run, tmp_path / "a.txt", "--output", tmp_path / "b.txt")
+    assert done.code == 0, done.err
+    text = Translator.load(small_run, "cpu").translate("I like soccer.").text
+    assert (tmp_path / "b.txt").read_bytes() == f"  {text}\r\n\n42\n".encode()
+    assert call("translate", small_run, tmp_path / "a.txt", "--workers", 2).out == f"  {text}\r\n\n42\n"
+
+
+def test_what_is_there_is_not_replaced_unasked(call, small_run, tmp_path):
+    (tmp_path / "a.txt").write_text("I like soccer.")
+    done = call("translate", small_run, tmp_path / "a.txt", "--output", tmp_path / "a.txt")
+    assert done.code == 2 and "is there already" in done.err
+    assert (tmp_path / "a.txt").read_text() == "I like soccer."
+
+
+def test_a_text_that_ends_like_a_document_is_a_text(call, small_run):
+    done = call("translate", small_run, "I like soccer.txt")
+    assert done.code == 0 and done.out.count("\n") == 1
+
+
+def test_lines_with_input_stay_lines(call, small_run, tmp_path):
+    (tmp_path / "a.txt").write_text("I like soccer.\n")
+    done = call("translate", small_run, "--input", tmp_path / "a.txt", "--format", "jsonl")
+    assert done.code == 0 and done.out.startswith("{")
+
+
+@pytest.mark.parametrize(
+    "options", [["--format", "jsonl"], ["--alignments"], ["--nbest", 2], ["--wrapped"], ["--ray", "local"]]
+)
+def test_what_a_document_has_no_place_for_is_refused(call, small_run, tmp_path, options):
+    (tmp_path / "a.txt").write_text("I like soccer.")
+    done = call("translate", small_run, tmp_path / "a.txt", *options)
+    assert done.code == 2 and "a document becomes a document" in done.err
+    assert call("translate", small_run, "I like soccer.", "--again").code == 2
+
+
+def test_one_that_is_broken_is_told_of_in_a_line(call, small_run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one\n\xff\n")
+    done = call("translate", small_run, tmp_path / "a.txt", "--output", tmp_path / "b.txt")
+    assert done.code == 2 and "a.txt:2: is not UTF-8" in done.err and done.err.count("\n") == 1
+    assert not (tmp_path / "b.txt").exists()

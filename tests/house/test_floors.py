@@ -23,7 +23,7 @@ FLOORS = [
     {"engines"},
     {"translation", "caption", "generation"},
     {"interop"},
-    {"documents"},
+    {"documents", "memory"},
     {"translator", "captioner", "text_classifier", "generator", "embedder"},
     {"segment_translator"},
     {"scoring", "caption_scoring"},

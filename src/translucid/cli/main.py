@@ -27,6 +27,7 @@ from translucid.cli import (
     generate,
     import_model,
     look,
+    memory,
     models,
     nearest,
     score,
@@ -111,6 +112,7 @@ app.command("export")(export.export)
 app.command("models")(models.models)
 app.add_typer(draw.app, name="draw")
 app.add_typer(data.app, name="data")
+app.add_typer(memory.app, name="memory")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

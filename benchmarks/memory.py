@@ -1,0 +1,153 @@
+"""Translation memories of a million generated segments: how fast and how large, and whether they find what is there.
+
+    python benchmarks/memory.py [--segments 1000000] [--looked-up 1000] [--compared 200]
+
+Two corpora: the phrasebook, whose 1,700 words are each in very many segments, and segments of 3 to 30 words drawn from
+200,000 by Zipf's law. Half of what is looked up has a segment of the memory with one word changed, half is of the
+generator's other split. Each memory is written and read in processes of their own, which tell their peak memory. What
+is found is compared with what rapidfuzz finds among all segments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.memory.folding import Folded
+from translucid.memory.translation_memory import TranslationMemory
+
+LEAST = 0.7
+
+
+def phrasebook(count: int, split: str) -> Iterator[Pair]:
+    return (Pair(one.source, one.target) for one in generate(count, split=split, seed=1, min_words=3, max_words=30))  # type: ignore[arg-type]
+
+
+def zipf(count: int, split: str) -> Iterator[Pair]:
+    generator = random.Random(split)
+    syllables = [a + b for a in "bdfghklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "il", "os")]
+    names = random.Random(1)
+    words = sorted({"".join(names.choices(syllables, k=names.choice((1, 2, 2, 3, 3, 4)))) for _ in range(300_000)})
+    names.shuffle(words)
+    words = words[:200_000]
+    weights = list(accumulate(1 / rank for rank in range(1, len(words) + 1)))
+    for _ in range(count):
+        text = " ".join(generator.choices(words, cum_weights=weights, k=generator.randint(3, 30)))
+        yield Pair(text, text[::-1])
+
+
+CORPORA: dict[str, Callable[[int, str], Iterator[Pair]]] = {"phrasebook": phrasebook, "Zipf": zipf}
+
+
+def memory_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def write(file: Path, corpus: str, count: int) -> dict[str, float]:
+    before = memory_mib()
+    seconds = 0.0
+    pairs = CORPORA[corpus](count, "train")
+
+    def timed() -> Iterator[Pair]:
+        nonlocal seconds
+        while True:
+            started = time.perf_counter()
+            pair = next(pairs, None)
+            seconds += time.perf_counter() - started
+            if pair is None:
+                return
+            yield pair
+
+    started = time.perf_counter()
+    added = TranslationMemory.make(file, timed(), "generated")
+    taken = time.perf_counter() - started - seconds
+    size = file.stat().st_size / 2**20
+    return {"segments": added.new, "seconds": taken, "MiB of the file": size, "peak MiB": memory_mib() - before}
+
+
+def asked(file: Path, corpus: str, count: int) -> list[str]:
+    generator = random.Random(2)
+    with TranslationMemory.open(file, fixed=True) as memory:
+        numbers = generator.sample(range(1, len(memory) + 1), count // 2)
+        known = [memory._entry(number).source.split() for number in numbers]
+    for words in known:
+        words[generator.randrange(len(words))] = "changed"
+    return [" ".join(words) for words in known] + [pair.source for pair in CORPORA[corpus](count // 2, "test")]
+
+
+def look_up(file: Path, texts: list[str]) -> dict[str, float]:
+    before = memory_mib()
+    milliseconds = []
+    with TranslationMemory.open(file, fixed=True) as memory:
+        found = 0
+        for text in texts:
+            started = time.perf_counter()
+            found += bool(memory.matches(text))
+            milliseconds.append(1000 * (time.perf_counter() - started))
+        started = time.perf_counter()
+        for text in texts:
+            memory.exact(text)
+        exact = 1000 * (time.perf_counter() - started) / len(texts)
+    cut = statistics.quantiles(milliseconds, n=100)
+    times = {"mean": statistics.mean(milliseconds), "median": cut[49], "99 %": cut[98], "longest": max(milliseconds)}
+    return times | {"exact only": exact, "peak MiB": memory_mib() - before, "with a match": found}
+
+
+def compared(file: Path, texts: list[str]) -> tuple[int, int]:
+    """How many have a match of 70 % or more by rapidfuzz, and for how many of these the memory has one as good."""
+    with TranslationMemory.open(file, fixed=True) as memory:
+        keys = [row[0] for row in memory._database.execute("SELECT key FROM segments")]
+        there = right = 0
+        for text in texts:
+            key = Folded(text).key
+            score = Levenshtein.normalized_similarity
+            best = process.extractOne(key, keys, scorer=score, score_cutoff=LEAST)
+            if best is None:
+                continue
+            there += 1
+            found = [score(key, Folded(one.entry.source).key) for one in memory.matches(text)]
+            right += max(found, default=0) >= best[1] - 1e-9
+    return there, right
+
+
+def alone(what: Callable[..., Any], *given: Any) -> Any:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(what, given)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--segments", type=int, default=1_000_000)
+    parser.add_argument("--looked-up", type=int, default=1000)
+    parser.add_argument("--compared", type=int, default=200)
+    arguments = parser.parse_args()
+    for corpus in CORPORA:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "index.memory"
+            print(
+                corpus,
+                {name: round(value, 1) for name, value in alone(write, file, corpus, arguments.segments).items()},
+            )
+            texts = asked(file, corpus, arguments.looked_up)
+            print("look-ups, ms", {name: round(value, 2) for name, value in alone(look_up, file, texts).items()})
+            some = random.Random(3).sample(texts, arguments.compared)
+            there, right = compared(file, some)
+            print(f"of {there} best matches of 70 % and more, {right} are found", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""`translucid memory`: what was translated and corrected before: add to it, search it, write it for other programs."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.ground.console import Console
+
+if TYPE_CHECKING:
+    from translucid.memory.match import Match
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Translation memories: what was translated before, and what people corrected.",
+    rich_markup_mode="markdown",
+)
+
+MemoryArgument = Annotated[
+    Path, typer.Argument(metavar="MEMORY", help="What `memory add` wrote, or a corpus of any kind, such as a .tmx.")
+]
+SourceCode = Annotated[str | None, typer.Option("--source-language", metavar="CODE", help="Of the sources.")]
+TargetCode = Annotated[str | None, typer.Option("--target-language", metavar="CODE", help="Of the translations.")]
+
+
+@app.command()
+def add(
+    memory: Annotated[Path, typer.Argument(metavar="MEMORY", help="A file that ends in .memory; made if not there.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Sentence pairs of any kind.")],
+    who: Annotated[str | None, typer.Option(help="Who has translated them; the file's name if not given.")] = None,
+    source_language: SourceCode = None,
+    target_language: TargetCode = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip lines that are no sentence pairs.")] = False,
+) -> None:
+    """Add sentence pairs: a corpus, or a file that was translated and corrected. Of one source the newest stays.
+
+    A file is added as a whole or not at all. Others may use the memory, and add to it, meanwhile.
+
+    **Examples**
+
+        translucid memory add mine.memory old.tmx --source-language en --target-language es
+
+        translucid memory add mine.memory corrected.po --who Ana
+    """
+    from translucid.data.bad_lines import BadLines
+    from translucid.data.corpus import read_pairs
+    from translucid.ground.console import counting
+    from translucid.ground.errors import UserError
+    from translucid.memory.database import ENDING, is_database
+    from translucid.memory.translation_memory import TranslationMemory
+
+    if not is_database(memory):
+        fix = f"Name one that ends in {ENDING}, and add this file to it."
+        raise UserError("is not written to", file=memory, fix=fix)
+    log, corpora, bad = Console(stderr=True), pair_up(files), BadLines() if skip_bad else None
+    with TranslationMemory.open(memory, write=True) as opened:
+        opened.refuse_other_languages((source_language, target_language))
+        given = {"source language": source_language, "target language": target_language}
+        opened.note({name: code for name, code in given.items() if code})
+        for file in corpora:
+            with counting(log, "adding", None) as advance:
+                pairs = read_pairs(file, languages=opened.languages, on_bad=bad)
+                added = opened.add(pairs, who or Path(file).name, advance)
+            told = ", ".join(f"{count:,} {what}" for what, count in added._asdict().items() if count)
+            log.print(f"{file}: {told or 'nothing'}", soft_wrap=True)
+        if bad and bad.count:
+            log.print(f"skipped, as they are no sentence pairs: {bad.count:,}")
+        log.print(f"{memory}: {len(opened):,} entries", soft_wrap=True)
+
+
+@app.command()
+def search(
+    memory: MemoryArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look up.")],
+    least: Annotated[int, typer.Option(help="Percent of the words that are the same, at least.", min=30, max=100)] = 70,
+    most: Annotated[int, typer.Option(help="Matches shown, at most.", min=1, max=100)] = 5,
+    source_language: SourceCode = None,
+    target_language: TargetCode = None,
+    as_json: bool = typer.Option(False, "--json"),
+) -> None:
+    """Show what of a memory is like a text, with a percentage and the words that differ.
+
+    **Examples**
+
+        translucid memory search mine.memory "Save the file"
+
+        translucid memory search old.tmx "Save the file" --least 50 --json
+    """
+    from translucid.memory.opening import open_memory
+
+    with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
+        found = opened.matches(text, least, most)
+    if as_json:
+        print(json.dumps([match.record() for match in found], ensure_ascii=False, indent=2))
+        return
+    console = Console()
+    for match in found:
+        _show(console, match)
+    if not found:
+        Console(stderr=True).print(f"nothing has {least} % of these words")
+
+
+def _show(console: Console, match: Match) -> None:
+    about = f"{match.entry.who}, {_day(match.entry.when)}"
+    console.print(Text.assemble((f"{match.percent:>3} % ", "bold"), match.entry.source, (f"  ({about})", "dim")))
+    console.print(Text(f"      {match.target}"))
+    for ours, theirs in match.differing:
+        console.print(Text.assemble("      ", (ours or "∅", "yellow"), " here, ", (theirs or "∅", "yellow"), " there"))
+
+
+@app.command()
+def stats(
+    memory: MemoryArgument,
+    source_language: SourceCode = None,
+    target_language: TargetCode = None,
+    as_json: bool = typer.Option(False, "--json"),
+) -> None:
+    """Show how many entries a memory has, and who they are from.
+
+    **Examples**
+
+        translucid memory stats mine.memory
+    """
+    from translucid.memory.opening import open_memory
+
+    with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
+        count, origins, facts = len(opened), opened.by_origin(), opened.facts()
+    if as_json:
+        rows = [{"who": who, "entries": entries, "latest": _day(at)} for who, entries, at in origins]
+        print(json.dumps({"entries": count, **facts, "from": rows}, ensure_ascii=False, indent=2))
+        return
+    console = Console()
+    console.print(f"{count:,} entries")
+    for name, value in facts.items():
+        console.print(f"{name}: {value}", soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for column in ("from", "entries", "latest"):
+        table.add_column(column, justify="right" if column == "entries" else "left")
+    for who, entries, at in origins:
+        table.add_row(Text(who), f"{entries:,}", _day(at))
+    console.print(table)
+
+
+@app.command()
+def export(
+    memory: MemoryArgument,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write: .tmx, or .tsv.")],
+    source_language: SourceCode = None,
+    target_language: TargetCode = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write a memory for other programs.
+
+    **Examples**
+
+        translucid memory export mine.memory mine.tmx
+
+        translucid memory export mine.memory mine.tmx --source-language en --target-language es --overwrite
+    """
+    from translucid.ground.atomic import output
+    from translucid.ground.console import counting
+    from translucid.ground.errors import UserError
+    from translucid.memory.exporting import export_languages, write_tmx, write_tsv
+    from translucid.memory.opening import open_memory
+
+    refuse_to_replace(out, overwrite, (".tmx", ".tsv"))
+    log = Console(stderr=True)
+    with open_memory(memory, (source_language, target_language), log) as opened:
+        source, target = export_languages(opened, (source_language, target_language))
+        if out.suffix.lower() == ".tmx" and not (source and target):
+            fix = "Give --source-language CODE and --target-language CODE."
+            raise UserError("a .tmx says of which languages it is, and the memory does not know", file=memory, fix=fix)
+        with output(out) as stream, counting(log, "writing", len(opened)) as advance:
+            if source and target and out.suffix.lower() == ".tmx":
+                write_tmx(opened, stream, (source, target), advance)
+            else:
+                write_tsv(opened, stream, advance)
+
+
+def _day(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")

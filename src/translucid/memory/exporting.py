@@ -1,0 +1,68 @@
+"""A memory written for other programs: TMX 1.4b, or source TAB target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import BinaryIO
+from xml.sax.saxutils import escape, quoteattr
+
+from translucid import __version__
+from translucid.data.languages import Languages
+from translucid.memory.match import Entry
+from translucid.memory.translation_memory import TELL, TranslationMemory
+
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML document may have, not even as a number."""
+
+
+def write_tsv(memory: TranslationMemory, stream: BinaryIO, advance: Callable[[int], None]) -> None:
+    """Write a line for each entry; the texts have neither tabs nor line ends."""
+    for entry in _told(memory, advance):
+        stream.write(f"{entry.source}\t{entry.target}\n".encode())
+
+
+def write_tmx(
+    memory: TranslationMemory, stream: BinaryIO, languages: tuple[str, str], advance: Callable[[int], None]
+) -> None:
+    """Write a unit for each entry, with who and when.
+
+    Args:
+        memory: all of it is written.
+        stream: to write to.
+        languages: codes of source and target.
+        advance: told how many more are written.
+    """
+    source, target = map(quoteattr, languages)
+    stream.write(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n<header creationtool="translucid" '
+        f'creationtoolversion="{__version__}" segtype="sentence" o-tmf="translucid" adminlang="en" '
+        f'srclang={source} datatype="plaintext"/>\n<body>\n'.encode()
+    )
+    for entry in _told(memory, advance):
+        when = datetime.fromtimestamp(entry.when, UTC).strftime("%Y%m%dT%H%M%SZ")
+        who = f" changeid={quoteattr(_clean(entry.who))}" if entry.who else ""
+        stream.write(
+            f'<tu changedate="{when}"{who}>'
+            f"<tuv xml:lang={source}><seg>{escape(_clean(entry.source))}</seg></tuv>"
+            f"<tuv xml:lang={target}><seg>{escape(_clean(entry.target))}</seg></tuv></tu>\n".encode()
+        )
+    stream.write(b"</body>\n</tmx>\n")
+
+
+def export_languages(memory: TranslationMemory, given: Languages) -> Languages:
+    """Return the codes that are given, those that the memory has noted where none is."""
+    noted = memory.languages
+    return given[0] or noted[0], given[1] or noted[1]
+
+
+def _told(memory: TranslationMemory, advance: Callable[[int], None]) -> Iterator[Entry]:
+    for number, entry in enumerate(memory.entries(), 1):
+        yield entry
+        if number % TELL == 0:
+            advance(TELL)
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)

@@ -1,0 +1,73 @@
+"""A memory by the name of its file: one of ours as it is, any corpus by an index in the user's own cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import partial
+from pathlib import Path
+
+from translucid import __version__
+from translucid.data.corpus import read_pairs, sides
+from translucid.data.languages import Languages
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.ground.keeping import find_kept, keep
+from translucid.memory.database import ENDING, VERSION, is_database
+from translucid.memory.translation_memory import TranslationMemory
+
+KEPT = 4
+"""Indices of corpora that stay, those used last."""
+INDEX = f"index{ENDING}"
+
+
+def open_memory(
+    file: str | Path, languages: Languages = (None, None), console: Console | None = None
+) -> TranslationMemory:
+    """Open a memory to be looked up in.
+
+    Args:
+        file: what `translucid memory add` wrote, or a corpus of any kind: its index is made once, and anew when the
+            file has changed.
+        languages: of what will be looked up, and of its translation.
+        console: where it is shown how far the index is; nowhere if not given.
+
+    Raises:
+        UserError: it can't be read, it is of other languages, or its index can't be kept.
+    """
+    path = Path(file)
+    if is_database(path):
+        memory = TranslationMemory.open(path)
+        memory.refuse_other_languages(languages)
+        return memory
+    made_from = _fingerprint(str(file), languages)
+    folder = find_kept("memory", made_from)
+    if folder is None:
+        try:
+            folder = keep("memory", made_from, partial(_index, str(file), languages, console), KEPT)
+        except OSError as error:
+            fix = f"Make a memory of it: translucid memory add mine{ENDING} {file}."
+            raise UserError(f"its index can't be kept ({error.strerror or error})", file=file, fix=fix) from error
+    return TranslationMemory.open(folder / INDEX, fixed=True)
+
+
+def _index(file: str, languages: Languages, console: Console | None, folder: Path) -> None:
+    folder.mkdir()
+    with counting(console or Console(quiet=True), "indexing the memory", None) as advance:
+        pairs = read_pairs(file, languages=languages, on_bad=lambda bad: None)
+        added = TranslationMemory.make(folder / INDEX, pairs, Path(file).name, advance)
+    if not added.new:
+        raise UserError("holds no sentence pairs", file=file, fix="See `translucid data stats`.")
+
+
+def _fingerprint(corpus: str, languages: Languages) -> str:
+    """Return another one whenever a file of the corpus was changed, which is told by its times."""
+    facts = []
+    for file in sides(corpus):
+        try:
+            seen = file.stat()
+        except OSError as error:
+            raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
+        facts.append([str(file.resolve()), seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns])
+    content = json.dumps([__version__, VERSION, languages, facts])
+    return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()

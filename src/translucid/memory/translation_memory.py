@@ -1,0 +1,249 @@
+"""A translation memory: pairs of segments, found by their source, exactly or nearly."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from threading import RLock
+from typing import NamedTuple, Self
+
+import numpy as np
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+
+from translucid.data.corpus import Pair
+from translucid.data.languages import Languages, same_language
+from translucid.ground.errors import UserError
+from translucid.memory.database import LONGEST, connect, create, explained, writing
+from translucid.memory.folding import Folded, spaced
+from translucid.memory.match import LEAST, Entry, Match
+from translucid.memory.postings import Postings
+
+SHOWN = 5
+"""Matches of a text, at most."""
+PART = 2_000_000
+"""Postings that are written together: what bounds the memory of an import."""
+TELL = 1000
+"""Pairs after which progress is told."""
+
+
+class Added(NamedTuple):
+    """What became of pairs that were added."""
+
+    new: int = 0
+    changed: int = 0
+    """Whose source was there with another translation."""
+    same: int = 0
+    skipped: int = 0
+    """That have an empty side, or a longer one than `LONGEST`."""
+
+
+class TranslationMemory:
+    """One in a file. It may be used by several threads, and written to by several processes."""
+
+    def __init__(self, file: Path, database: sqlite3.Connection) -> None:
+        """See `open` and `made_of`."""
+        self.file = file
+        self._database = database
+        self._postings = Postings(database)
+        self._lock = RLock()
+
+    @classmethod
+    def open(cls, file: Path, *, write: bool = False, fixed: bool = False) -> Self:
+        """Open a memory; see `connect`.
+
+        Raises:
+            UserError: it is none, or it can't be opened.
+        """
+        return cls(file, connect(file, write=write, fixed=fixed))
+
+    @classmethod
+    def make(cls, file: Path, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None = None) -> Added:
+        """Write a memory that nobody will write to; see `add`."""
+        memory = cls(file, create(file))
+        try:
+            added = memory._add(pairs, who, on_pairs)
+            memory._database.execute("COMMIT")
+        finally:
+            memory.close()
+        return added
+
+    def close(self) -> None:
+        """Leave the file as it is."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        with self._asked():
+            return int(self._database.execute("SELECT count(*) FROM segments").fetchone()[0])
+
+    def exact(self, text: str) -> Match | None:
+        """Return the entry of a text, which is the same but for spaces."""
+        wanted = spaced(text)
+        with self._asked():
+            row = self._row_of(wanted)
+            return Match(wanted, self._entry(row[0])) if row else None
+
+    def matches(self, text: str, least: int = LEAST, most: int = SHOWN) -> list[Match]:
+        """Return the entries that are most like a text, the best first.
+
+        Args:
+            text: of any length; one that is too long for an entry has no match.
+            least: percent of its words that a match has at least.
+            most: that are returned.
+        """
+        wanted = spaced(text)
+        if not 0 < len(wanted) <= LONGEST:
+            return []
+        folded = Folded(wanted)
+        share = least / 100
+        with self._asked():
+            numbers = self._postings.candidates(folded, share)
+            if row := self._row_of(wanted):  # among too many alike it might be left out
+                numbers = np.append(numbers, np.uint32(row[0]))
+            keys = self._keys(numbers)
+            score = Levenshtein.normalized_similarity
+            found = process.extract(folded.key, keys, scorer=score, score_cutoff=share - 1e-9, limit=4 * most)
+            alike = [Match(wanted, self._entry(number)) for _, _, number in found]
+        best = sorted(alike, key=lambda match: (match.percent, match.entry.when), reverse=True)
+        return [match for match in best if match.percent >= least][:most]
+
+    def add(self, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None = None) -> Added:
+        """Add pairs, all of them or, if anything happens, none; of one source the newest translation stays.
+
+        Args:
+            pairs: sources and targets.
+            who: has translated them, or the file that they are from.
+            on_pairs: told how many more are done.
+
+        Raises:
+            UserError: the file can't be written.
+        """
+        with self._asked(), writing(self._database):
+            return self._add(pairs, who, on_pairs)
+
+    def pairs(self, since: int = 0) -> Iterator[Pair]:
+        """Yield the pairs that were added or changed after a `change`, the oldest first."""
+        for entry in self.entries(since):
+            yield Pair(entry.source, entry.target)
+
+    def entries(self, since: int = 0) -> Iterator[Entry]:
+        """Yield the same with who and when."""
+        ask = "SELECT source, target, who, at, change FROM segments WHERE change > ? ORDER BY change LIMIT 1000"
+        while True:
+            with self._asked():
+                rows = self._database.execute(ask, (since,)).fetchall()
+            if not rows:
+                return
+            yield from (Entry(*row[:4]) for row in rows)
+            since = rows[-1][4]
+
+    @property
+    def change(self) -> int:
+        """The number of the latest change."""
+        with self._asked():
+            return self._latest()
+
+    def facts(self) -> dict[str, str]:
+        """Return what is noted of the memory as a whole, by name."""
+        with self._asked():
+            return dict(self._database.execute("SELECT name, value FROM facts"))
+
+    def note(self, facts: Mapping[str, str]) -> None:
+        """Note something of the memory as a whole."""
+        with self._asked(), writing(self._database):
+            self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", [*facts.items()])
+
+    @property
+    def languages(self) -> Languages:
+        """Codes of source and target, if they are noted."""
+        facts = self.facts()
+        return facts.get("source language"), facts.get("target language")
+
+    def refuse_other_languages(self, wanted: Languages) -> None:
+        """Check that the memory can be of some languages.
+
+        Raises:
+            UserError: it is of others.
+        """
+        for side, ours, code in zip(("source", "target"), self.languages, wanted, strict=True):
+            if ours and code and not same_language(ours, code):
+                what = f"has the {side} language {ours}, not {code}"
+                raise UserError(what, file=self.file, fix="Give a memory of the languages that are translated.")
+
+    def by_origin(self) -> list[tuple[str, int, int]]:
+        """Return who entries are from, how many, and when the latest of them was added."""
+        with self._asked():
+            ask = "SELECT who, count(*), max(at) FROM segments GROUP BY who ORDER BY count(*) DESC LIMIT 1000"
+            return self._database.execute(ask).fetchall()
+
+    def _add(self, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None) -> Added:
+        counts = {"new": 0, "changed": 0, "same": 0, "skipped": 0}
+        latest, now = self._latest(), int(time.time())
+        try:
+            for number, (given, target) in enumerate(pairs, 1):
+                latest += 1
+                counts[self._added(spaced(given), spaced(target), who, now, latest)] += 1
+                if self._postings.waiting >= PART:
+                    self._postings.flush()
+                if on_pairs and number % TELL == 0:
+                    on_pairs(TELL)
+            self._postings.flush()
+        except BaseException:
+            self._postings = Postings(self._database)
+            raise
+        return Added(**counts)
+
+    def _added(self, source: str, target: str, who: str, now: int, change: int) -> str:
+        """Add a pair; return what became of it."""
+        if not (0 < len(source) <= LONGEST and 0 < len(target) <= LONGEST):
+            return "skipped"
+        execute = self._database.execute
+        if row := self._row_of(source):
+            if row[1] == target:
+                return "same"
+            update = "UPDATE segments SET target = ?, who = ?, at = ?, change = ? WHERE id = ?"
+            execute(update, (target, who, now, change, row[0]))
+            return "changed"
+        folded = Folded(source)
+        insert = "INSERT INTO segments (digest, key, source, target, who, at, change) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        row_number = execute(insert, (_digest(source), folded.key, source, target, who, now, change)).lastrowid
+        assert row_number is not None
+        self._postings.add(row_number, folded)
+        return "new"
+
+    def _row_of(self, source: str) -> tuple[int, str] | None:
+        """Return the number and the target of the entry of a source."""
+        ask = "SELECT id, target FROM segments WHERE digest = ? AND source = ?"
+        return self._database.execute(ask, (_digest(source), source)).fetchone()
+
+    def _entry(self, number: int) -> Entry:
+        row = self._database.execute("SELECT source, target, who, at FROM segments WHERE id = ?", (number,)).fetchone()
+        return Entry(*row)
+
+    def _keys(self, numbers: np.ndarray) -> dict[int, str]:
+        marks = ",".join("?" * len(numbers))
+        return dict(self._database.execute(f"SELECT id, key FROM segments WHERE id IN ({marks})", numbers.tolist()))
+
+    def _latest(self) -> int:
+        return self._database.execute("SELECT max(change) FROM segments").fetchone()[0] or 0
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        with self._lock, explained(self.file):
+            yield
+
+
+def _digest(source: str) -> int:
+    return int.from_bytes(
+        blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True
+    )

@@ -1,0 +1,120 @@
+"""What the index finds is what comparing with every entry finds."""
+
+import random
+
+import pytest
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.memory import postings
+from translucid.memory.folding import Folded
+from translucid.memory.translation_memory import TranslationMemory
+
+SIMILARITY = Levenshtein.normalized_similarity
+
+
+def made(path, sources):
+    memory = TranslationMemory.open(path / "m.memory", write=True)
+    memory.add([Pair(source, source[::-1]) for source in sources], "test")
+    return memory
+
+
+def words(generator, count):
+    """A few words are in most segments, many in few, and some come again in the same one."""
+    return " ".join(f"w{int(generator.paretovariate(0.6))}" for _ in range(count))
+
+
+def corpora():
+    generator = random.Random(1)
+    rare = [words(generator, generator.randint(1, 25)) for _ in range(3000)]
+    few = [" ".join(generator.choices("abcde", k=generator.randint(1, 9))) for _ in range(2000)]
+    book = [phrase.source for phrase in generate(3000)]
+    return {"rare words": rare, "five words": few, "phrasebook": book}
+
+
+def changed(text, generator):
+    """Another text with some of its words left out, doubled, replaced or moved."""
+    found = text.split()
+    for _ in range(generator.randint(0, 1 + len(found) // 3)):
+        at = generator.randrange(len(found) + 1)
+        match generator.randrange(4):
+            case 0 if len(found) > 1:
+                del found[at - 1]
+            case 1:
+                found.insert(at, generator.choice([*found, "new"]))
+            case 2 if found:
+                found[at - 1] = "other"
+            case _:
+                found.insert(at, found.pop())
+    return " ".join(found)
+
+
+@pytest.mark.parametrize("name", ["rare words", "five words", "phrasebook"])
+@pytest.mark.parametrize("least", [70, 85])
+def test_the_best_match_is_found(tmp_path, name, least):
+    sources = corpora()[name]
+    memory, generator = made(tmp_path, sources), random.Random(2)
+    keys = [Folded(source).key for source in sources]
+    there = found = 0
+    for source in generator.sample(sources, 250):
+        text = changed(source, generator)
+        best = process.extractOne(Folded(text).key, keys, scorer=SIMILARITY, score_cutoff=least / 100 - 1e-9)
+        matches = memory.matches(text, least)
+        if best is None:
+            assert not matches
+            continue
+        there += 1
+        scores = [SIMILARITY(Folded(text).key, Folded(match.entry.source).key) for match in matches]
+        found += max(scores, default=0) >= best[1] - 1e-9
+    assert there > 100
+    assert found / there >= 0.99
+
+
+def test_all_above_a_percentage_come_the_best_first(tmp_path):
+    memory = made(tmp_path, ["a b c d", "a b c x", "a b c d e", "a b", "p q r s"])
+    found = memory.matches("a b c d", 50)
+    assert [match.percent for match in found] == [100, 80, 75, 50]
+    assert [match.entry.source for match in memory.matches("A B C D", 75)] == ["a b c d", "a b c d e", "a b c x"]
+    assert len(memory.matches("a b c d", 50, most=2)) == 2
+
+
+def test_exact_is_with_case_and_without_spaces(tmp_path):
+    memory = made(tmp_path, ["Save the  file", "save the file"])
+    assert memory.exact(" Save the file\n").target == "elif  eht evaS".replace("  ", " ")
+    assert memory.exact("save the file").target == "elif eht evas"
+    assert memory.exact("SAVE the file") is None
+    assert memory.exact("") is None
+
+
+def test_the_same_text_is_found_among_very_many_that_are_like_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(postings, "MOST", 10)
+    memory = made(tmp_path, [f"Page {i} of 10" for i in range(300)])
+    assert memory.matches("Page 7 of 10")[0].percent == 100
+
+
+def test_lists_that_are_full_go_on_in_another_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(postings, "LONGEST_LIST", 4)
+    memory = made(tmp_path, [f"page {word}" for word in "abcdefghijk"])
+    memory.add([Pair(f"page {word}", "x") for word in "lmn"], "test")
+    assert len(memory.matches("page z", 50, most=99)) == 14
+    sizes = [row[0] for row in memory._database.execute("SELECT size FROM postings")]
+    assert max(sizes) == 4 and sum(sizes) == 28
+
+
+def test_what_has_too_many_is_read_in_part(tmp_path, monkeypatch):
+    monkeypatch.setattr(postings, "TOO_MANY", 5)
+    memory = made(tmp_path, ["the cat sat", *(f"the {i}x dog" for i in range(20))])
+    assert [match.percent for match in memory.matches("the cat ran", 60)] == [67]
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "x" * 20_001, "\0", "\ud800", "!!!", "%" * 300, "' OR 1=1; DROP TABLE segments"]
+)
+def test_any_text_can_be_looked_up(tmp_path, text):
+    memory = made(tmp_path, ["a b c", "!!!"])
+    memory.add([Pair(text, text)], "test")
+    found = memory.matches(text)
+    assert bool(found) == (0 < len(text.strip()) <= 20_000)
+    assert memory.exact("a b c")

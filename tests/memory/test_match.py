@@ -1,0 +1,92 @@
+"""Percentages, and translations whose numbers and placeholders are replaced."""
+
+import pytest
+
+from translucid.memory.filling import filled
+from translucid.memory.folding import Folded, spaced
+from translucid.memory.match import Entry, Match
+
+
+def match(text, source, target="…"):
+    return Match(text, Entry(source, target))
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "target", "percent", "translation"),
+    [
+        ("Save the file", "Save the file", "Guardar", 100, "Guardar"),
+        ("Page 4 of 12", "Page 3 of 10", "Página 3 de 10", 99, "Página 4 de 12"),
+        ("Hello %s!", "Hello {name}!", "¡Hola {name}!", 99, "¡Hola %s!"),
+        ("See https://b.org/x.", "See https://a.org/.", "Véase https://a.org/.", 99, "Véase https://b.org/x."),
+        ("Save the file.", "Save the file", "Guardar", 98, "Guardar"),
+        ("SAVE the file", "Save the file", "Guardar", 98, "Guardar"),
+        # A number that the translation does not have can't be replaced.
+        ("I have 4 cats", "I have 3 cats", "Tengo tres gatos", 97, "Tengo tres gatos"),
+        ("a b c d", "a b c x", "…", 75, "…"),
+        ("a b c d e", "a b c d", "…", 80, "…"),
+        ("a b", "x y", "…", 0, "…"),
+        # Words that change places are as far apart as two others.
+        ("a b c d", "b a c d", "…", 50, "…"),
+        # Of a text without spaces, characters are compared.
+        ("我喜欢足球", "我喜欢篮球", "…", 80, "…"),
+        ("!?", "!?!", "…", 67, "…"),
+        ("Copy 5 files now", "Copy 3 files", "Copiar 3 archivos", 75, "Copiar 5 archivos"),
+    ],
+)
+def test_percent_and_translation(text, source, target, percent, translation):
+    found = match(text, source, target)
+    assert (found.percent, found.target) == (percent, translation)
+
+
+def test_differing_words_stand_beside_each_other():
+    found = match("I like red apples a lot", "I like green pears")
+    assert found.differing == [("red apples a lot", "green pears")] or found.differing == [
+        ("red apples", "green pears"),
+        ("a lot", ""),
+    ]
+    assert match("the cat sat", "a cat sat down").differing == [("the", "a"), ("", "down")]
+    assert not match("the cat", "the cat").differing
+
+
+@pytest.mark.parametrize(
+    ("target", "changes", "wanted"),
+    [
+        ("Cuesta 1.250,50 €", [("1,250.50", "3,000.75")], "Cuesta 3.000,75 €"),
+        ("Cuesta 1250 €", [("1,250", "3,000.75")], None),
+        ("De 3 a 3", [("3", "4"), ("3", "5")], "De 4 a 5"),
+        ("De 3 a 3", [("3", "4")], "De 4 a 4"),
+        ("De 3 a 5", [("3", "5"), ("5", "3")], "De 5 a 3"),
+        ("De 31 a 5", [("3", "4")], None),
+        ("{a} y {b}", [("{a}", "{b}"), ("{b}", "{a}")], "{b} y {a}"),
+        ("nada", [("3", "3")], "nada"),
+    ],
+)
+def test_filling(target, changes, wanted):
+    assert filled(target, changes) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Don't PANIC, (see p. 42)!", ["don't", "panic", "see", "p", "0"]),
+        ("%s of {n} <b>files</b>", ["\0", "of", "\0", "\0", "files", "\0"]),
+        ("สวัสดี ok", [*"สวัสดี", "ok"]),
+        ("…", ["…"]),
+        ("", []),
+    ],
+)
+def test_what_is_compared(text, folded):
+    words = Folded(text)
+    assert [token.folded for token in words.tokens] == folded
+    assert len(words.key) == len(words.numbers) == len(folded)
+
+
+def test_a_word_that_comes_again_is_another_one():
+    assert len(set(Folded("the the the").numbers)) == 3
+    assert len(set(Folded("the the the").key)) == 1
+    assert Folded("a b a").numbers[:2] == Folded("a b").numbers
+
+
+def test_spaces_and_half_surrogates():
+    assert spaced(" a\u00a0 b\n") == "a b"
+    assert spaced("\ud800") == "?"

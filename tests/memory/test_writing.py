@@ -1,0 +1,191 @@
+"""Writing to a memory: as a whole or not at all, by several at once; and files that are none."""
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from translucid.data.corpus import Pair
+from translucid.ground.errors import UserError
+from translucid.memory.translation_memory import Added, TranslationMemory
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "m.memory"
+
+
+def test_the_newest_stays(file):
+    with TranslationMemory.open(file, write=True) as memory:
+        assert memory.add([Pair("one", "uno"), Pair("two", "dos"), Pair("", "x"), Pair("x", " ")], "a.tmx") == Added(
+            new=2, skipped=2
+        )
+        before = memory.change
+        assert memory.add([Pair(" one ", "Uno"), Pair("two", "dos")], "Ana") == Added(changed=1, same=1)
+    with TranslationMemory.open(file) as memory:
+        entry = memory.exact("one").entry
+        assert (entry.target, entry.who) == ("Uno", "Ana")
+        assert abs(entry.when - time.time()) < 60
+        assert [*memory.pairs()] == [Pair("two", "dos"), Pair("one", "Uno")]
+        assert [*memory.pairs(before)] == [Pair("one", "Uno")]
+        assert len(memory) == 2
+        assert {row[:2] for row in memory.by_origin()} == {("a.tmx", 1), ("Ana", 1)}
+
+
+def test_an_error_leaves_what_was_there(file):
+    def pairs():
+        yield Pair("new text", "x")
+        yield Pair("old text", "changed")
+        raise UserError("broken")
+
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("old text", "y")], "a")
+        with pytest.raises(UserError):
+            memory.add(pairs(), "b")
+        assert memory.exact("new text") is None and memory.exact("old text").target == "y"
+        memory.add([Pair("third text", "z")], "c")
+        assert {match.entry.source for match in memory.matches("text", 50)} == {"old text", "third text"}
+
+
+def test_a_killed_import_leaves_what_was_there(file):
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("old text", "y")], "a")
+    program = f"""
+from pathlib import Path
+from translucid.data.corpus import Pair
+from translucid.memory import translation_memory
+translation_memory.PART = 100
+def pairs():
+    for i in range(10**9):
+        if i == 5000:
+            print("far", flush=True)
+        yield Pair(f"new text {{i}}", "x")
+with translation_memory.TranslationMemory.open(Path({str(file)!r}), write=True) as memory:
+    memory.add(pairs(), "b")
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"far\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with TranslationMemory.open(file, write=True) as memory:
+        assert len(memory) == 1 and memory.matches("old text")[0].percent == 100
+        assert not memory._database.execute("SELECT 1 FROM postings WHERE size > 1").fetchall()
+        assert memory.add([Pair("new text 1", "x")], "c").new == 1
+
+
+def add_many(file, name, count):
+    with TranslationMemory.open(file, write=True) as memory:
+        for i in range(count):
+            memory.add([Pair(f"common words and {name} {i}", f"{name} {i}")], name)
+
+
+def test_what_two_processes_add_at_once_is_all_there(file):
+    context = multiprocessing.get_context("spawn")
+    # They make the file, too.
+    both = [context.Process(target=add_many, args=(file, name, 60)) for name in ("left", "right")]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+        assert process.exitcode == 0
+    with TranslationMemory.open(file) as memory:
+        assert len(memory) == 120
+        assert memory.change == 120
+        for name in ("left", "right"):
+            for i in range(60):
+                # By the index: the number is not in the key.
+                assert memory.exact(f"common words and {name} {i}").target == f"{name} {i}"
+        assert len(memory.matches("common words and left 0", 70, most=1000)) == 120
+        listed = memory._database.execute("SELECT sum(size) FROM postings").fetchone()[0]
+        assert listed == 120 * 5
+
+
+def test_a_reader_goes_on_while_somebody_writes(file):
+    with TranslationMemory.open(file, write=True) as writer, TranslationMemory.open(file) as reader:
+        writer.add([Pair("old", "x")], "a")
+
+        def pairs():
+            yield Pair("new", "y")
+            assert reader.exact("old") and reader.exact("new") is None
+
+        writer.add(pairs(), "b")
+        assert reader.exact("new").target == "y"
+
+
+def foreign(file, *statements):
+    database = sqlite3.connect(file)
+    for statement in statements:
+        database.execute(statement)
+    database.commit()
+    database.close()
+
+
+def test_what_is_no_memory_is_refused(file, tmp_path):
+    with pytest.raises(UserError, match="there is no such memory"):
+        TranslationMemory.open(file)
+    assert not file.exists()
+    file.write_text("source\ttarget\n" * 1000)
+    for write in (True, False):
+        with pytest.raises(UserError, match="no memory"):
+            TranslationMemory.open(file, write=write)
+    file.unlink()
+    foreign(file, "CREATE TABLE segments (id INTEGER)")
+    for write in (True, False):
+        with pytest.raises(UserError, match="no memory of ours"):
+            TranslationMemory.open(file, write=write)
+    file.unlink()
+    file.symlink_to("/etc/passwd")
+    with pytest.raises(UserError, match="leads out"):
+        TranslationMemory.open(file)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(UserError, match="not a file"):
+        TranslationMemory.open(file)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER strange AFTER INSERT ON segments BEGIN DELETE FROM segments; END",
+        "CREATE VIEW strange AS SELECT * FROM segments",
+        "PRAGMA user_version = 99",
+    ],
+)
+def test_a_memory_with_more_in_it_is_refused(file, statement):
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("a", "b")], "a")
+    foreign(file, statement)
+    for write in (True, False):
+        with pytest.raises(UserError, match=r"other tables|of version 99"):
+            TranslationMemory.open(file, write=write)
+
+
+def read_all(file):
+    with TranslationMemory.open(file) as memory:
+        memory.matches("some text 5")
+        return [*memory.entries()]
+
+
+def test_a_damaged_memory_is_said_in_one_line(file):
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair(f"some text {i}", "x" * 100) for i in range(2000)], "a")
+    content = bytearray(file.read_bytes())
+    content[8192:-4096] = bytes([0xA5]) * (len(content) - 12288)
+    file.write_bytes(content)
+    with pytest.raises(UserError, match="damaged"):
+        read_all(file)
+
+
+def test_languages_are_noted_and_compared(file):
+    with TranslationMemory.open(file, write=True) as memory:
+        assert memory.languages == (None, None)
+        memory.note({"source language": "en", "target language": "es"})
+        memory.refuse_other_languages(("en-US", "es"))
+        memory.refuse_other_languages((None, None))
+        with pytest.raises(UserError, match="target language es, not fr"):
+            memory.refuse_other_languages(("en", "fr"))

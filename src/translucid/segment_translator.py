@@ -9,20 +9,24 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import Target
 from translucid.documents.marked import Marked
 from translucid.documents.placing import placed
+from translucid.memory.recall import Recall
 from translucid.translator import WINDOW, Translator
 
 
 class SegmentTranslator:
     """Translates segments: what a person would hand in and get back."""
 
-    def __init__(self, translator: Translator, options: DecodingOptions | None = None) -> None:
+    def __init__(
+        self, translator: Translator, options: DecodingOptions | None = None, recall: Recall | None = None
+    ) -> None:
         """Put one together.
 
         Args:
             translator: for the texts.
             options: how to search; the run's own settings if not given.
+            recall: a memory whose entries stand in the place of translations; none if not given.
         """
-        self.translator, self.options = translator, options
+        self.translator, self.options, self.recall = translator, options, recall
 
     def stream(self, sources: Iterable[Marked], on_done: Callable[[int], None] | None = None) -> Iterator[Target]:
         """Translate any number of texts, in order.
@@ -33,7 +37,30 @@ class SegmentTranslator:
         """
         iterator = iter(sources)
         while window := list(islice(iterator, WINDOW)):
-            texts = (source.text for source in window)
-            for source, found in zip(window, self.translator.stream(texts, self.options, on_done=on_done), strict=True):
-                links = found.alignment if source.marks and self.translator.can_look() else []
-                yield Target(placed(source, found.text, links), doubts=tuple(found.warnings))
+            known = [self.recall.used(source.text) if self.recall else None for source in window]
+            texts = (source.text for source, match in zip(window, known, strict=True) if not match)
+            translated = self.translator.stream(texts, self.options, on_done=on_done)
+            for source, match in zip(window, known, strict=True):
+                looks = bool(source.marks) and self.translator.can_look()
+                if match:
+                    links = links_between(self.translator, source.text, match.target) if looks else []
+                    yield Target(placed(source, match.target, links), origin="memory")
+                else:
+                    found = next(translated)
+                    yield Target(
+                        placed(source, found.text, found.alignment if looks else []), doubts=tuple(found.warnings)
+                    )
+
+
+def links_between(translator: Translator, source: str, target: str) -> list[tuple[int, int]]:
+    """Return the word alignment of a text and a translation that the model has not made; none of a long one.
+
+    Of a model without attention there is none either.
+    """
+    from translucid.inspection.alignment import read_alignment
+
+    (ids,) = translator.pair_ids([(source, target)])
+    if not translator.can_look() or max(map(len, ids)) > translator.longest:
+        return []
+    (seen,) = translator.inspect([(source, target)])
+    return list(read_alignment(seen, translator.configuration.alignment))

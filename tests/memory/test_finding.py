@@ -95,17 +95,18 @@ def test_the_same_text_is_found_among_very_many_that_are_like_it(tmp_path, monke
 
 
 def test_lists_that_are_full_go_on_in_another_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(postings, "LONGEST_LIST", 4)
-    memory = made(tmp_path, [f"page {word}" for word in "abcdefghijk"])
-    memory.add([Pair(f"page {word}", "x") for word in "lmn"], "test")
-    assert len(memory.matches("page z", 50, most=99)) == 14
+    monkeypatch.setattr(postings, "SHORT_LIST", 4)
+    memory = made(tmp_path, [f"page {word}" for word in "abc"])
+    for word in "defghijk":
+        memory.add([Pair(f"page {word}", "x")], "test")
+    assert len(memory.matches("page z", 50, most=99)) == 11
     sizes = [row[0] for row in memory._database.execute("SELECT size FROM postings")]
-    assert max(sizes) == 4 and sum(sizes) == 28
+    assert max(sizes) == 5 and sum(sizes) == 3 * 11
 
 
 def test_what_has_too_many_is_read_in_part(tmp_path, monkeypatch):
     monkeypatch.setattr(postings, "TOO_MANY", 5)
-    memory = made(tmp_path, ["the cat sat", *(f"the {i}x dog" for i in range(20))])
+    memory = made(tmp_path, ["the cat sat", *(f"the {word} dog" for word in "abcdefghijklmnopqrs")])
     assert [match.percent for match in memory.matches("the cat ran", 60)] == [67]
 
 

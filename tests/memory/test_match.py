@@ -78,13 +78,15 @@ def test_filling(target, changes, wanted):
 def test_what_is_compared(text, folded):
     words = Folded(text)
     assert [token.folded for token in words.tokens] == folded
-    assert len(words.key) == len(words.numbers) == len(folded)
+    assert len(words.key) == len(folded)
 
 
-def test_a_word_that_comes_again_is_another_one():
-    assert len(set(Folded("the the the").numbers)) == 3
+def test_pairs_are_of_neighbours_and_of_both_ends():
+    assert len(Folded("a b c").pairs) == 4
+    assert len(Folded("a a a a").pairs) == 3
+    assert len(Folded("a b c").pairs & Folded("x b c").pairs) == 2
+    assert not Folded("a b").pairs & Folded("b a").pairs
     assert len(set(Folded("the the the").key)) == 1
-    assert Folded("a b a").numbers[:2] == Folded("a b").numbers
 
 
 def test_spaces_and_half_surrogates():

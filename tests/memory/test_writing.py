@@ -102,7 +102,7 @@ def test_what_two_processes_add_at_once_is_all_there(file):
                 assert memory.exact(f"common words and {name} {i}").target == f"{name} {i}"
         assert len(memory.matches("common words and left 0", 70, most=1000)) == 120
         listed = memory._database.execute("SELECT sum(size) FROM postings").fetchone()[0]
-        assert listed == 120 * 5
+        assert listed == 120 * 6
 
 
 def test_a_reader_goes_on_while_somebody_writes(file):

@@ -75,6 +75,14 @@ def translate(
         str | None,
         typer.Option(metavar="NAME|FILE|RUN", help="What a fine-tuning of RUN has learned with training.adapter_rank."),
     ] = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A translation memory, or a corpus such as a .tmx: what is in it is used."),
+    ] = None,
+    memory_from: Annotated[
+        int | None,
+        typer.Option(metavar="PERCENT", help="Use what matches so far of it, too; 100 if not given.", min=70, max=100),
+    ] = None,
     split_sentences: Annotated[
         bool,
         typer.Option(
@@ -147,6 +155,8 @@ def translate(
         translucid translate runs/es --beam 20 --rerank-with runs/es-en --tune-on dev.tsv --input in.txt
 
         translucid translate runs/es --mbr 16 --input in.txt
+
+        translucid translate runs/es --memory old.tmx --format jsonl "Save the page"
     """
     from translucid.cli.documents import document_among, translate_file
     from translucid.data.file_kinds import refuse_documents
@@ -157,6 +167,8 @@ def translate(
     from translucid.jobs.output import output_to
     from translucid.jobs.running import run as run_job
     from translucid.jobs.segments import SegmentJob
+    from translucid.memory.match import EXACT
+    from translucid.memory.opening import open_memory
     from translucid.runs.run_folder import RunFolder
 
     if texts and input_file:
@@ -172,6 +184,8 @@ def translate(
     if token_scores and output_format is not Format.jsonl:
         raise UserError("--token-scores has no place in plain text", fix="Add --format jsonl.")
     ranked = {"--reverse-weight": reverse_weight, "--length-weight": length_weight, "--tune-on": tune_on}
+    if memory_from is not None and not memory:
+        raise UserError("--memory-from is for --memory", fix="Add it, or leave this out.")
     if not rerank_with and (lone := next((name for name, value in ranked.items() if value is not None), None)):
         raise UserError(f"{lone} is for --rerank-with", fix="Add it, or leave this out.")
     if rerank_with and (mbr or sample):
@@ -211,10 +225,14 @@ def translate(
         reverse=rerank_with,
         channel_weights=_weights(reverse_weight, length_weight),
         risk_candidates=mbr or 0,
+        memory=memory,
+        memory_from=memory_from or EXACT,
     )
     if rerank_with and options.beam == 1:
         raise UserError("a beam of 1 finds nothing to rank", fix="Set --beam 5 or more.")
     console = Console(stderr=True)
+    if memory:
+        open_memory(memory, configuration.data.languages, console).close()  # its index, before the workers begin
     if tune_on:
         job = _tuned(job, tune_on, console)
     if isinstance(job, SegmentJob):

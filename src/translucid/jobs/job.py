@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
@@ -24,9 +25,13 @@ from translucid.jobs.windows import Window
 from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
+from translucid.memory.match import EXACT, Match
+from translucid.memory.opening import open_memory
+from translucid.memory.recall import Recall
 from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
+from translucid.segment_translator import links_between
 from translucid.translation import Translation
 from translucid.translator import WINDOW, Translator
 
@@ -62,6 +67,10 @@ class Job:
     """Of that ranking."""
     risk_candidates: int = 0
     """Candidates of each sentence among which the one of minimum Bayes risk is taken; 0 for none."""
+    memory: Path | None = None
+    """A translation memory, or a corpus that is one; see `open_memory`."""
+    memory_from: int = EXACT
+    """Percent from which on its entries are used instead of translations."""
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
@@ -78,6 +87,8 @@ class Job:
             "the run of --rerank-with": _runs([self.reverse] if self.reverse else []),
             "the weights of --rerank-with": str(tuple(self.channel_weights)) if self.reverse else None,
             "--mbr": self.risk_candidates,
+            "the memory": _state(self),
+            "--memory-from": self.memory_from,
             "the tuning": " ".join(map(digest, tuning)) or None,
             "the device": device,
             "--engine": self.engine,
@@ -200,6 +211,8 @@ class Worker:
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
+        memory = open_memory(job.memory, configuration.data.languages) if job.memory else None
+        self.recall = Recall(memory, job.memory_from) if memory else None
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
         """Work on windows in this process, in order."""
@@ -212,15 +225,33 @@ class Worker:
         texts = [line.decode("utf-8", errors="replace") for line in lines]
         groups = paragraphs(texts) if self.job.wrapped else [[i] for i in range(len(texts))]
         sources = [unwrapped([texts[i] for i in group]) if len(group) > 1 else texts[group[0]] for group in groups]
-        found = self.translator.stream(sources, self.job.options, split=self.job.split_sentences, first=first)
+        known = [self.recall.used(source) if self.recall else None for source in sources]
+        unknown = [source for source, match in zip(sources, known, strict=True) if not match]
+        found = self.translator.stream(unknown, self.job.options, split=self.job.split_sentences, first=first)
         written, warnings = [], []
-        for group, translation in zip(groups, found, strict=True):
-            warnings += [(group[0], warning) for warning in translation.warnings]
-            if self.job.wrapped:
-                written += wrapped(translation.text, [texts[i] for i in group])
+        for source, group, match in zip(sources, groups, known, strict=True):
+            if match:
+                text, line = match.target, partial(self._remembered, source, match)
             else:
-                written.append(self._line(translation))
+                translation = next(found)
+                warnings += [(group[0], warning) for warning in translation.warnings]
+                text, line = translation.text, partial(self._line, translation)
+            written += wrapped(text, [texts[i] for i in group]) if self.job.wrapped else [line()]
         return window, Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
+
+    def _remembered(self, source: str, match: Match) -> str:
+        """Write a line of which the memory has the translation."""
+        links = links_between(self.translator, source, match.target) if self.job.alignments else []
+        if self.job.form != "jsonl":
+            return f"{match.target}\t{to_pharaoh(links)}" if self.job.alignments else match.target
+        record: dict[str, object] = {"source": source, "translation": match.target, **self._matches(source, "memory")}
+        return json.dumps({**record, "alignment": links} if self.job.alignments else record, ensure_ascii=False)
+
+    def _matches(self, source: str, origin: str) -> dict[str, object]:
+        """Return what is told of the memory, if there is one."""
+        if not self.recall:
+            return {}
+        return {"origin": origin, "matches": [match.record() for match in self.recall.shown(source)]}
 
     def _line(self, found: Translation) -> str:
         job = self.job
@@ -232,6 +263,7 @@ class Worker:
     def _record(self, found: Translation) -> dict[str, object]:
         job = self.job
         record: dict[str, object] = {"source": found.source, "translation": found.text, "score": round(found.score, 6)}
+        record |= self._matches(found.source, "model")
         if job.columns > 1:
             record["alternatives"] = found.alternatives
             record["scores"] = [round(one.score, 6) for one in found.nbest]
@@ -251,6 +283,15 @@ def _ranking(job: Job, translator: Translator) -> Ranking | None:
         configuration, tokenizer = translator.configuration, translator.tokenizer
         return NoisyChannel.load(job.reverse, configuration, tokenizer, job.device, job.channel_weights)
     return MinimumRisk(translator.tokenizer, job.risk_candidates) if job.risk_candidates else None
+
+
+def _state(job: Job) -> str | None:
+    """Return what tells what is in the memory, if there is one."""
+    if not job.memory:
+        return None
+    configuration = job.configuration or RunFolder(job.run).configuration()
+    with open_memory(job.memory, configuration.data.languages) as memory:
+        return memory.state
 
 
 def _runs(runs: Iterable[Path]) -> str | None:

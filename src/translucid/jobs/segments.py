@@ -40,7 +40,7 @@ class SegmentWorker(Worker):
 
     def work(self, window: Window) -> tuple[Window, Done]:
         """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
-        segments = SegmentTranslator(self.translator, self.job.options)
+        segments = SegmentTranslator(self.translator, self.job.options, self.recall)
         found = list(segments.stream(_marked(json.loads(line)) for line in window.lines))
         warnings = [(i, doubt) for i, target in enumerate(found) for doubt in target.doubts]
         return window, Done("".join(map(_target_line, found)).encode(), warnings)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 
 from translucid.data.fixed import fixed_parts
 
@@ -20,6 +20,10 @@ _SINGLE = (
 )
 _TOKEN = re.compile(rf"[{_SINGLE}]|[^\W{_SINGLE}](?:[^\s{_SINGLE}]*[^\W{_SINGLE}])?|[^\s\w]")
 """A word, with what stands within it, a sign of punctuation, or a character of a script without spaces."""
+PAIRS = 1 << 17
+"""Some pairs have the same number: there are few enough that lists of them are long enough to be kept well."""
+_EDGE = 1
+_MIXING = 0x9E3779B97F4A7C15
 _CHARACTERS = 0x110000 - 0x1000
 """Different words have one of so many characters each; where two share one, a percentage is off by a little."""
 
@@ -77,14 +81,10 @@ class Folded:
         return "".join(_character(token.folded) for token in self.tokens)
 
     @cached_property
-    def numbers(self) -> list[int]:
-        """A number for each of the tokens; a word that comes again has another one than before."""
-        seen = Counter[str]()
-        found = []
-        for token in self.tokens:
-            found.append(_hashed(token.folded) if not seen[token.folded] else _again(token.folded, seen[token.folded]))
-            seen[token.folded] += 1
-        return found
+    def pairs(self) -> set[int]:
+        """A number below `PAIRS` for each pair of neighbours, the beginning and the end being neighbours too."""
+        hashes = [_EDGE, *(_hashed(token.folded) for token in self.tokens), _EDGE]
+        return {(31 * one + other) * _MIXING % (1 << 64) * PAIRS >> 64 for one, other in pairwise(hashes)}
 
 
 def variable_spans(text: str) -> list[tuple[str, int]]:
@@ -119,12 +119,8 @@ def _has_letter(word: str) -> bool:
 
 @lru_cache(1 << 16)
 def _hashed(word: str) -> int:
-    """Return 56 bits."""
-    return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "little")
-
-
-def _again(word: str, times: int) -> int:
-    return _hashed(f"{word}\0{times}")
+    """Return 64 bits."""
+    return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 @lru_cache(1 << 16)

@@ -12,6 +12,7 @@ from threading import RLock
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
@@ -109,7 +110,7 @@ class TranslationMemory:
         with self._asked():
             numbers = self._postings.candidates(folded, share)
             if row := self._row_of(wanted):  # among too many alike it might be left out
-                numbers = np.append(numbers, np.uint32(row[0]))
+                numbers = np.append(numbers, row[0])
             keys = self._keys(numbers)
             score = Levenshtein.normalized_similarity
             found = process.extract(folded.key, keys, scorer=score, score_cutoff=share - 1e-9, limit=4 * most)
@@ -152,6 +153,13 @@ class TranslationMemory:
         """The number of the latest change."""
         with self._asked():
             return self._latest()
+
+    @property
+    def state(self) -> str:
+        """What tells memories of other entries apart."""
+        with self._asked():
+            ask = "SELECT count(*), max(change), total(digest) FROM segments"
+            return " ".join(map(str, self._database.execute(ask).fetchone()))
 
     def facts(self) -> dict[str, str]:
         """Return what is noted of the memory as a whole, by name."""
@@ -230,7 +238,7 @@ class TranslationMemory:
         row = self._database.execute("SELECT source, target, who, at FROM segments WHERE id = ?", (number,)).fetchone()
         return Entry(*row)
 
-    def _keys(self, numbers: np.ndarray) -> dict[int, str]:
+    def _keys(self, numbers: NDArray[np.intp]) -> dict[int, str]:
         marks = ",".join("?" * len(numbers))
         return dict(self._database.execute(f"SELECT id, key FROM segments WHERE id IN ({marks})", numbers.tolist()))
 

@@ -1,0 +1,89 @@
+"""`translucid translate --memory`: what the memory has is used, the rest is translated, near matches are told of."""
+
+import json
+
+import pytest
+
+from translucid import Translator
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.memory.opening import open_memory
+from translucid.memory.recall import Recall
+from translucid.segment_translator import SegmentTranslator
+
+PAIRS = "I like soccer.\tMe encanta.\nShe works here on page 3.\tTrabaja en la página 3.\n"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    file = tmp_path / "memory.tsv"
+    file.write_text(PAIRS)
+    return file
+
+
+def test_what_is_in_it_is_used_and_the_rest_translated(call, small_run, memory):
+    lines = b"She works.\n I like  soccer.\n\nI like soccer\n"
+    plain = call("translate", small_run, stdin=lines).out.split("\n")
+    done = call("translate", small_run, "--memory", memory, stdin=lines)
+    assert done.code == 0
+    assert done.out.split("\n") == [plain[0], "Me encanta.", "", plain[3], ""]
+
+
+def test_near_matches_are_used_if_asked_for(call, small_run, memory):
+    texts = "I like soccer", "She works here on page 14."
+    done = call("translate", small_run, "--memory", memory, "--memory-from", 98, *texts)
+    assert done.out == "Me encanta.\nTrabaja en la página 14.\n"
+    assert call("translate", small_run, "--memory", memory, *texts).out != done.out
+
+
+def test_jsonl_tells_of_matches(call, small_run, memory):
+    texts = "I like soccer.", "She works there on page 3.", "Nothing like it"
+    options = "--memory", memory, "--format", "jsonl", "--alignments"
+    exact, near, other = map(json.loads, call("translate", small_run, *options, *texts).out.splitlines())
+    assert (exact["translation"], exact["origin"], exact["matches"][0]["percent"]) == ("Me encanta.", "memory", 100)
+    assert exact["alignment"] and "score" not in exact
+    assert (near["origin"], near["matches"][0]["percent"]) == ("model", 83)
+    assert near["matches"][0]["target"] == "Trabaja en la página 3."
+    assert near["matches"][0]["differing"] == [["there", "here"]]
+    assert (other["origin"], other["matches"]) == ("model", [])
+
+
+def test_several_processes_and_wrapped_lines(call, small_run, memory, tmp_path):
+    (tmp_path / "in.txt").write_text("I like\nsoccer.\n\nShe works.\n")
+    done = call("translate", small_run, "--memory", memory, "--wrapped", "--input", tmp_path / "in.txt", "--workers", 2)
+    assert done.code == 0 and "".join(done.out.split("\n\n")[0].split()) == "Meencanta."
+
+
+def test_documents(call, small_run, memory, tmp_path):
+    (tmp_path / "a.txt").write_text("  I like soccer.\n\tShe works here on page 5.\n")
+    options = "--memory", memory, "--memory-from", 99
+    done = call("translate", small_run, tmp_path / "a.txt", *options)
+    assert done.out == "  Me encanta.\n\tTrabaja en la página 5.\n"
+
+
+def test_marks_stay_in_what_is_remembered(small_run, memory):
+    translator = Translator.load(small_run, "cpu", "torch")
+    marks = Mark(0, "<b>", Side.opens, 0), Mark(14, "</b>", Side.closes, 0)
+    with open_memory(memory) as opened:
+        segments = SegmentTranslator(translator, recall=Recall(opened))
+        bold, plain = segments.stream([Marked("I like soccer.", marks), Marked("She works.")])
+    assert bold.origin == "memory" and plain.origin == "model"
+    assert bold.marked.text == "Me encanta." and {mark.raw for mark in bold.marked.marks} == {"<b>", "</b>"}
+
+
+def test_an_interrupted_job_starts_over_with_another_memory(small_run, memory):
+    from translucid.jobs.job import Job
+    from translucid.runs.run_folder import RunFolder
+
+    options = RunFolder(small_run).configuration().decoding
+    job = Job(small_run, options, memory=memory)
+    before = job.identity("cpu")
+    assert before == job.identity("cpu") != Job(small_run, options).identity("cpu")
+    memory.write_text(PAIRS + "new\tnuevo\n")
+    assert before != job.identity("cpu")
+
+
+def test_wrong_options_are_one_clear_line(call, small_run, tmp_path):
+    done = call("translate", small_run, "--memory-from", 80, "x")
+    assert done.code == 2 and "--memory-from is for --memory" in done.err
+    done = call("translate", small_run, "--memory", tmp_path / "missing.tmx", "x")
+    assert done.code == 2 and "missing.tmx: can't be read" in done.err and not done.out

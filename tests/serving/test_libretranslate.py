@@ -1,7 +1,6 @@
 """The shapes that LibreTranslate's clients expect, and clear errors for everything else."""
 
 import re
-import time
 
 import pytest
 
@@ -141,39 +140,26 @@ def test_unknown_paths_and_methods(client):
     assert client.get("/../../etc/passwd").status_code == 404
 
 
-def test_files(client, run):
-    files = {"file": ("a.txt", b"I sing.\n\nYou sing.\n")}
-    answer = client.post("/translate_file", data={"source": "en", "target": "es"}, files=files)
+def test_html_keeps_its_tags_and_what_is_not_to_be_translated(client, run):
+    page = """<!doctype html><html lang="en"><head><meta charset="latin-1"><title>You sing</title>
+        <script>var sing = "You sing";</script></head><body><p translate="no">You sing</p><!-- You sing -->
+        <p>I like soccer<br>and <a href="x?a=1&amp;b=2" title="I sing">the beach</a>…</p><code>You sing</code></body>"""
+    answer = say(client, q=[page, "<p>I sing</p>", "", "<p> </p>"], format="html")
     assert answer.status_code == 200, answer.text
-    text = client.get(answer.json()["translatedFileUrl"]).text
-    assert text.count("\n") == 3
-    assert client.get("/download_file/no-such-key").status_code == 404
-    for files, said in (
-        ({"file": ("a.exe", b"x")}, "only .txt"),
-        ({"file": ("a.txt", b"\xff")}, "UTF-8"),
-        ({"other": ("a.txt", b"x")}, "missing file"),
-        ({"file": ("a.txt", b"x" * 1_100_000)}, "more than"),
-    ):
-        answer = client.post("/translate_file", data={"source": "en", "target": "es"}, files=files)
-        assert answer.status_code in (400, 413)
-        assert said in answer.json()["error"]
-
-
-def test_few_files_are_kept_and_not_for_long(serve, monkeypatch):
-    monkeypatch.setattr("translucid.serving.libretranslate.FILES", 2)
-    client = serve()
-
-    def send():
-        files = {"file": ("a.txt", b"I sing.")}
-        return client.post("/translate_file", data={"source": "es", "target": "es"}, files=files).json()
-
-    urls = [send()["translatedFileUrl"] for _ in range(3)]
-    assert [client.get(url).status_code for url in urls] == [404, 200, 200]
-    monkeypatch.setattr("translucid.serving.libretranslate.FILE_SECONDS", 0.05)
-    client = serve()
-    url = send()["translatedFileUrl"]
-    time.sleep(0.1)
-    assert client.get(url).status_code == 404
+    whole, *short = answer.json()["translatedText"]
+    of = {text: Translator.load(run).translate(text).text for text in ("You sing", "I sing")}
+    assert short == [f"<p>{of['I sing']}</p>", "", "<p> </p>"]
+    assert f"<title>{of['You sing']}</title>" in whole
+    assert f'title="{of["I sing"]}"' in whole
+    assert 'lang="es"' in whole
+    assert whole.count("You sing") == 4
+    for tag in ("<br>", '<a href="x?a=1&amp;b=2"', "</a>", "<!-- You sing -->", '<meta charset="latin-1">'):
+        assert whole.count(tag) == 1, tag
+    broken = say(client, q="<p>I <b>sing", format="html").json()["translatedText"]
+    assert broken.startswith("<p>") and broken.count("<b>") == 1
+    deep = say(client, q="<div>" * 600 + "I sing", format="html")
+    assert deep.status_code == 400
+    assert "elements in each other" in deep.json()["error"]
 
 
 def test_keys(serve):
@@ -223,9 +209,25 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         ]
         * 3,
         "/caption": [{"file", "api_key", "model", "beam", "nbest", "prefix", "ways", "caption"}],
+        "/documents": [{"file", "source", "target", "model", "api_key"}],
+        "/v2/translate": [
+            {"text", "source_lang", "target_lang", "formality", "tag_handling", "ignore_tags", "splitting_tags"}
+            | {"non_splitting_tags", "outline_detection", "split_sentences", "preserve_formatting", "model_type"}
+            | {"context", "show_billed_characters", "api_key"}
+        ]
+        * 3,
+        "/v2/document": [{"file", "source_lang", "target_lang", "formality", "filename"}],
+        "/v2/document/{document_id}": [{"document_key", "api_key"}] * 3,
+        "/v2/document/{document_id}/result": [{"document_key", "api_key"}] * 3,
+        "/v2/glossaries": [{"name", "source_lang", "target_lang", "entries", "entries_format", "api_key"}] * 3,
     }
     gets = {path for path, operations in schema["paths"].items() if "get" in operations}
-    assert gets == {"/languages", "/health", "/frontend/settings", "/models", "/download_file/{key}"}
+    assert gets == {
+        *("/languages", "/health", "/frontend/settings", "/models", "/download_file/{key}"),
+        *("/documents/{key}", "/documents/{key}/result", "/documents/{key}/segments"),
+        *("/v2/languages", "/v2/usage", "/v2/glossary-language-pairs", "/v2/glossaries"),
+        *("/v2/glossaries/{glossary_id}", "/v2/glossaries/{glossary_id}/entries"),
+    }
     for path, operations in schema["paths"].items():  # every error has its form
         for operation in operations.values():
             assert {"400", "403", "421", "429", "503"} <= set(operation["responses"]), path

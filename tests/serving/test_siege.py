@@ -14,7 +14,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from translucid.serving import app as application
-from translucid.serving import connections, door
+from translucid.serving import connections, door, incoming
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.connections import Connection, Listening, most_connections
@@ -261,13 +261,38 @@ def test_heads_have_to_come_in_time(serving, monkeypatch):
 
 
 BEGUN = b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+"""How a form with a file begins."""
 
 
 def test_bodies_have_to_come_in_time(serving, monkeypatch):
     place = serving()
     desk_bodies(place).seconds = 0.3
-    said = place.raw(BEGUN + b"Content-Length: 1000\r\n\r\n" + b"x" * 100)
+    said = place.raw(BEGUN + b"Content-Length: 1000\r\n\r\n" + FILE + b"x" * 100)
     assert b" 408 " in said.splitlines()[0]
+
+
+def test_endless_bodies_are_refused_while_they_come(serving):
+    place = serving(file_bytes=100_000)
+    chunk = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
+    with place.begin(BEGUN + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(FILE), FILE)) as one:
+        for _ in range(4):
+            one.sendall(chunk)
+        assert b" 413 " in one.recv(65536).splitlines()[0]
+    until(lambda: desk_bodies(place).held == 0)
+
+
+def test_a_large_body_may_take_longer_but_not_for_ever(serving, monkeypatch):
+    monkeypatch.setattr(incoming, "SLOWEST", 20_000)
+    place = serving()
+    desk_bodies(place).seconds = 0.5
+    begun = time.monotonic()
+    with place.begin(BEGUN + b"Content-Length: 900000\r\n\r\n" + FILE) as one:
+        for _ in range(4):
+            time.sleep(0.3)
+            one.sendall(b"x" * 20_000)  # a second more
+        assert b" 408 " in one.recv(65536).splitlines()[0]
+    assert 1.5 < time.monotonic() - begun < 30
 
 
 def desk_bodies(place):
@@ -278,9 +303,9 @@ def test_bodies_that_wait_are_bounded_together_and_small_ones_get_in(serving):
     place = serving()
     held = desk_bodies(place)
     held.together = 1_000_000
-    uploads = [place.begin(BEGUN + b"Content-Length: 900000\r\n\r\n" + b"x" * 400_000) for _ in range(2)]
+    uploads = [place.begin(BEGUN + b"Content-Length: 900000\r\n\r\n" + FILE + b"x" * 400_000) for _ in range(2)]
     until(lambda: held.held >= 700_000)
-    said = place.raw(BEGUN + b"Content-Length: 900000\r\n\r\n" + b"x" * 400_000)
+    said = place.raw(BEGUN + b"Content-Length: 900000\r\n\r\n" + FILE + b"x" * 400_000)
     assert b" 503 " in said.splitlines()[0]
     assert place.ask()[0] == 200
     for one in uploads:
@@ -301,7 +326,7 @@ def test_one_that_leaves_in_the_middle_is_one_line_in_the_log(serving, caplog):
     place = serving()
     with logged(caplog) as lines:
         for _ in range(5):
-            place.begin(BEGUN + b"Content-Length: 1000\r\n\r\nx").close()
+            place.begin(BEGUN + b"Content-Length: 1000\r\n\r\n" + FILE + b"x").close()
         until(lambda: len(lines()) >= 5)
         time.sleep(0.2)
         assert len(lines()) == 5

@@ -33,6 +33,11 @@ def serve(
     queue: Annotated[int, _option("Sentences that may wait; then 503.", "QUEUE", min=1)] = 512,
     image_bytes: Annotated[int, _option("Bytes of an image, at most.", "IMAGE_BYTES", min=1000, max=32 << 20)] = 8
     << 20,
+    file_bytes: Annotated[int, _option("Bytes of a document, at most.", "FILE_BYTES", min=1000, max=32 << 20)] = 20
+    << 20,
+    document_seconds: Annotated[
+        float, _option("Time that the translation of a document may take.", "DOCUMENT_SECONDS", min=1)
+    ] = 3600.0,
     seconds: Annotated[float, _option("Time that a request may take.", "SECONDS", min=0.1)] = 60.0,
     per_minute: Annotated[
         int, _option("Requests a minute from one address or key; 0 is no limit.", "PER_MINUTE", min=0)
@@ -75,7 +80,7 @@ def serve(
         _option("What searches: our own code, CTranslate2, or the faster one of those that can.", "ENGINE"),
     ] = "auto",
 ) -> None:
-    """Serve models: a web page, and an API that LibreTranslate's clients can use (POST /translate).
+    """Serve models: a web page, and an API that the clients of LibreTranslate and DeepL can use.
 
     Models that write about images, classify texts or go on with them are served beside translators, or alone (POST
     /caption, /classify, /generate).
@@ -118,6 +123,8 @@ def serve(
     options = ServerOptions(
         characters=characters,
         image_bytes=image_bytes,
+        file_bytes=file_bytes,
+        document_seconds=document_seconds,
         queue=queue,
         seconds=seconds,
         quota=quota,

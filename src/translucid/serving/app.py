@@ -20,8 +20,13 @@ from translucid import __version__
 from translucid.kernels.machine import give_memory_back
 from translucid.serving.captioning import Captioning
 from translucid.serving.catalogue import Catalogue
+from translucid.serving.deepl import DeepL
+from translucid.serving.deepl_documents import DeepLDocuments
+from translucid.serving.deepl_glossaries import DeepLGlossaries
 from translucid.serving.desk import Desk
+from translucid.serving.document_jobs import DocumentJobs
 from translucid.serving.door import Door
+from translucid.serving.editing import Editing
 from translucid.serving.failures import answer_errors
 from translucid.serving.guard import Guard
 from translucid.serving.judging import Judging
@@ -60,27 +65,34 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
     """Return the application that serves these models."""
     options = options or ServerOptions()
     desk = Desk(catalogue, options, Guard(options))
+    jobs = DocumentJobs(desk)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tidying = asyncio.create_task(_tidy_up())
+        tidying = asyncio.create_task(_tidy_up(jobs))
         yield
         tidying.cancel()
+        await asyncio.to_thread(jobs.close)
         await asyncio.to_thread(catalogue.close)
         await asyncio.to_thread(desk.workshop.close)
+        await asyncio.to_thread(jobs.clean)
 
     app = FastAPI(
         title="Translucid",
         version=__version__,
         description="Translation, captions and judgements you can see through. "
-        "The routes of translation are those of LibreTranslate 1.9.",
+        "The routes of translation are those of LibreTranslate 1.9; those under /v2 are of DeepL's API.",
         lifespan=lifespan,
         servers=[{"url": options.url_prefix}] if options.url_prefix else None,
         root_path_in_servers=False,
         docs_url=None,  # its page is fetched from other hosts; ours is below
         redoc_url=None,
     )
-    app.include_router(_with_heads(LibreTranslate(desk).routes()))
+    app.include_router(_with_heads(LibreTranslate(desk, jobs).routes()))
+    deepl = DeepL(desk)
+    for routes in (deepl.routes(), DeepLDocuments(deepl, jobs).routes(), DeepLGlossaries(deepl).routes()):
+        app.include_router(_with_heads(routes))
+    app.include_router(_with_heads(Editing(desk, jobs).routes()))
     app.include_router(_with_heads(Looking(desk).routes()))
     app.include_router(Captioning(desk).routes())
     app.include_router(Judging(desk).routes())
@@ -106,11 +118,12 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
     return app
 
 
-async def _tidy_up() -> None:
-    """Give memory back after work."""
+async def _tidy_up(jobs: DocumentJobs) -> None:
+    """Give memory back after work, and forget old documents."""
     worked = time.process_time()
     while True:
         await asyncio.sleep(TIDY_SECONDS)
+        await asyncio.to_thread(jobs.tidy_up)
         if time.process_time() > worked + WORK_SECONDS:
             await asyncio.to_thread(give_memory_back)
             worked = time.process_time()

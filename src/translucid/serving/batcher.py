@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from translucid.ground.stopping import Stopped, between_steps
 from translucid.serving.errand import Errand
@@ -14,6 +15,8 @@ from translucid.serving.failures import ApiError
 from translucid.serving.turns import Turns
 from translucid.translation import Translation
 from translucid.translator import Translator
+
+Item = TypeVar("Item")
 
 THREADS = 4
 """Batches that may be under way; more than one are only when the first takes long."""
@@ -23,23 +26,33 @@ CHUNK_TEXTS, CHUNK_CHARACTERS = 64, 1000
 """Of a long request that are translated in one go."""
 
 
+def in_chunks(items: Iterable[Item], characters: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Cut a long request into what is translated in one go; an item that is longer than that is alone.
+
+    Args:
+        items: any number.
+        characters: how many an item has.
+    """
+    chunk: list[Item] = []
+    size = 0
+    for item in items:
+        own = characters(item)
+        if chunk and (len(chunk) == CHUNK_TEXTS or size + own > CHUNK_CHARACTERS):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(item)
+        size += own
+    if chunk:
+        yield chunk
+
+
 def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> list[Translation]:
     """Translate any number of texts in small parts, between which others may have their turn."""
     own = translator.configuration.decoding
     options = own.model_copy(update={"nbest": nbest, "beam": max(own.beam, nbest)})
-    different = list(dict.fromkeys(texts))
     found: dict[str, Translation] = {}
-    at = 0
-    while at < len(different):
+    for part in in_chunks(dict.fromkeys(texts), len):
         between_steps()
-        part: list[str] = []
-        size = 0
-        while at < len(different) and len(part) < CHUNK_TEXTS and size + len(different[at]) <= CHUNK_CHARACTERS:
-            size += len(different[at])
-            part.append(different[at])
-            at += 1
-        if not part:  # one that is longer than that
-            part, at = [different[at]], at + 1
         found.update(zip(part, translator.stream(part, options), strict=True))
     return [found[text] for text in texts]
 

@@ -96,6 +96,18 @@ class Catalogue:
         offers = [offered for offered in self.models if offered.find(offered.targets, target)]
         return [*dict.fromkeys(source for offered in offers for source in offered.sources)]
 
+    def candidates(self, target: str) -> list[str]:
+        """Return the languages that a text to be translated to a language may be in: its sources, and itself.
+
+        Raises:
+            ApiError: 400, there are none.
+        """
+        self.need_translators()
+        sources = self.sources(target)
+        if not sources:
+            raise ApiError(400, f"{target[:20]} is not supported")
+        return [*dict.fromkeys([*sources, target])]
+
     def find(self, source: str, target: str, name: str | None = None) -> Served:
         """Return a model of a language pair.
 

@@ -42,14 +42,14 @@ class Desk:
         fields = await read_fields(request, self.bodies, self.options)
         return fields, Errand(self.guard.check(request, fields), self.options.seconds)
 
-    async def upload(self, request: Request) -> tuple[dict[str, Any], UploadFile | None, Errand]:
-        """Read a request with a file, and let it in.
+    async def upload(self, request: Request) -> tuple[dict[str, Any], UploadFile | None, str]:
+        """Read a request with a file, and let it in; return its fields, the file, and who it is from.
 
         Raises:
             ApiError: it can't be read, or it may not come in.
         """
         fields, file = await read_upload(request, self.bodies, self.options)
-        return fields, file, Errand(self.guard.check(request, fields), self.options.seconds)
+        return fields, file, self.guard.check(request, fields)
 
     async def image(self, request: Request) -> tuple[dict[str, Any], bytes, Errand]:
         """Read a request with an image, and let it in.

@@ -36,7 +36,7 @@ class Errand:
             ClientLeft: nobody is there to answer.
         """
         wrapped = asyncio.wrap_future(future)
-        gone = asyncio.ensure_future(_until_disconnected(request))
+        gone = asyncio.ensure_future(until_disconnected(request))
         try:
             seconds = max(0.0, self.end - time.monotonic())
             either: set[asyncio.Future[Any]] = {wrapped, gone}
@@ -55,6 +55,7 @@ class Errand:
             gone.cancel()
 
 
-async def _until_disconnected(request: Request) -> None:
+async def until_disconnected(request: Request) -> None:
+    """Return when the client has left."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""What a client is told when there is no result, as LibreTranslate's clients expect it: {"error": "..."}."""
+"""What a client is told when there is no result: {"error": "..."} as LibreTranslate's expect it, or as DeepL's do."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from translucid.ground.errors import UserError
 
 LEFT = 499
 """What stands for the status of a request whose client has left before its answer, as in nginx's logs."""
+
+DEEPL = "/v2/"
+"""What the paths of DeepL's API begin with."""
 
 
 class ApiError(Exception):
@@ -30,19 +33,25 @@ def answer_errors(app: FastAPI) -> None:
     """Let an application tell every error."""
 
     @app.exception_handler(ApiError)
-    async def told(_: Request, error: ApiError) -> JSONResponse:
+    async def told(request: Request, error: ApiError) -> JSONResponse:
         headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
-        return JSONResponse({"error": error.message}, error.status, headers)
+        return JSONResponse(_said(request, error.message), error.status, headers)
 
     @app.exception_handler(UserError)
-    async def input_is_wrong(_: Request, error: UserError) -> JSONResponse:
-        return JSONResponse({"error": str(error)}, 400)
+    async def input_is_wrong(request: Request, error: UserError) -> JSONResponse:
+        return JSONResponse(_said(request, str(error)), 400)
 
     @app.exception_handler(HTTPException)
-    async def routing(_: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    async def routing(request: Request, error: HTTPException) -> JSONResponse:
+        return JSONResponse(_said(request, error.detail), error.status_code, error.headers)
 
     @app.exception_handler(ClientLeft)
     @app.exception_handler(ClientDisconnect)
     async def nobody_there(_: Request, error: Exception) -> Response:
         return Response(status_code=LEFT)
+
+
+def _said(request: Request, message: str) -> dict[str, str]:
+    """Return an error in the words of the API that was asked."""
+    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    return {"message" if path.startswith(DEEPL) else "error": message}

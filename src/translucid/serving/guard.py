@@ -93,7 +93,10 @@ class Guard:
         """
         if not self.options.api_keys:
             return None
-        given = fields.get("api_key") or request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        authorization = request.headers.get("authorization", "")
+        for scheme in ("Bearer ", "DeepL-Auth-Key "):
+            authorization = authorization.removeprefix(scheme)
+        given = fields.get("api_key") or authorization.strip()
         if not given:
             raise ApiError(400, "Invalid request: an API key is needed (api_key)")
         address = address_of(request)

@@ -11,17 +11,22 @@ from urllib.parse import parse_qs
 from fastapi import Request
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartParser
+from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from translucid.serving.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 
 SECONDS = 30.0
-"""That a body may take to come in."""
+"""That a body may take to come in, and a second more for each `SLOWEST` bytes of it."""
+SLOWEST = 100_000
+"""Bytes a second of a large body."""
 SMALL = 1 << 16
 """Bytes that every connection may have; a body of more counts towards what all may have together."""
 TOGETHER = 1 << 26
 """Bytes that all larger bodies may have, from their first byte to the end of the answer."""
+IN_MEMORY = 1 << 20
+"""Bytes of a document that come in before it is written to a file without a name."""
 MOST_FIELDS = 1000
 """Of a multipart form."""
 _HELD = "translucid.held"
@@ -35,7 +40,11 @@ class Bodies:
         self.held = 0
 
     async def read(self, request: Request, most: int) -> bytes:
-        """Return the body of a request, of which no more than `most` bytes are ever held.
+        """Return the body of a request; bounds and errors as of `stream`."""
+        return b"".join([chunk async for chunk in self.stream(request, most)])
+
+    async def stream(self, request: Request, most: int) -> AsyncGenerator[bytes, None]:
+        """Give the body of a request as it comes, no more than `most` bytes.
 
         Raises:
             ApiError: 408, it comes too slowly; 413, it is too large; 503, there is no room for it now.
@@ -44,17 +53,21 @@ class Bodies:
         announced = request.headers.get("content-length", "")
         if announced.isdecimal() and (len(announced) > 15 or int(announced) > most):
             raise ApiError(413, f"Invalid request: more than {most} bytes")
-        body = bytearray()
-        try:
-            async with asyncio.timeout(self.seconds):
-                async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > most:
-                        raise ApiError(413, f"Invalid request: more than {most} bytes")
-                    self._hold(request.scope, len(body))
-        except TimeoutError:
-            raise ApiError(408, f"The body took more than {self.seconds:g} seconds to come in") from None
-        return bytes(body)
+        chunks, size = aiter(request.stream()), 0
+        began = asyncio.get_running_loop().time()
+        while True:
+            try:
+                async with asyncio.timeout_at(began + self.seconds + size / SLOWEST):
+                    chunk = await anext(chunks, None)
+            except TimeoutError:
+                raise ApiError(408, f"The body took more than {self.seconds:g} seconds to come in") from None
+            if chunk is None:
+                return
+            size += len(chunk)
+            if size > most:
+                raise ApiError(413, f"Invalid request: more than {most} bytes")
+            self._hold(request.scope, size)
+            yield chunk
 
     def _hold(self, scope: Scope, size: int) -> None:
         if size <= SMALL:
@@ -77,16 +90,18 @@ async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) 
         ApiError: 400, it is neither; 413, it is too large; 415, it says that it is something else.
     """
     # A character may take twelve bytes of JSON (two \\uXXXX), and of a form.
-    body = await bodies.read(request, 12 * options.characters + 20_000)
+    most = 12 * options.characters + 20_000
     kind = _kind(request)
+    if kind == "multipart/form-data":
+        fields, _ = await _form(request, bodies, most)
+        return {**request.query_params, **fields}
+    body = await bodies.read(request, most)
     try:
         if kind == "application/json" or (kind == "" and body.lstrip().startswith(b"{")):
             fields = json.loads(body)
         elif kind in ("application/x-www-form-urlencoded", ""):
             values = parse_qs(body.decode(), keep_blank_values=True)
             fields = {key: v[0] if len(v) == 1 else v for key, v in values.items()}
-        elif kind == "multipart/form-data":
-            fields, _ = await _form(request, body)
         else:  # a page of any site may send text/plain without being asked whether it may
             raise ApiError(415, f"Invalid request: send application/json or a form, not {kind[:50]}")
         fields = _characters(fields)
@@ -107,7 +122,7 @@ async def read_upload(
     """
     if _kind(request) != "multipart/form-data":
         raise ApiError(400, "Invalid request: send a form with a file")
-    return await _form(request, await bodies.read(request, options.file_bytes + 20_000))
+    return await _form(request, bodies, options.file_bytes + 20_000, IN_MEMORY)
 
 
 async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -> tuple[dict[str, Any], bytes]:
@@ -119,7 +134,7 @@ async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -
     kind, most = _kind(request), options.image_bytes
     fields: dict[str, Any] = dict(request.query_params)
     if kind == "multipart/form-data":
-        more, file = await _form(request, await bodies.read(request, most + 20_000))
+        more, file = await _form(request, bodies, most + 20_000)
         fields |= more
         image = b"" if file is None else await file.read()
     elif kind.startswith("image/"):
@@ -138,20 +153,31 @@ def _kind(request: Request) -> str:
     return request.headers.get("content-type", "").split(";")[0].strip().lower()
 
 
-async def _form(request: Request, body: bytes) -> tuple[dict[str, Any], UploadFile | None]:
-    """Parse a multipart form that was read before; a field that comes several times is a list."""
+async def _form(
+    request: Request, bodies: Bodies, most: int, in_memory: int = 0
+) -> tuple[dict[str, Any], UploadFile | None]:
+    """Read a multipart form as it comes; a field that comes several times is a list.
 
-    async def stream() -> AsyncGenerator[bytes, None]:
-        yield body
+    Args:
+        request: with the form.
+        bodies: reads it.
+        most: bytes of it.
+        in_memory: bytes of its file, beyond which it is written to a disk; 0 is never.
 
+    Raises:
+        ApiError: 400, it can't be read; those of `Bodies.stream`.
+    """
+    stream = bodies.stream(request, most)
     try:
-        parser = MultiPartParser(
-            request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body)
-        )
-        parser.spool_max_size = 0  # no limit: what comes in is never written to a disk
+        parser = MultiPartParser(request.headers, stream, max_files=1, max_fields=MOST_FIELDS, max_part_size=most)
+        parser.spool_max_size = in_memory
         form = await parser.parse()
+    except (ApiError, ClientDisconnect):
+        raise
     except Exception as error:
         raise ApiError(400, "Invalid request: the form can't be read") from error
+    finally:
+        await stream.aclose()
     texts = {key: [value for value in form.getlist(key) if isinstance(value, str)] for key in form}
     fields = {key: values[0] if len(values) == 1 else values for key, values in texts.items() if values}
     file = form.get("file")
@@ -203,18 +229,18 @@ def number_field(fields: dict[str, Any], name: str, default: int, most: int, lea
     return value
 
 
-def texts_field(fields: dict[str, Any], options: ServerOptions) -> tuple[list[str], bool]:
-    """Return the texts of `q`, and whether it was a list.
+def texts_field(fields: dict[str, Any], options: ServerOptions, name: str = "q") -> tuple[list[str], bool]:
+    """Return the texts of a field, and whether it was a list.
 
     Raises:
         ApiError: 400, it is missing, too much, or something else.
     """
-    value = fields.get("q")
+    value = fields.get(name)
     if value is None:
-        raise ApiError(400, "Invalid request: missing q parameter")
+        raise ApiError(400, f"Invalid request: missing {name} parameter")
     texts = value if isinstance(value, list) else [value]
     if not all(isinstance(text, str) for text in texts):
-        raise ApiError(400, "Invalid request: q is neither a text nor a list of texts")
+        raise ApiError(400, f"Invalid request: {name} is neither a text nor a list of texts")
     if len(texts) > options.texts:
         raise ApiError(400, f"Invalid request: {len(texts)} texts exceed the limit of {options.texts}")
     characters = sum(map(len, texts))

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import Any
 
 from babel import Locale, UnknownLocaleError
-from cachetools import TTLCache
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from translucid.documents.kinds import KINDS
 from translucid.inspection.explain import methods_here
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
 from translucid.serving.detection import detect, detect_sources
+from translucid.serving.document_jobs import DocumentJobs
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.incoming import number_field, text_field, texts_field
-from translucid.serving.markup import Document
-from translucid.serving.offered import Served
-from translucid.serving.texts import begin, translate_texts
-
-FILES, FILE_SECONDS = 50, 600
-"""Translated files that are kept at most, and for how long; in memory, as nothing a client names touches the disk."""
-
-
-class Kept(NamedTuple):
-    """A translated file that waits to be fetched."""
-
-    text: str
-    name: str
+from translucid.serving.tagged import translate_html
+from translucid.serving.texts import translate_texts
 
 
 @dataclass(frozen=True)
@@ -42,8 +30,7 @@ class LibreTranslate:
     """The handlers; `routes` binds them to their paths."""
 
     desk: Desk
-    files: TTLCache[str, Kept] = field(default_factory=lambda: TTLCache(FILES, FILE_SECONDS))
-    """By keys that can't be guessed."""
+    jobs: DocumentJobs
 
     @cached_property
     def _listed(self) -> bytes:
@@ -79,7 +66,7 @@ class LibreTranslate:
         answer: dict[str, Any] = {}
         codes = [source] * len(texts)
         if source == "auto":
-            found = await run_in_threadpool(detect_sources, texts, self._sources(target))
+            found = await run_in_threadpool(detect_sources, texts, self.desk.catalogue.candidates(target))
             codes = [code for code, _ in found]
             details = [{"confidence": round(confidence), "language": code} for code, confidence in found]
             answer["detectedLanguage"] = details if many else details[0] if details else None
@@ -110,35 +97,8 @@ class LibreTranslate:
             return [[text] for text in texts]
         served = self.desk.catalogue.find(source, target)
         if kind == "html":
-            return [[text] for text in await self._html(request, errand, served, texts)]
+            return [[text] for text in await translate_html(self.desk, errand, request, served, texts)]
         return await translate_texts(self.desk, errand, request, served, texts, wanted)
-
-    async def _html(self, request: Request, errand: Errand, served: Served, texts: Sequence[str]) -> list[str]:
-        """Translate HTML; parsing, aligning and putting back are done beside the event loop."""
-        documents = await run_in_threadpool(lambda: [Document(text) for text in texts])
-        runs = [run.text for document in documents for run in document.runs]
-        if not runs:
-            return [document.filled([]) for document in documents]
-        translations = await errand.result(request, begin(self.desk, errand, served, runs))
-        found = iter(translations)
-        ours = [[next(found) for _ in document.runs] for document in documents]
-
-        def filled() -> list[str]:
-            return [document.filled(own) for document, own in zip(documents, ours, strict=True)]
-
-        return await errand.result(request, self.desk.workshop.submit(errand, filled))
-
-    def _sources(self, target: str) -> list[str]:
-        """Return the languages that can be translated to a target, and the target itself.
-
-        Raises:
-            ApiError: 400, there are none.
-        """
-        self.desk.catalogue.need_translators()
-        sources = self.desk.catalogue.sources(target)
-        if not sources:
-            raise ApiError(400, f"{target[:20]} is not supported")
-        return [*dict.fromkeys([*sources, target])]
 
     async def detect(self, request: Request) -> JSONResponse:
         """Say which language a text is in."""
@@ -149,35 +109,22 @@ class LibreTranslate:
         return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in found])
 
     async def translate_file(self, request: Request) -> JSONResponse:
-        """Translate a plain text file (multipart: file, source, target)."""
-        fields, file, errand = await self.desk.upload(request)
+        """Translate a document (multipart: file, source, target); answers when it is done.
+
+        A client that leaves cancels it.
+        """
+        fields, file, client = await self.desk.upload(request)
         if file is None:
             raise ApiError(400, "Invalid request: missing file parameter")
         source, target = text_field(fields, "source"), text_field(fields, "target")
-        name = (file.filename or "").replace("\\", "/").rsplit("/", 1)[-1]
-        if not name.lower().endswith(".txt"):
-            raise ApiError(400, "Invalid request: only .txt files are translated")
-        try:
-            text = (await file.read()).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ApiError(400, "Invalid request: the file is not UTF-8 text") from error
-        if source == "auto":
-            ((source, _),) = await run_in_threadpool(detect_sources, [text], self._sources(target))
-        ((translation, *_),) = await self._versions(request, errand, [text], source, target, "text", 0)
-        key = secrets.token_urlsafe(24)
-        self.files[key] = Kept(translation, f"{name[:-4]}_{target}{name[-4:]}")
-        return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", key=key))})
+        own = None if source == "auto" else source
+        job = await run_in_threadpool(self.jobs.submit, client, file.filename or "", file.file, own, target)
+        await self.jobs.wait(request, job)
+        return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", key=job.id))})
 
-    async def download_file(self, key: str) -> PlainTextResponse:
-        """Return a translated file, for some minutes after its translation."""
-        file = self.files.get(key)
-        if file is None:
-            raise ApiError(404, "There is no such file, or not any more")
-        # What is not plain is percent-encoded, so that no name can end the header (RFC 6266).
-        name = quote(file.name.encode("utf-8", "replace"), safe=" ")
-        # Some clients, curl among them, know no filename*.
-        form = f"filename*=UTF-8''{name.replace(' ', '%20')}" if "%" in name else f'filename="{name}"'
-        return PlainTextResponse(file.text, headers={"Content-Disposition": f"attachment; {form}"})
+    async def download_file(self, request: Request, key: str) -> Response:
+        """Return a translated file, for some time after its translation."""
+        return await self.jobs.answer(request, self.jobs.find(key))
 
     async def suggest(self, request: Request) -> JSONResponse:
         """Say that suggestions are not taken."""
@@ -209,7 +156,7 @@ class LibreTranslate:
                     "target": {"code": first.pair[1], "name": name_of(first.pair[1])},
                 },
                 "suggestions": False,
-                "supportedFilesFormat": [".txt"],
+                "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
             }
         )
 

@@ -67,7 +67,7 @@ class Offered:
         """Return the usual code of a language on one of `sides` that is meant by a code, if there is one."""
         if code in side:
             return code
-        usual = {own: code for code, own in side.items() if own}
+        usual = {own or code: code for code, own in side.items()}
         found = find_code(code, usual)
         return usual[found] if found else None
 

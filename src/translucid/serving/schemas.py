@@ -23,6 +23,15 @@ def body(required: list[str], **properties: Any) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
 
+def _form_with_file(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {"file": {**TEXT, "format": "binary"}, **properties},
+        "required": required,
+    }
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
+
+
 TRANSLATE = body(
     ["q", "source", "target"],
     q=MANY,
@@ -77,25 +86,62 @@ BEAM = body(
     model=TEXT,
     theme={"type": "string", "enum": ["light", "dark"]},
 )
-FILE = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        "file": {**TEXT, "format": "binary"},
-                        "source": TEXT,
-                        "target": TEXT,
-                        "api_key": TEXT,
-                    },
-                    "required": ["file", "source", "target"],
-                }
-            }
-        },
-    }
+DOCUMENT = _form_with_file(
+    {"source": {**TEXT, "description": "a language code, or auto"}, "target": TEXT, "model": TEXT, "api_key": TEXT},
+    ["file", "source", "target"],
+)
+SEGMENTS = {
+    "parameters": [
+        {"name": "first", "in": "query", "schema": {"type": "integer", "minimum": 0}},
+        {"name": "count", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 500}},
+    ],
 }
+SEGMENT = body(["text"], text={**TEXT, "description": "with what stands for its marks: ⟨1⟩bold⟨/1⟩"})
+FILE = _form_with_file({"source": TEXT, "target": TEXT, "api_key": TEXT}, ["file", "source", "target"])
+_MESSAGE = {
+    "description": "What is wrong.",
+    "content": {
+        "application/json": {"schema": {"type": "object", "properties": {"message": TEXT}, "required": ["message"]}}
+    },
+}
+DEEPL_ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((*ERRORS, 404, 456), _MESSAGE)
+_FLAG: dict[str, Any] = {"type": "boolean"}
+_LANGUAGE_PAIR = {
+    "source_lang": {**TEXT, "description": "a language code; found out if not given"},
+    "target_lang": {**TEXT, "description": "a language code, such as ES or EN-GB"},
+    "formality": {**TEXT, "enum": ["default", "prefer_more", "prefer_less"]},
+}
+DEEPL_TRANSLATE = body(
+    ["text", "target_lang"],
+    text=MANY,
+    **_LANGUAGE_PAIR,
+    tag_handling={**TEXT, "enum": ["xml", "html"]},
+    ignore_tags={**LIST, "description": "elements that are not translated"},
+    splitting_tags={**LIST, "description": "elements that part sentences"},
+    non_splitting_tags={**LIST, "description": "elements that do not"},
+    outline_detection={**_FLAG, "description": "whether elements part sentences by where the text stands"},
+    split_sentences={**TEXT, "enum": ["0", "1", "nonewlines"]},
+    preserve_formatting={**_FLAG, "description": "it is always preserved"},
+    model_type=TEXT,
+    context={**TEXT, "description": "not looked at"},
+    show_billed_characters=_FLAG,
+)
+DEEPL_LANGUAGES = {
+    "parameters": [{"name": "type", "in": "query", "schema": {**TEXT, "enum": ["source", "target"]}}],
+}
+DEEPL_DOCUMENT = _form_with_file(
+    {**_LANGUAGE_PAIR, "filename": {**TEXT, "description": "the name of the file, if the form does not say it"}},
+    ["file", "target_lang"],
+)
+DEEPL_KEY = body(["document_key"], document_key=TEXT)
+DEEPL_GLOSSARY = body(
+    ["name", "source_lang", "target_lang", "entries", "entries_format"],
+    name=TEXT,
+    source_lang=TEXT,
+    target_lang=TEXT,
+    entries={**TEXT, "description": "a term and its translation a line"},
+    entries_format={**TEXT, "enum": ["tsv", "csv"]},
+)
 
 _NUMBER: dict[str, Any] = {"type": "number"}
 _WAYS: dict[str, Any] = {"type": "integer", "minimum": 0}

@@ -28,8 +28,16 @@ class ServerOptions:
     """In one request, all texts together."""
     texts: int = 200
     """In one request."""
-    file_bytes: int = 1_000_000
-    """Of an uploaded file, whose text may be longer than `characters`."""
+    file_bytes: int = 20 << 20
+    """Of a document."""
+    documents: int = 32
+    """That wait or are worked on; who comes with one more is sent away with 503."""
+    document_segments: int = 50_000
+    """Of a document."""
+    document_seconds: float = 3600.0
+    """That the translation of a document may take."""
+    keep_seconds: float = 3600.0
+    """Until a document is forgotten that nobody asks for."""
     image_bytes: int = 8 << 20
     """Of an image to write about."""
     alternatives: int = 5

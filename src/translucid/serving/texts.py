@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice
 
 from fastapi import Request
 
 from translucid.data.sentences import split_sentences
-from translucid.serving.batcher import translate
+from translucid.documents.document import Document, Target
+from translucid.documents.marked import Marked
+from translucid.ground.stopping import between_steps
+from translucid.segment_translator import SegmentTranslator
+from translucid.serving.batcher import in_chunks, translate
 from translucid.serving.desk import Desk, off_the_loop
 from translucid.serving.errand import Errand
 from translucid.serving.offered import Served
@@ -83,6 +88,24 @@ def begin(
     if sum(map(len, texts)) <= SHORT:
         return served.batcher.submit(errand, served.translator, texts, nbest)
     return desk.workshop.submit(errand, lambda: translate(served.translator, texts, nbest))
+
+
+def translated(served: Served, sources: Iterable[Marked]) -> Iterator[Target]:
+    """Translate texts with their marks, in small parts, between which others may have their turn."""
+    segments = SegmentTranslator(served.translator)
+    for part in in_chunks(sources, lambda source: len(source.text)):
+        between_steps()
+        yield from segments.stream(part)
+
+
+def fill(served: Served, documents: Sequence[Document]) -> list[bytes]:
+    """Translate short documents, such as HTML or XML of a request; in the workshop."""
+    targets = translated(served, [segment.source for document in documents for segment in document.segments])
+    filled = []
+    for document in documents:
+        count = len(document.segments)
+        filled.append(document.filled(dict(enumerate(islice(targets, count)))))
+    return filled
 
 
 async def translate_texts(

@@ -1,0 +1,85 @@
+"""Glossaries in the words of DeepL's API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from translucid.serving import schemas
+from translucid.serving.deepl import DeepL
+from translucid.serving.failures import ApiError
+from translucid.serving.glossaries import Glossaries, Glossary, read_entries
+from translucid.serving.incoming import text_field
+
+TSV = "text/tab-separated-values"
+NAME = 200
+"""Characters of a glossary's name."""
+
+
+@dataclass(frozen=True)
+class DeepLGlossaries:
+    """The handlers; `routes` binds them to their paths."""
+
+    deepl: DeepL
+    glossaries: Glossaries = field(default_factory=Glossaries)
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
+        routes.get("/glossary-language-pairs")(self.pairs)
+        routes.post("/glossaries", openapi_extra=schemas.DEEPL_GLOSSARY, status_code=201)(self.create)
+        routes.get("/glossaries")(self.every)
+        routes.get("/glossaries/{glossary_id}")(self.one)
+        routes.get("/glossaries/{glossary_id}/entries")(self.entries)
+        routes.delete("/glossaries/{glossary_id}", status_code=204)(self.delete)
+        return routes
+
+    async def pairs(self, request: Request) -> JSONResponse:
+        """List the languages that there can be a glossary between."""
+        await self.deepl.fields(request)
+        pairs = {
+            (source.lower(), target.lower())
+            for one in self.deepl.desk.catalogue
+            for source in one.sources
+            for target in one.targets
+            if source != target
+        }
+        rows = [{"source_lang": source, "target_lang": target} for source, target in sorted(pairs)]
+        return JSONResponse({"supported_languages": rows})
+
+    async def create(self, request: Request) -> JSONResponse:
+        """Make a glossary."""
+        fields, errand = await self.deepl.fields(request)
+        name = text_field(fields, "name")
+        if not name or len(name) > NAME:
+            raise ApiError(400, f"Invalid request: name has between 1 and {NAME} characters")
+        source, target = self.deepl.pair({**fields, "source_lang": text_field(fields, "source_lang")})
+        entries = read_entries(text_field(fields, "entries"), text_field(fields, "entries_format"))
+        glossary = Glossary(errand.client, name, source or "", target, entries)
+        self.glossaries.add(glossary)
+        return JSONResponse(glossary.told, 201)
+
+    async def every(self, request: Request) -> JSONResponse:
+        """List the glossaries of this client."""
+        _, errand = await self.deepl.fields(request)
+        return JSONResponse({"glossaries": [one.told for one in self.glossaries.of(errand.client)]})
+
+    async def one(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Describe a glossary."""
+        return JSONResponse((await self._find(request, glossary_id)).told)
+
+    async def entries(self, request: Request, glossary_id: str) -> Response:
+        """Return the entries of a glossary, a term and its translation a line."""
+        return Response((await self._find(request, glossary_id)).tsv, media_type=TSV)
+
+    async def delete(self, request: Request, glossary_id: str) -> Response:
+        """Forget a glossary."""
+        _, errand = await self.deepl.fields(request)
+        self.glossaries.delete(errand.client, glossary_id)
+        return Response(status_code=204)
+
+    async def _find(self, request: Request, glossary_id: str) -> Glossary:
+        _, errand = await self.deepl.fields(request)
+        return self.glossaries.find(errand.client, glossary_id)

@@ -1,0 +1,131 @@
+"""Documents on the page: how far each is, its segments side by side, and what a person corrects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from translucid.documents.document import Target
+from translucid.ground.errors import UserError
+from translucid.serving import schemas
+from translucid.serving.desk import Desk
+from translucid.serving.document_jobs import DocumentJobs, Job
+from translucid.serving.failures import ApiError
+from translucid.serving.incoming import number_field, text_field
+from translucid.serving.job_files import Row
+from translucid.serving.shown_marks import read_shown, shown, tags_of
+
+MOST_ROWS = 500
+"""Segments in one answer."""
+
+
+@dataclass(frozen=True)
+class Editing:
+    """The handlers; `routes` binds them to their paths. Who knows a document's id may do all with it."""
+
+    desk: Desk
+    jobs: DocumentJobs
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(prefix="/documents", tags=["documents"], responses=schemas.ERRORS)
+        routes.post("", openapi_extra=schemas.DOCUMENT)(self.upload)
+        routes.get("/{key}")(self.progress)
+        routes.delete("/{key}")(self.delete)
+        routes.get("/{key}/result")(self.result)
+        routes.get("/{key}/segments", openapi_extra=schemas.SEGMENTS)(self.segments)
+        routes.put("/{key}/segments/{number}", openapi_extra=schemas.SEGMENT)(self.accept)
+        return routes
+
+    async def upload(self, request: Request) -> JSONResponse:
+        """Take a document in, to be translated by and by."""
+        fields, file, client = await self.desk.upload(request)
+        if file is None:
+            raise ApiError(400, "Invalid request: missing file parameter")
+        source, target = text_field(fields, "source"), text_field(fields, "target")
+        own, model = None if source == "auto" else source, text_field(fields, "model", "") or None
+        name = file.filename or ""
+        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, own, target, model)
+        return JSONResponse(_told(job))
+
+    async def progress(self, key: str) -> JSONResponse:
+        """Say how far a document is."""
+        return JSONResponse(_told(self.jobs.find(key)))
+
+    async def delete(self, key: str) -> JSONResponse:
+        """Cancel the translation of a document, and forget it."""
+        await run_in_threadpool(self.jobs.delete, self.jobs.find(key))
+        return JSONResponse({"state": "cancelled"})
+
+    async def result(self, request: Request, key: str) -> FileResponse:
+        """Return the translated document, with all that was corrected."""
+        return await self.jobs.answer(request, self.jobs.find(key))
+
+    async def segments(self, request: Request, key: str) -> JSONResponse:
+        """Return some segments with their translations."""
+        job = self._begun(key)
+        first = number_field(dict(request.query_params), "first", 0, job.segments)
+        count = number_field(dict(request.query_params), "count", 100, MOST_ROWS)
+        rows = await run_in_threadpool(job.files.rows, first, count) if job.segments else []
+        return JSONResponse([_row(row) for row in rows])
+
+    async def accept(self, request: Request, key: str, number: int) -> Response:
+        """Take the translation of a segment as a person has written it."""
+        fields, _ = await self.desk.fields(request)
+        job, text = self._begun(key), text_field(fields, "text")
+        if number < 0 or number >= job.segments:
+            raise ApiError(404, "There is no such segment")
+        (row,) = await run_in_threadpool(job.files.rows, number, 1)
+        if not text.strip():
+            raise ApiError(400, "The translation is empty")
+        try:
+            target = Target(read_shown(row.segment.source, text), "person")
+        except UserError as error:
+            raise ApiError(400, str(error)) from error
+        await run_in_threadpool(job.files.accept, number, target)
+        job.stale = True
+        (row,) = await run_in_threadpool(job.files.rows, number, 1)
+        return JSONResponse(_row(row))
+
+    def _begun(self, key: str) -> Job:
+        job = self.jobs.find(key)
+        if not job.segments and not job.ended.is_set():
+            raise ApiError(503, job.error or "The document is not read yet", retry_after=2)
+        return job
+
+
+def _told(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "name": job.name,
+        "kind": job.kind.name,
+        "source": job.source,
+        "target": job.target,
+        "state": job.state,
+        "error": job.error,
+        "segments": job.segments,
+        "done": job.done,
+        "seconds_left": job.seconds_left,
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    segment, target = row.segment, row.target
+    return {
+        "number": row.number,
+        "place": segment.place,
+        "note": segment.note,
+        "longest": segment.longest,
+        "source": shown(segment.source, segment.source),
+        "tags": {tag: mark.raw for tag, mark in tags_of(segment.source).items()},
+        "existing": segment.existing,
+        "target": shown(segment.source, target.marked) if target else None,
+        "origin": target.origin if target else None,
+        "confidence": target.confidence if target else None,
+        "doubts": target.doubts if target else [],
+        "accepted": row.accepted,
+    }

@@ -1,0 +1,130 @@
+"""What is kept of one document: its bytes, its segments with their translations, and what comes of it; all on disk."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from translucid.documents.document import Segment, Target
+from translucid.documents.marked import Mark, Marked, Side
+
+_TABLE = """CREATE TABLE segments (
+    number INTEGER PRIMARY KEY, place TEXT, source TEXT, source_marks TEXT, existing TEXT, note TEXT, longest INTEGER,
+    target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, accepted INTEGER DEFAULT 0)"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A segment and what it has become."""
+
+    number: int
+    segment: Segment
+    target: Target | None
+    """None if it has no translation of ours yet."""
+    accepted: bool
+    """By a person."""
+
+
+class JobFiles:
+    """A folder of one document. No file in it has a name that a client has given."""
+
+    def __init__(self, folder: Path, content: IO[bytes]) -> None:
+        """Keep a document; `folder` is made."""
+        self.folder = folder
+        folder.mkdir(mode=0o700)
+        self._document = folder / "document"
+        self.result = folder / "result"
+        """The translated document."""
+        with self._document.open("xb") as file:
+            shutil.copyfileobj(content, file)
+
+    @property
+    def content(self) -> bytes:
+        """The document as it came."""
+        return self._document.read_bytes()
+
+    def keep(self, result: bytes) -> None:
+        """Keep the translated document."""
+        temporary = self.folder / "result.new"  # one that is being sent stays as it is
+        temporary.write_bytes(result)
+        temporary.replace(self.result)
+
+    def delete(self) -> None:
+        """Forget all."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def begin(self, segments: Sequence[Segment]) -> None:
+        """Write the segments down."""
+        rows = (
+            (i, one.place, one.source.text, _written(one.source.marks), one.existing, one.note, one.longest)
+            for i, one in enumerate(segments)
+        )
+        with self._database() as database:
+            database.execute(_TABLE)
+            database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 5 + ",0)", rows)
+
+    def translated(self, targets: Sequence[tuple[int, Target]]) -> None:
+        """Write translations down, by the number of the segment; what a person has written already stays."""
+        with self._database() as database:
+            database.executemany(
+                "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=? "
+                "WHERE number=? AND NOT accepted",
+                [(*_columns(target), number) for number, target in targets],
+            )
+
+    def accept(self, number: int, target: Target) -> None:
+        """Write down what a person says is right."""
+        with self._database() as database:
+            database.execute(
+                "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=?, accepted=1 "
+                "WHERE number=?",
+                (*_columns(target), number),
+            )
+
+    def rows(self, first: int = 0, count: int = -1) -> list[Row]:
+        """Return segments from a number on; all if no `count` is given."""
+        with self._database() as database:
+            cursor = database.execute(
+                "SELECT * FROM segments WHERE number >= ? ORDER BY number LIMIT ?", (first, count)
+            )
+            return [_row(*columns) for columns in cursor]
+
+    def targets(self) -> dict[int, Target]:
+        """Return the translations by the number of the segment."""
+        return {row.number: row.target for row in self.rows() if row.target}
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        # A crash ends the job, so nothing has to outlive one.
+        with closing(sqlite3.connect(self.folder / "segments.sqlite", timeout=30)) as database:
+            database.execute("PRAGMA synchronous=OFF")
+            with database:
+                yield database
+
+
+def _written(marks: Sequence[Mark]) -> str:
+    return json.dumps([[mark.at, mark.raw, mark.side.value, mark.pair] for mark in marks])
+
+
+def _read(text: str, marks: str) -> Marked:
+    return Marked(text, tuple(Mark(at, raw, Side(side), pair) for at, raw, side, pair in json.loads(marks)))
+
+
+def _columns(target: Target) -> tuple[Any, ...]:
+    doubts = json.dumps(target.doubts)
+    return target.marked.text, _written(target.marked.marks), target.origin, target.confidence, doubts
+
+
+def _row(number: int, place: str, source: str, marks: str, *more: Any) -> Row:
+    existing, note, longest, text, target_marks, origin, confidence, doubts, accepted = more
+    segment = Segment(_read(source, marks), place, existing, note, longest)
+    if text is None:
+        return Row(number, segment, None, accepted=False)
+    target = Target(_read(text, target_marks), origin, confidence, tuple(json.loads(doubts)))
+    return Row(number, segment, target, accepted=bool(accepted))

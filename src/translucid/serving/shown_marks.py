@@ -1,0 +1,79 @@
+"""Marks as a person sees and moves them in a text: ⟨1⟩bold⟨/1⟩, ⟨2/⟩; and back."""
+
+from __future__ import annotations
+
+import re
+
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.ground.errors import UserError
+
+_SHOWN = re.compile(r"⟨(?:[1-9][0-9]{0,5}/?|/[1-9][0-9]{0,5})⟩")
+
+
+def tags_of(source: Marked) -> dict[str, Mark]:
+    """Return the marks of a source by what stands for each, in their order.
+
+    >>> list(tags_of(Marked("a", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(1, "%s")))))
+    ['⟨1⟩', '⟨/1⟩', '⟨2/⟩']
+    """
+    numbers: dict[object, int] = {}
+    tags: dict[str, Mark] = {}
+    for i, mark in enumerate(source.marks):
+        alone = mark.side is Side.alone
+        number = numbers.setdefault(("alone", i) if alone else mark.pair, len(numbers) + 1)
+        tags[f"⟨{number}/⟩" if alone else f"⟨{number}⟩" if mark.side is Side.opens else f"⟨/{number}⟩"] = mark
+    return tags
+
+
+def shown(source: Marked, marked: Marked) -> str:
+    """Return a text with what stands for its marks.
+
+    Args:
+        source: whose marks they are.
+        marked: itself, or its translation.
+    """
+    left = tags_of(source)
+    parts = []
+    for part in marked.parts:
+        if isinstance(part, Mark):
+            same = (
+                tag for tag, one in left.items() if (one.raw, one.side, one.pair) == (part.raw, part.side, part.pair)
+            )
+            tag = next(same, None)
+            if tag is not None:
+                del left[tag]
+                part = tag
+            else:  # none of the source's: as it is
+                part = part.raw
+        parts.append(part)
+    return "".join(parts)
+
+
+def read_shown(source: Marked, text: str) -> Marked:
+    """Return the translation that a person has written, with the marks of its source.
+
+    Raises:
+        UserError: a mark is missing, there twice, or not where it can be.
+    """
+    left = tags_of(source)
+    words: list[str] = []
+    marks: list[Mark] = []
+    opened: list[str] = []
+    at = size = 0
+    for match in _SHOWN.finditer(text):
+        tag = match[0]
+        if tag not in tags_of(source):
+            continue  # a text may hold such brackets
+        if tag not in left:
+            raise UserError(f"{tag} is there twice", fix="Each stands once.")
+        mark = left.pop(tag)
+        words.append(text[at : match.start()])
+        size, at = size + len(words[-1]), match.end()
+        marks.append(Mark(size, mark.raw, mark.side, mark.pair))
+        if mark.side is Side.opens:
+            opened.append(tag)
+        elif mark.side is Side.closes and (not opened or opened.pop() != tag.replace("/", "")):
+            raise UserError(f"{tag} does not close what was opened last", fix="Put it behind its beginning.")
+    if left:
+        raise UserError(f"{next(iter(left))} is missing", fix="Put it where it belongs.")
+    return Marked("".join([*words, text[at:]]), tuple(marks))

@@ -1,0 +1,56 @@
+"""Texts with tags in requests: each is a short document of its own."""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections.abc import Callable, Sequence
+
+from fastapi import Request
+
+from translucid.documents.document import Document
+from translucid.documents.kinds import read_document
+from translucid.serving.desk import Desk
+from translucid.serving.errand import Errand
+from translucid.serving.offered import Served
+from translucid.serving.texts import fill
+
+
+async def translate_tagged(
+    desk: Desk,
+    errand: Errand,
+    request: Request,
+    served: Served,
+    texts: Sequence[str],
+    read: Callable[[bytes], Document],
+) -> list[str]:
+    """Translate texts with tags in them, all else kept.
+
+    Args:
+        desk: of the server.
+        errand: whose texts they are.
+        request: likewise.
+        served: translates.
+        texts: with their tags.
+        read: takes one apart.
+
+    Raises:
+        UserError: one can't be read.
+        ApiError: 503, there is no room, or it took too long.
+        ClientLeft: nobody waits.
+    """
+    # The mark says that they are UTF-8, whatever they say themselves.
+    contents = [BOM_UTF8 + text.encode() for text in texts]
+    work = desk.workshop.submit(errand, lambda: fill(served, [read(content) for content in contents]))
+    return [found.decode("utf-8-sig") for found in await errand.result(request, work)]
+
+
+async def translate_html(
+    desk: Desk, errand: Errand, request: Request, served: Served, texts: Sequence[str]
+) -> list[str]:
+    """Translate HTML, whole pages or fragments; errors as of `translate_tagged`."""
+    languages = served.source, served.target
+
+    def read(content: bytes) -> Document:
+        return read_document("text.html", content, languages)
+
+    return await translate_tagged(desk, errand, request, served, texts, read)

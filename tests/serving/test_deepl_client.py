@@ -1,0 +1,91 @@
+"""DeepL's own Python client, unchanged, against a real server."""
+
+import io
+import time
+from types import SimpleNamespace
+
+import deepl
+import pytest
+
+from translucid.translator import Translator
+
+from .test_clients import address  # noqa: F401
+
+
+@pytest.fixture
+def client(address, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("deepl.http_client.max_network_retries", 0)
+    clock = SimpleNamespace(time=time.time, sleep=lambda seconds: time.sleep(0.05))
+    monkeypatch.setattr(deepl.translator, "time", clock)  # it asks every five seconds
+    return deepl.Translator("any key", server_url=address)
+
+
+def test_texts(client, run):
+    expected = [found.text for found in Translator.load(run).translate(["I like soccer", "You sing"])]
+    one = client.translate_text("I like soccer", target_lang="ES")
+    assert (one.text, one.detected_source_lang, one.billed_characters) == (expected[0], "EN", 13)
+    many = client.translate_text(["I like soccer", "You sing"], source_lang="EN", target_lang="ES")
+    assert [found.text for found in many] == expected
+    chosen = client.translate_text("You sing", target_lang="ES", model_type="prefer_quality_optimized")
+    assert chosen.model_type_used == "quality_optimized"
+
+
+def test_languages_and_usage(client):
+    before = client.get_usage().character.count
+    client.translate_text("I like soccer", target_lang="ES")
+    usage = client.get_usage()
+    assert usage.character.count == before + 13
+    assert not usage.any_limit_reached
+    assert [(one.code, one.name) for one in client.get_source_languages()] == [("EN", "English")]
+    (target,) = client.get_target_languages()
+    assert (target.code, target.name, target.supports_formality) == ("ES", "Spanish", False)
+
+
+def test_what_it_refuses_the_client_understands(client):
+    for fields, said in (
+        ({"target_lang": "XX"}, "target_lang"),
+        ({"target_lang": "ES", "source_lang": "XX"}, "source_lang"),
+        ({"target_lang": "ES", "formality": "more"}, "formality"),
+        ({"target_lang": "ES", "split_sentences": "maybe"}, "split_sentences"),
+        ({"target_lang": "ES", "tag_handling": "pdf"}, "tag_handling"),
+        ({"target_lang": "ES", "source_lang": "EN", "glossary": "some"}, "glossary_id"),
+    ):
+        with pytest.raises(deepl.DeepLException, match=said):
+            client.translate_text("I sing", **fields)
+    assert client.translate_text("I sing", target_lang="ES", formality="prefer_more").text
+
+
+def test_documents(client, tmp_path):
+    source, target = tmp_path / "a.txt", tmp_path / "b.txt"
+    source.write_text("I sing.\n\nYou sing.\n")
+    status = client.translate_document_from_filepath(source, target, target_lang="ES")
+    assert status.done and status.billed_characters == 16
+    assert target.read_text().count("\n") == 3
+    handle = client.translate_document_upload("I sing.", filename="c.txt", source_lang="EN", target_lang="ES")
+    assert client.translate_document_wait_until_done(handle).done
+    out = io.BytesIO()
+    client.translate_document_download(handle, out)
+    assert out.getvalue()
+    with pytest.raises(deepl.DeepLException, match="no such file"):
+        client.translate_document_get_status(deepl.DocumentHandle(handle.document_id, "0" * 64))
+    with pytest.raises(deepl.DeepLException, match="no kind"):
+        client.translate_document_upload("x", filename="a.exe", target_lang="ES")
+    handle = client.translate_document_upload(b"\xff\xfe\xff", filename="c.txt", source_lang="EN", target_lang="ES")
+    failed = client.translate_document_wait_until_done(handle)
+    assert not failed.ok
+    assert "c.txt" in failed.error_message
+
+
+def test_glossaries(client):
+    assert [(one.source_lang, one.target_lang) for one in client.get_glossary_languages()] == [("en", "es")]
+    made = client.create_glossary("mine", "EN", "ES", {"soccer": "balompié", "music": "música"})
+    assert (made.name, made.source_lang, made.target_lang, made.entry_count) == ("mine", "EN", "ES", 2)
+    assert client.get_glossary(made.glossary_id) == made or client.get_glossary(made.glossary_id).name == "mine"
+    assert client.get_glossary_entries(made) == {"soccer": "balompié", "music": "música"}
+    assert made.glossary_id in [one.glossary_id for one in client.list_glossaries()]
+    from_csv = client.create_glossary_from_csv("other", "EN", "ES", 'dog,perro\n"a, b",c\n')
+    assert client.get_glossary_entries(from_csv) == {"dog": "perro", "a, b": "c"}
+    for glossary in (made, from_csv):
+        client.delete_glossary(glossary)
+        with pytest.raises(deepl.GlossaryNotFoundException):
+            client.get_glossary(glossary.glossary_id)

@@ -35,6 +35,7 @@ WAYS: dict[str, tuple[float, list[str]]] = {
     "mix 0.5, stay_like 0.3": (0.5, ["training.stay_like=0.3"]),
     "LoRA 8, mix 0.5": (0.5, LORA),
     "mix 0.8": (0.8, []),
+    "mix 0.8, 300 more pieces": (0.8, ["data.tokenizer.added=300"]),
     "mix 0.8, stay_like 0.5": (0.8, ["training.stay_like=0.5"]),
     "LoRA 8, mix 0.8": (0.8, LORA),
     "LoRA 9 with embeddings, mix 0.8": (0.8, WIDE),

@@ -22,6 +22,7 @@ from translucid.models.build import build_model
 from translucid.runs.configuration import validated
 from translucid.runs.fitting import load_weights
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
 from translucid.translator import Translator
 
 TEXTS = [*sentences()[0][:6], "I ☃ like", "it's 3.14, isn't it?"]
@@ -270,6 +271,18 @@ def test_m2m100_has_no_bias_and_its_own_languages(tmp_path):
         model.output.bias.data[9] += bias
         with pytest.raises(UserError, match=said):
             export_huggingface(model, tokenizer, configuration, tmp_path / "out")
+
+
+def test_an_m2m100_that_was_fine_tuned_goes_back(corpus, tmp_path):
+    many_languages_folder(tmp_path / "theirs", codes=M2M100)
+    import_model(tmp_path / "theirs", tmp_path / "run", source_language="en", target_language="es")
+    files = ["--train", str(corpus / "test.tsv"), "--valid", str(corpus / "test.tsv"), "--out", str(tmp_path / "mine")]
+    limits = ["--no-tune", "--set", "training.max_steps=3", "training.warmup=1", "training.averaging=0"]
+    assert run_command(["train", "--from", str(tmp_path / "run"), *files, *limits]) == 0
+    assert run_command(["export", str(tmp_path / "mine"), str(tmp_path / "out"), "--to", "huggingface"]) == 0
+    import_model(tmp_path / "out", tmp_path / "again")
+    mine, again = (load_tensors(tmp_path / run / "model.safetensors")[0] for run in ("mine", "again"))
+    assert all(torch.equal(mine[name], again[name]) for name in mine)
 
 
 def test_the_card_says_how_it_is_loaded(tmp_path):

@@ -1,6 +1,7 @@
 """A translator that begins as another one: what stays, what holds it back, and which weights are kept."""
 
 import copy
+import dataclasses
 import io
 from types import SimpleNamespace
 
@@ -29,11 +30,13 @@ from translucid.training.guarded import GuardedValidator
 from translucid.training.objective import batch_loss
 from translucid.training.trainer import Trainer
 from translucid.training.validation import GENERAL
+from translucid.translator import Translator
 
 from .test_resume import assert_same_run
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=12, encoder_layers=2, decoder_layers=1, dropout=0.0)
 TUNING = ["training.max_steps=8", "training.validate_every=4", "training.learning_rate=0.01", "training.warmup=2"]
+ENGINES = "torch", "ctranslate2"
 KEEPING = ["training.stay_near=0.1", "training.stay_like=0.3", "training.adapter_rank=2", "training.freeze=[encoder]"]
 
 
@@ -56,11 +59,11 @@ def domain():
 def tune(base, domain):
     """Fine-tune: tune(folder, "training.stay_near=1", resume=True)."""
 
-    def tuning(folder, *settings, begin_from=base, resume=False):
+    def tuning(folder, *settings, begin_from=base, resume=False, corpora=domain):
         assignments = [*SETTINGS, *TUNING, *settings]
         configuration = resolve(assignments=assignments, begun=settings_from(begin_from, None))
         said = Console(file=io.StringIO(), width=1000)
-        run_experiment(configuration, folder, corpora=domain, resume=resume, device="cpu", console=said)
+        run_experiment(configuration, folder, corpora=corpora, resume=resume, device="cpu", console=said)
         return said.file.getvalue()
 
     return tuning
@@ -85,6 +88,27 @@ def test_its_settings_are_beneath_what_is_set(base):
     assert configuration.training.learning_rate == FINE_TUNING["learning_rate"]
     assert configuration.training.begin_from == str(base)
     assert configuration.model == RunFolder(base).configuration().model
+
+
+def test_words_of_the_domain_get_rows_that_begin_as_the_mean_of_their_parts(base, tune, domain, tmp_path):
+    pairs = [Pair(f"Open Wagtail {pair.source}", f"Abre Wagtail {pair.target}") for pair in domain.train[0]]
+    corpora = dataclasses.replace(domain, train=[pairs])
+    settings = ["data.tokenizer.added=2", "training.learning_rate=1e-9", "training.max_steps=4"]
+    tune(tmp_path / "run", *settings, corpora=corpora)
+    before, after = RunFolder(base).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
+    assert after.source_pieces([before.source_size])[0] == "▁Wagtail"
+    first, now = load_tensors(base / "model.safetensors")[0], weights(tmp_path / "run")
+    (parts,) = before.encode_source(["Wagtail"])
+    for name in ("source_embedding.tokens.weight", "output.bias"):
+        assert len(now[name]) == after.source_size
+        torch.testing.assert_close(now[name][: before.source_size], first[name], rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(now[name][before.source_size], first[name][parts].mean(0), rtol=1e-4, atol=1e-6)
+    said = [Translator.load(tmp_path / "run", "cpu", engine).translate("I like Wagtail.").text for engine in ENGINES]
+    assert said[0] == said[1]
+    tune(tmp_path / "run", *settings, "training.max_steps=8", corpora=corpora, resume=True)
+    tune(tmp_path / "whole", *settings, "training.max_steps=8", corpora=corpora)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+    assert settings_from(tmp_path / "run", None)["data"]["tokenizer"]["added"] == 0
 
 
 def test_it_reads_as_the_first_one_did(train, tmp_path):
@@ -274,6 +298,11 @@ def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
     [
         (["training.stay_near=1"], "stay_near is for what begins as another run"),
         (["training.adapter_rank=4"], "adapter_rank is for what begins as another run"),
+        (["data.tokenizer.added=9"], "added is for translators that begin as another run"),
+        (
+            ["training.begin_from=a", "data.tokenizer.added=9", "training.adapter_rank=4"],
+            "for the vocabulary as it is",
+        ),
         (
             ["training.begin_from=a", "training.stay_like=0.1", "training.sharded=true"],
             "stay_like wants whole matrices",

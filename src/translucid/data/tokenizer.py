@@ -65,6 +65,9 @@ class TokenizerOptions(OptionGroup):
     told: Literal["target in the source", "each on its own side"] = "target in the source"
     """Where such a piece stands in front: that of the target language before the source (Marian), or each language's
     before its own text (M2M100 and NLLB)."""
+    added: int = Field(0, ge=0, le=100_000)
+    """Of what begins as another run: so many more pieces, at most, for words that come often in the training text and
+    that the vocabulary cuts into three or more; a word's embedding begins as the mean of theirs."""
 
 
 class Tokenizer:
@@ -271,7 +274,7 @@ def _fingerprint(models: Iterable[bytes]) -> str:
     return hashlib.sha256(b"".join(models)).hexdigest()
 
 
-def _plain(text: str) -> str:
+def as_read(text: str) -> str:
     """Return text that SentencePiece takes: no sign of its own, no lone surrogates (a JSON file may hold some)."""
     return text.encode("utf-8", "replace").decode("utf-8").replace(SPACE, "_")
 
@@ -309,7 +312,7 @@ def _learn(texts: Iterator[str], options: TokenizerOptions, where: str, tagged: 
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(_plain(text) for text in texts),
+            sentence_iterator=(as_read(text) for text in texts),
             model_writer=model,
             model_type=options.kind,
             vocab_size=options.vocabulary,
@@ -349,7 +352,7 @@ def _encode(
 ) -> list[list[int]]:
     # Threads cost more than they bring for a few texts.
     threads = threads if len(texts) > 200 else 1
-    ids: list[list[int]] = processor.encode([_plain(text) for text in texts], num_threads=threads)
+    ids: list[list[int]] = processor.encode([as_read(text) for text in texts], num_threads=threads)
     return [[*opening, *each] for each in ids] if opening else ids
 
 
@@ -367,7 +370,7 @@ class Segmenter:
 
     def normalise(self, text: str) -> str:
         """Return the text as SentencePiece cuts it, each word with a `▁` in front."""
-        text = self._processor.normalize(_plain(text))
+        text = self._processor.normalize(as_read(text))
         return text
 
     def ranks(self) -> dict[str, int]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from translucid.data.extending import extended, parts_of_new
+from translucid.data.filtering import Skipped, keep
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
+from translucid.runs.corpora import Corpora
 from translucid.runs.fitting import load_weights, unshared
 from translucid.runs.presets import PRESETS
 from translucid.runs.pretrained import Pretrained
@@ -15,6 +19,8 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from translucid.models.protocol import Model
     from translucid.runs.configuration import Configuration
     from translucid.runs.training_options import TrainingOptions
@@ -53,15 +59,22 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     elif kind not in {None, before.model.kind}:
         what = f"holds a model of the kind {before.model.kind}, not {kind}"
         raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
-    tokenizer = before.data.tokenizer.model_dump()
+    tokenizer = {**before.data.tokenizer.model_dump(), "added": 0}
     begun = {"preset": before.preset} if preset is None else {}
     languages = {name: getattr(before.data, name) for name in ("source_language", "target_language", "reverse")}
     training = {"begin_from": str(run), **(FINE_TUNING if before.model.reads == "text" else {})}
+    if before.data.tokenizer.told == "each on its own side":
+        training["freeze"] = ["output.bias"]  # M2M100 and NLLB have none, and are to be given away in their own form
     return {**begun, "training": training, "data": {"tokenizer": tokenizer, **languages}, "model": model}
 
 
-def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]) -> Tokenizer:
+def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora) -> Tokenizer:
     """Return the tokenizer of a new run: that of the runs it begins with, or a new one where there is none.
+
+    Args:
+        configuration: of the run.
+        learn: gives a new one.
+        corpora: of the run; one that is extended gets words of these, but of none that are mixed in.
 
     Raises:
         UserError: it has no tag, and there are synthetic pairs.
@@ -76,22 +89,34 @@ def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]
         where = options.begin_from or options.init_encoder or options.elmo
         fix = "Begin without it, or give the synthetic pairs with --train, untagged."
         raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
-    return found
+    data = configuration.data
+    if not data.tokenizer.added:
+        return found
+    own = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mix)])
+    pairs = keep(own, data.filter, Skipped())
+    return extended(found, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
 
 
-def begin(model: Model, options: TrainingOptions) -> None:
+def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
     """Let a fresh model have the weights of the runs that it begins with, if there are any.
+
+    Args:
+        model: the fresh one.
+        options: name the runs.
+        tokenizer: of the model, which may have more pieces than that of the run.
 
     Raises:
         UserError: a run has no weights, or they do not fit.
     """
     if options.begin_from:
-        _begin_from(model, RunFolder(Path(options.begin_from)))
+        _begin_from(model, RunFolder(Path(options.begin_from)), tokenizer)
     Pretrained.of(options).begin(model)
 
 
-def _begin_from(model: Model, run: RunFolder) -> None:
+def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
     """Let a model begin with the weights of a run; a classifier may begin with those of a model of language.
+
+    The rows of pieces that the run does not have begin as the mean of those of the pieces that they were cut into.
 
     Raises:
         UserError: the run has no weights, or they do not fit.
@@ -105,4 +130,19 @@ def _begin_from(model: Model, run: RunFolder) -> None:
     for name in tensors.keys() & own.keys():
         if name.startswith("second.") and own[name].shape != tensors[name].shape:  # other labels
             tensors[name] = own[name]
+    if (before := run.tokenizer()).fingerprint != tokenizer.fingerprint:
+        _extend(tensors, own, before, tokenizer)
     load_weights(model, tensors, run.model_file)
+
+
+def _extend(tensors: dict[str, Tensor], own: dict[str, Tensor], before: Tokenizer, now: Tokenizer) -> None:
+    """Give the weights that have a row for each piece the rows of more pieces."""
+    import torch
+
+    sources, targets = parts_of_new(before, now)
+    for name in tensors.keys() & own.keys():
+        parts = sources if name.startswith("source_embedding.") else targets
+        tensor = tensors[name]
+        if len(own[name]) == len(tensor) + len(parts) > len(tensor):
+            means = [tensor[ids].mean(0) for ids in parts]
+            tensors[name] = torch.cat([tensor, torch.stack(means)])

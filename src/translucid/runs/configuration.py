@@ -149,6 +149,12 @@ class Configuration(OptionGroup):
             raise ValueError("training.stay_like is for translators")
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
             raise ValueError("training.adapter_rank is for Transformers")
+        if self.data.tokenizer.added and (self.model.reads != "text" or not self.training.begin_from):
+            raise ValueError(
+                "data.tokenizer.added is for translators that begin as another run: name it with train --from"
+            )
+        if self.data.tokenizer.added and self.training.adapter_rank:
+            raise ValueError("training.adapter_rank is for the vocabulary as it is, without data.tokenizer.added")
         if self.data.valid_general and not self.training.begin_from:
             raise ValueError("data.valid_general is for what is fine-tuned: name what it begins as with train --from")
         return self

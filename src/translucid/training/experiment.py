@@ -117,7 +117,7 @@ def prepared(
                 corpora = corpora or _corpora(configuration)
                 material = _material(configuration, corpora)
             configuration = material.configuration
-            tokenizer = begun_tokenizer(configuration, lambda: material.learn(console))
+            tokenizer = begun_tokenizer(configuration, lambda: material.learn(console), corpora)
             if configuration.training.freeze:  # a wrong name is said before anything is written
                 _fit_for_tuning(_built(hollow_model, configuration, tokenizer), configuration.training)
         with run.locked() if workers.leads else nullcontext():
@@ -157,7 +157,7 @@ def _trainer(
     torch.manual_seed(options.seed)
     model = _built(build_model, configuration, tokenizer)
     if not resuming or options.stay_near or options.stay_like:
-        begin(model, options)
+        begin(model, options, tokenizer)
     _fit_for_tuning(model, options)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)

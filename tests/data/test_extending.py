@@ -1,0 +1,71 @@
+"""A vocabulary with more pieces: what stays, what is new, and which words are worth it."""
+
+import pytest
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.data.extending import extended, parts_of_new
+from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+
+EVERYDAY = [Pair(p.source, p.target) for p in generate(400, split="train", max_words=8)]
+DOMAIN = [Pair(f"Open the Wagtail viewset {i}", f"Abre la Vista Wagtail {i}") for i in range(9)]
+
+
+@pytest.fixture(params=["bpe", "unigram"])
+def options(request):
+    return TokenizerOptions(kind=request.param, vocabulary=200)
+
+
+@pytest.fixture
+def tokenizer(options):
+    return Tokenizer.learn(EVERYDAY, options, seed=1)
+
+
+def test_words_of_the_domain_are_pieces_and_nothing_else_changes(tokenizer):
+    more = extended(tokenizer, DOMAIN, 3, shared_ids=False)
+    new = more.source_pieces(range(tokenizer.source_size, more.source_size))
+    assert "▁Wagtail" in new and len(new) == 3
+    every = range(tokenizer.source_size)
+    assert more.source_pieces(every) == tokenizer.source_pieces(every)
+    sources = [pair.source for pair in EVERYDAY]
+    assert more.encode_source(sources) == tokenizer.encode_source(sources)
+    (ids,), (before,) = more.encode_source(["the Wagtail's"]), tokenizer.encode_source(["the Wagtail's"])
+    assert more.source_pieces(ids)[1] == "▁Wagtail" and len(ids) < len(before)
+    assert more.decode_source(ids) == "the Wagtail's"
+
+
+def test_their_parts_are_what_they_were_cut_into(tokenizer):
+    more = extended(tokenizer, DOMAIN, 3, shared_ids=False)
+    sources, targets = parts_of_new(tokenizer, more)
+    assert sources == targets  # it is joint
+    place = more.source_pieces(range(tokenizer.source_size, more.source_size)).index("▁Wagtail")
+    assert "".join(tokenizer.source_pieces(sources[place])) == "▁Wagtail"
+
+
+def test_a_word_that_mostly_goes_on_is_left_alone(tokenizer):
+    pairs = [Pair(f"Wagtail {ending}", "a") for ending in ["Wagtailed"] * 4 + ["x"] * 60]
+    assert extended(tokenizer, pairs, 9, shared_ids=False).source_pieces([tokenizer.source_size]) == ["▁Wagtail"]
+    pairs = [Pair("Wagtail Wagtailed", "a")] * 9
+    more = extended(tokenizer, pairs, 9, shared_ids=False)
+    assert more.source_pieces(range(tokenizer.source_size, more.source_size)) == ["▁Wagtailed"]
+
+
+def test_a_rare_word_and_one_of_two_pieces_are_left_alone(tokenizer):
+    assert extended(tokenizer, DOMAIN[:2], 9, shared_ids=False).source_size == tokenizer.source_size
+    known = next(p for p in tokenizer.source_pieces(range(100, 200)) if len(p) > 3 and p[1:].isalpha() and p[0] == "▁")
+    pairs = [Pair(known[1:], "a")] * 9
+    assert extended(tokenizer, pairs, 9, shared_ids=False).source_size == tokenizer.source_size
+
+
+def test_two_vocabularies_get_their_own_words(options):
+    apart = options.model_copy(update={"joint": False, "vocabulary": 120})
+    tokenizer = Tokenizer.learn(EVERYDAY, apart, seed=1)
+    more = extended(tokenizer, DOMAIN, 1, shared_ids=False)
+    assert (more.source_size, more.target_size) == (tokenizer.source_size + 1, tokenizer.target_size + 1)
+    both = extended(tokenizer, DOMAIN, 9, shared_ids=True)
+    new = both.source_pieces(range(tokenizer.source_size, both.source_size))
+    assert new == both.target_pieces(range(tokenizer.target_size, both.target_size))
+    ours, theirs = new.index("▁viewset"), new.index("▁Vista")
+    assert tokenizer.source_size + ours in both.encode_source(["viewset"])[0]
+    assert tokenizer.target_size + ours not in both.encode_target(["viewset"])[0]
+    assert tokenizer.target_size + theirs in both.encode_target(["Vista"])[0]

@@ -3,15 +3,29 @@
 import sys
 from pathlib import Path
 
+from translucid.data.fixed import fixed_parts
 from translucid.documents.document import Target
 from translucid.documents.marked import Marked
 
 ENGLISH_SPANISH = ("en", "es")
 
 
+def shouted(text):
+    """Return a text with each letter outside of placeholders in upper case, where that is one letter too."""
+    rest, done = text, ""
+    for part in fixed_parts(text):
+        before, _, rest = rest.partition(part)
+        done += _upper(before) + part
+    return done + _upper(rest)
+
+
+def _upper(text):
+    return "".join(c.upper() if len(c.upper()) == 1 else c for c in text)
+
+
 def changed(marked):
-    """Return a translation: each letter in upper case where that is one letter too, marks where they were."""
-    return Marked("".join(c.upper() if len(c.upper()) == 1 else c for c in marked.text), marked.marks)
+    """Return a translation: shouted, marks where they were."""
+    return Marked(shouted(marked.text), marked.marks)
 
 
 def all_changed(document):

@@ -1,0 +1,114 @@
+"""YAML of strings, such as Rails' locales: scalars that are language are segments, keys never are.
+
+The style of each scalar is kept; a plain one is quoted if its translation has to be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+
+import yaml
+
+from translucid.data.languages import Languages
+from translucid.documents.messages import is_language
+from translucid.documents.splicing import TextFile
+from translucid.documents.strings import Strings
+from translucid.ground.errors import UserError
+
+_STRING = "tag:yaml.org,2002:str"
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
+_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
+
+
+def read(name: str, content: bytes, languages: Languages) -> Strings:
+    """Take a file of YAML apart.
+
+    Raises:
+        UserError: it is not YAML, or nested hundreds deep.
+    """
+    file = TextFile.of(name, content)
+    found = Strings(file)
+    try:
+        nodes = list(_scalars(file.text))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise UserError(f"is not YAML: {error.problem}", file=name, line=line) from error
+    except yaml.YAMLError as error:
+        raise UserError(f"is not YAML: {str(error).splitlines()[0]}", file=name) from error
+    except RecursionError:
+        raise UserError("is nested too deep", file=name) from None
+    for node, keys, flow in sorted(nodes, key=lambda one: one[0].start_mark.index):
+        if node.tag == _STRING and is_language(node.value):
+            start, end = node.start_mark.index, node.end_mark.index
+            if properties := _PROPERTIES.match(file.text, start, end):
+                start = properties.end()
+            write = partial(_written, raw=file.text[start:end], style=node.style, flow=flow)
+            found.add(start, end, node.value, write, note=".".join(keys) or None, icu=True)
+    return found
+
+
+_Found = tuple[yaml.ScalarNode, tuple[str, ...], bool]
+
+
+def _scalars(text: str) -> Iterator[_Found]:
+    """Yield each scalar that is a value, once, with the keys on the way to it, and whether brackets are around it."""
+    seen: set[int] = set()
+    for root in yaml.compose_all(text, yaml.SafeLoader):
+        rest: list[tuple[yaml.Node, tuple[str, ...], bool]] = [(root, (), False)] if root else []
+        while rest:
+            node, keys, flow = rest.pop()
+            if id(node) in seen:  # an alias
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.MappingNode):
+                inside = flow or bool(node.flow_style)
+                rest += [(value, (*keys, str(getattr(key, "value", ""))[:80]), inside) for key, value in node.value]
+            elif isinstance(node, yaml.SequenceNode):
+                rest += [(value, keys, flow or bool(node.flow_style)) for value in node.value]
+            elif isinstance(node, yaml.ScalarNode):
+                yield node, keys, flow
+
+
+def _written(new: str, raw: str, style: str | None, flow: bool) -> str:
+    """Write a scalar in the style of `raw`, which stands in the file."""
+    if style in ("|", ">"):
+        return _block(new, raw, folded=style == ">")
+    simple = "\n" not in new and new.isprintable()
+    if style == "'" and simple:
+        return "'" + new.replace("'", "''") + "'"
+    if style is None and simple and _means(new, flow):
+        return new
+    return _double(new)
+
+
+def _means(plain: str, flow: bool) -> bool:
+    """Whether a plain scalar says what it should."""
+    try:
+        node = yaml.compose(f"[{plain}]" if flow else f"key: {plain}\n", yaml.SafeLoader)
+    except yaml.YAMLError:
+        return False
+    if not isinstance(node, yaml.CollectionNode) or len(node.value) != 1:
+        return False
+    found = node.value[0] if flow else node.value[0][1]
+    return isinstance(found, yaml.ScalarNode) and (found.value, found.tag, found.style) == (plain, _STRING, None)
+
+
+def _double(text: str) -> str:
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def _block(new: str, raw: str, *, folded: bool) -> str:
+    """Write a block scalar: `|` as it stands in lines, `>` with an empty line for each line end."""
+    header, end, body = re.split(r"(\r\n|\r|\n)", raw, maxsplit=1)
+    tail = raw[len(raw.rstrip()) :]
+    indentation = next((line[: len(line) - len(line.lstrip(" "))] for line in body.splitlines() if line.strip()), "")
+    lines = new.rstrip("\n").split("\n")
+    ready = indentation and not re.search(r"\d", header.partition("#")[0]) and "\t" not in new
+    if not ready or any(line[:1].isspace() for line in lines) or not new.replace("\n", "").isprintable():
+        return _double(new) + tail
+    if folded:
+        lines = [line for text in lines for line in (text, "")][:-1] if len(lines) > 1 else lines
+    return header + end + end.join(indentation + line if line else "" for line in lines) + tail

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from translucid.data.fixed import stands_alone
+from translucid.data.fixed import fixed_parts, stands_alone
 from translucid.documents.html_elements import VOID
 from translucid.documents.marked import Side
 from translucid.documents.spans import Part, Span, spanned
@@ -44,12 +44,35 @@ def is_language(text: str) -> bool:
     return not stands_alone(text) and bool(text) and not _CODE.fullmatch(text)
 
 
-def message_spans(text: str, *, icu: bool = False) -> list[Span]:
+def message_spans(text: str, *, icu: bool = False, accelerators: bool = False) -> list[Span]:
     """Return what is to be translated in a message: all of it, or with ICU's syntax each case as well.
 
     A plural or a selection is a mark in what stands around it.
+
+    Args:
+        text: of the message.
+        icu: it may have plurals and selections.
+        accelerators: a `_` or `&` may stand before the letter of a key.
     """
+    if accelerators and (key := _accelerator(text)) is not None:
+        parts = [*_parts(text, 0, key, False), Part(key, key + 1, Side.alone), *_parts(text, key + 1, len(text), False)]
+        found = spanned(text, parts)
+        return [found] if found else []
     return list(_spans(text, 0, len(text), icu, 0))
+
+
+def _accelerator(text: str) -> int | None:
+    """Return where the only sign of an accelerator stands, at the beginning of a word or within a short label."""
+    fixed = fixed_parts(text)
+    for sign in "_&":
+        at = text.find(sign)
+        if text.count(sign) != 1 or not text[at + 1 : at + 2].isalnum() or any(sign in part for part in fixed):
+            continue
+        before = text[at - 1 : at] if at else ""
+        label = len(text.split()) <= 4 and text[:1].isupper() and text[at + 1].islower()
+        if not before or before.isspace() or before in "([" or (before.isalpha() and label):
+            return at
+    return None
 
 
 def _spans(text: str, start: int, end: int, icu: bool, depth: int, number: bool = False) -> Iterator[Span]:

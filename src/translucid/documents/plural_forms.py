@@ -1,0 +1,66 @@
+"""The forms of plurals that a language has, as gettext counts them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from gettext import c2py
+from typing import NamedTuple
+
+from translucid.data.languages import usual_code
+
+_RULE = re.compile(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;]+)")
+_TRIED = 200
+"""Numbers that are tried to see what a form is for."""
+
+
+class PluralForms(NamedTuple):
+    """A rule: how many forms there are, and which one a number takes."""
+
+    nplurals: int
+    expression: str
+    """In C, with `n`."""
+    numbers: tuple[tuple[int, ...], ...]
+    """The first numbers that take each form."""
+
+    @classmethod
+    def of(cls, rule: str) -> PluralForms | None:
+        """Read `nplurals=2; plural=(n != 1);`; none if it says nothing.
+
+        Raises:
+            ValueError: it can't be understood.
+        """
+        match = _RULE.search(rule)
+        if not match:
+            return None
+        form: Callable[[int], int] = c2py(match[2].strip())
+        found: list[list[int]] = [[] for _ in range(int(match[1]))]
+        for number in range(_TRIED):
+            if not 0 <= form(number) < len(found):
+                raise ValueError(f"there is no form {form(number)}")
+            found[form(number)].append(number)
+        return cls(len(found), match[2].strip(), tuple(map(tuple, found)))
+
+    @classmethod
+    def of_language(cls, code: str | None) -> PluralForms:
+        """Return the rule of a language; that of English if it is not known."""
+        from babel.messages.plurals import get_plural
+
+        usual = (usual_code(code) if code else None) or "en"
+        rule = cls.of(str(get_plural(usual.replace("-", "_"))))
+        assert rule
+        return rule
+
+    @property
+    def rule(self) -> str:
+        """As a header says it."""
+        return f"nplurals={self.nplurals}; plural={self.expression};"
+
+    def examples(self, form: int) -> str:
+        """Return a few of the numbers that take a form.
+
+        >>> PluralForms.of("nplurals=2; plural=n != 1;").examples(1)
+        '0, 2, 3 …'
+        """
+        numbers = self.numbers[form]
+        return ", ".join(map(str, numbers[:3])) + (" …" if len(numbers) > 3 else "")

@@ -1,0 +1,297 @@
+"""gettext's files as documents."""
+
+import io
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import polib
+import pytest
+from babel.messages.pofile import read_po
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.marked import Marked
+from translucid.documents.messages import message_spans
+from translucid.documents.plural_forms import PluralForms
+from translucid.documents.po import Po
+from translucid.documents.po_entries import unescaped
+from translucid.documents.po_formats import broken_format
+from translucid.documents.po_strings import quoted
+from translucid.documents.splicing import TextFile
+from translucid.ground.errors import UserError
+
+HEADER = r"""msgid ""
+msgstr ""
+"Project-Id-Version: x 1\n"
+"Language: es\n"
+"MIME-Version: 1.0\n"
+"Content-Type: text/plain; charset=UTF-8\n"
+"Content-Transfer-Encoding: 8bit\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\n"
+
+"""
+TEMPLATE = (
+    HEADER.replace("UTF-8", "CHARSET").replace(": es", ": ").replace("2; plural=(n != 1)", "INTEGER; plural=EXPRESSION")
+)
+GETTEXT = pytest.mark.skipif(not shutil.which("msgfmt"), reason="gettext is not installed")
+
+
+def read(text, languages=ENGLISH_SPANISH, name="a.po"):
+    return read_document(name, text.encode(), languages)
+
+
+def filled(text, *translations, origin="model", languages=ENGLISH_SPANISH, **known):
+    document = read(HEADER + text, languages)
+    assert len(document.segments) == len(translations), document.segments
+    targets = {
+        i: Target(Marked(words, segment.source.marks), origin=origin, **known)
+        for i, (words, segment) in enumerate(zip(translations, document.segments, strict=True))
+        if words is not None
+    }
+    return document.filled(targets).decode().removeprefix(HEADER)
+
+
+def msgfmt(content, tmp_path, *options):
+    (tmp_path / "a.po").write_bytes(content)
+    command = ["msgfmt", "--check", *options, "-o", str(tmp_path / "a.mo"), str(tmp_path / "a.po")]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+_WORD = st.sampled_from(
+    [
+        "cat",
+        "the",
+        "é",
+        'say "x"',
+        "\\",
+        "%(name)s",
+        "<b>e</b>",
+        "<br/>",
+        "😀",
+        "\n",
+        "\t",
+        "_File",
+        "日本語の文字",
+        "12",
+        "%d",
+        "100%%",
+    ]
+    + ["a very long word-that-goes-on-and-on", "and", "so", "on", "it's"]
+)
+_TEXT = st.lists(_WORD, min_size=1, max_size=20).map(" ".join)
+
+
+@given(
+    st.lists(st.tuples(_TEXT, st.none() | _TEXT, st.booleans()), max_size=8, unique_by=lambda one: one[0]),
+    st.sampled_from([40, 78, 0]),
+)
+@settings(max_examples=150, deadline=None)
+def test_other_readers_see_the_same_messages_and_the_new_translations(messages, width):
+    before = polib.POFile(wrapwidth=width)
+    before.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=2; plural=(n != 1);"}
+    for source, plural, fuzzy in messages:
+        entry = polib.POEntry(msgid=source, msgid_plural=plural or "", flags=["fuzzy"] if fuzzy else [])
+        if plural:
+            entry.msgstr_plural = {0: "", 1: "x"}
+        before.append(entry)
+    text = str(before)
+    document = read(text)
+    assert document.filled({}) == text.encode()
+    after = polib.pofile(document.filled(all_changed(document)).decode())
+    assert [(entry.msgid, entry.msgid_plural) for entry in after] == [
+        (entry.msgid, entry.msgid_plural) for entry in before
+    ]
+    for entry in after:
+        for form, said in entry.msgstr_plural.items() if entry.msgid_plural else [(0, entry.msgstr)]:
+            source = entry.msgid_plural if form else entry.msgid
+            (span,) = message_spans(source, accelerators=True) or [None]
+            if span:
+                assert said == source[: span.start] + changed(span.marked).whole + source[span.end :]
+                assert "fuzzy" in entry.flags
+
+
+def _real():
+    """Yield .po files of the wheels in $TRANSLUCID_WHEELS: `pip download --no-deps django sphinx wagtail` gets some."""
+    for wheel in sorted(Path(os.environ.get("TRANSLUCID_WHEELS", "wheels")).glob("*.whl")):
+        with zipfile.ZipFile(wheel) as members:
+            names = sorted(name for name in members.namelist() if name.endswith((".po", ".pot")))
+            for name in names[:: max(1, len(names) // 20)]:
+                yield name, members.read(name)
+
+
+def test_real_files(tmp_path):
+    seen = 0
+    for name, content in _real():
+        document = read_document(name, content, ("en", name.split("locale/")[-1].split("/")[0]))
+        assert document.filled({}) == content
+        after = document.filled(all_changed(document))
+        seen += 1
+        was, now = polib.pofile(content.decode()), polib.pofile(after.decode())
+        assert [(entry.msgctxt, entry.msgid) for entry in was] == [(entry.msgctxt, entry.msgid) for entry in now]
+        assert len(was.obsolete_entries()) == len(now.obsolete_entries())
+        if shutil.which("msgfmt"):
+            found = msgfmt(after, tmp_path, "--use-fuzzy")
+            assert "syntax" not in found.stderr and "end-of-line" not in found.stderr, found.stderr
+    if not seen:
+        pytest.skip("none is installed")
+
+
+def test_messages_and_what_is_said_of_them():
+    text = '#. For the menu\n#: a.c:1\nmsgctxt "verb"\nmsgid "_Open"\nmsgstr ""\n\nmsgid "Bye"\nmsgstr "Chao"\n'
+    text += '\n#, fuzzy\nmsgid "Hi"\nmsgstr "Ho"\n\nmsgid "%s"\nmsgstr ""\n'
+    first, second, third = read(HEADER + text).segments
+    assert (first.source, first.note, first.existing, first.place) == (
+        Marked("Open"),
+        "verb; For the menu",
+        None,
+        "line 13",
+    )
+    assert (second.existing, third.existing) == ("Chao", None)
+
+
+def test_what_a_model_says_is_fuzzy_with_what_is_known_of_it():
+    text = '#: a.c:1\nmsgid "One"\nmsgstr ""\n'
+    after = filled(text, "Uno", confidence=0.834, doubts=("number: 3 is lost",))
+    assert after == '# translucid: confidence 83%; number: 3 is lost\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Uno"\n'
+    again = filled(after, "Una", confidence=0.5)
+    assert again == '# translucid: confidence 50%\n#: a.c:1\n#, fuzzy\nmsgid "One"\nmsgstr "Una"\n'
+    assert filled(after, "Una", origin="person") == text.replace('""', '"Una"')
+
+
+def test_flags_stay_and_only_what_was_not_seen_is_fuzzy():
+    text = '#, python-format\nmsgid "One %s"\nmsgstr ""\n'
+    assert filled(text, "Uno %s") == '#, fuzzy, python-format\nmsgid "One %s"\nmsgstr "Uno %s"\n'
+    assert filled(text, "Uno %s", origin="memory") == text.replace('""', '"Uno %s"')
+    assert filled(text, "Uno", origin="memory").startswith(
+        "# translucid: placeholders: %s is lost\n#, fuzzy, python-format\n"
+    )
+    file = TextFile.of("a.po", (HEADER + text).encode())
+    document = Po("a.po", file, ENGLISH_SPANISH, flags_unseen=False)
+    assert b"fuzzy" not in document.filled({0: Target(Marked("Uno %s"))})
+
+
+def test_obsolete_entries_and_line_ends_stay():
+    text = '#~ msgid "old"\n#~ msgstr "viejo"\n\n#| msgid "x"\nmsgid "One\\n"\nmsgstr ""\n\n#~ msgid "a"\n'
+    after = filled(text.replace("\n", "\r\n"), "Uno")
+    assert after == text.replace("#|", "#, fuzzy\n#|").replace('""', '"Uno\\n"').replace("\n", "\r\n")
+
+
+def test_plurals_have_the_forms_of_the_language():
+    text = '#, c-format\nmsgid "%d file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    document = read(TEMPLATE + text, ("en", "ru"), "a.pot")
+    assert [segment.source.text for segment in document.segments] == ["%d file", "%d files", "%d files"]
+    assert [segment.place for segment in document.segments][1] == "line 11, for 2, 3, 4 …"
+    after = polib.pofile(document.filled({i: Target(Marked(f"%d {i}")) for i in range(3)}).decode())
+    assert after[0].msgstr_plural == {0: "%d 0", 1: "%d 1", 2: "%d 2"}
+    assert (after.metadata["Language"], after.metadata["Content-Type"]) == ("ru", "text/plain; charset=UTF-8")
+    assert after.metadata["Plural-Forms"].startswith("nplurals=3; plural=(n%10==1")
+    assert [s.source.text for s in read(TEMPLATE + text, ("en", "ja"), "a.pot").segments] == ["%d files"]
+    one = '\nmsgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    assert read(TEMPLATE + one, ("en", "ru"), "a.pot").segments[0].source.text == "%d files"
+
+
+def test_a_form_alone_leaves_the_others():
+    text = 'msgid "%d file"\nmsgid_plural "%d files"\nmsgstr[0] "a"\nmsgstr[1] ""\n'
+    assert filled(text, None, "b", origin="memory") == text.replace('""', '"b"')
+
+
+def test_what_an_encoding_lacks_makes_it_utf_8():
+    content = (HEADER.replace("UTF-8", "ISO-8859-1") + 'msgid "One"\nmsgstr "ú"\n').encode("latin-1")
+    document = read_document("a.po", content, ENGLISH_SPANISH)
+    assert document.segments[0].existing == "ú"
+    assert document.filled({0: Target(Marked("é"), origin="person")}) == content.replace(b"\xfa", b"\xe9")
+    assert document.filled({0: Target(Marked("с"), origin="person")}).decode() == HEADER + 'msgid "One"\nmsgstr "с"\n'
+
+
+@pytest.mark.parametrize("text", ["_File", "Save _As", "E_xit", "&Open", "(_F)ile", "Sa&ve as"])
+def test_accelerators_are_marks(text):
+    segments = read(f'msgid "{text}"\nmsgstr ""\n').segments
+    assert segments[0].source.text.replace("(", "").replace(")", "").isascii()
+    assert not set("_&") & set(segments[0].source.text)
+
+
+@pytest.mark.parametrize(
+    "text", ["use file_name here", "R&D", "A &amp; B", "a & b", "%(_x)s y", "__init__ it", "see https://x.org/a_b"]
+)
+def test_other_signs_are_text(text):
+    assert read(f'msgid "{text}"\nmsgstr ""\n').segments[0].source.text == text
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_strings_come_back(text):
+    raw = quoted(text, "msgstr")
+    assert unescaped("".join(line[1:-1] for line in raw.split("\n"))) == text
+
+
+@GETTEXT
+@given(
+    st.lists(
+        st.sampled_from(["word", "longer-one", 'a "quote"', "x\n", "\n", "é", "%s", "\\"]), min_size=1, max_size=40
+    ).map(" ".join)
+)
+@settings(max_examples=30, deadline=None)
+def test_lines_are_gettexts_own(text):
+    content = HEADER + f"msgid {quoted(text, 'msgid')}\nmsgstr {quoted(text, 'msgstr')}\n"
+    told = subprocess.run(["msgcat", "-"], input=content.encode(), capture_output=True, check=True)
+    assert told.stdout.decode() == content
+
+
+@GETTEXT
+@pytest.mark.parametrize(
+    ("flag", "source", "target", "fine"),
+    [
+        ("c-format", "%d of %s", "%d de %s", True),
+        ("c-format", "%d of %s", "%d de", False),
+        ("c-format", "%d%%", "%d %%", True),
+        ("c-format", "%d", "100% %d", False),
+        ("python-format", "%(a)s is %(b)d", "%(b)d y %(a)s", True),
+        ("python-format", "%(a)s", "%(c)s", False),
+        ("python-brace-format", "{a} is {b}", "{b} y {a}", True),
+        ("python-brace-format", "{a}", "{c}", False),
+        ("python-brace-format", "{a}", "{a", False),
+    ],
+)
+def test_placeholders_are_judged_as_msgfmt_does(flag, source, target, fine, tmp_path):
+    text = f'#, {flag}\nmsgid "{source}"\nmsgstr "{target}"\n'
+    assert (msgfmt((HEADER + text).encode(), tmp_path).returncode == 0) is fine
+    assert (broken_format([flag], source, target, False) is None) is fine
+
+
+@GETTEXT
+def test_a_template_that_was_filled_is_correct(tmp_path):
+    text = '#, c-format\nmsgid "%d file\\n"\nmsgid_plural "%d files\\n"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    text += '\nmsgid "One"\nmsgstr ""\n'
+    document = read(TEMPLATE + text, ("en", "pl"), "a.pot")
+    after = document.filled(all_changed(document))
+    found = msgfmt(after, tmp_path, "--use-fuzzy", "--statistics")
+    assert (found.returncode, found.stderr.splitlines()[-1]) == (0, "0 translated messages, 2 fuzzy translations.")
+    assert len(list(read_po(io.BytesIO(after)))) == 3
+
+
+@pytest.mark.parametrize("code", ["es", "ru", "ar", "ja", "pl", "pt-BR", None, "xx"])
+def test_each_language_has_forms(code):
+    forms = PluralForms.of_language(code)
+    assert PluralForms.of(forms.rule) == forms and all(forms.numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('msgid "a"\nmsgstr "b\n', "a.po:2: is no line of a .po file"),
+        ('msgid "a"\n\nmsgid "b"\nmsgstr ""', "a.po:1: is an entry without msgid or msgstr"),
+        ("hello\n", "a.po:1: is no line of a .po file"),
+        (HEADER.replace("n != 1", "n !="), "a.po:1: has Plural-Forms that mean nothing"),
+        (HEADER.replace("n != 1", "n"), "a.po:1: has Plural-Forms that mean nothing"),
+    ],
+)
+def test_what_is_broken_is_refused_with_its_line(text, said):
+    with pytest.raises(UserError) as error:
+        read(text)
+    assert str(error.value).startswith(said)

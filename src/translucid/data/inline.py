@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 from translucid.data.fixed import fixed_parts
 from translucid.data.lines import one_space
 
-_CODES = {"bpt", "ept", "it", "ph", "ut"}
+CODES = {"bpt", "ept", "it", "ph", "ut"}
 """What is in these is not text but what a document has in this place."""
-_BREAKS = {"it", "ph", "ut", "x"}
+BREAKS = {"it", "ph", "ut", "x"}
 """These may stand for a line end."""
 _JOINED = re.compile(r"(?<=\w)\0(?=\w)")
 
@@ -28,11 +28,11 @@ def inline_text(element: Element) -> str:
 def _parts(element: Element) -> Iterator[str]:
     yield element.text or ""
     for child in element:
-        if child.tag in _CODES:
+        if child.tag in CODES:
             code = "".join(child.itertext()).strip()
             kept = not code.startswith(("<", "&")) and fixed_parts(code) == [code]
-            yield code if kept else "\0" * (child.tag in _BREAKS)
-        elif child.tag in _BREAKS:
+            yield code if kept else "\0" * (child.tag in BREAKS)
+        elif child.tag in BREAKS:
             yield "\0"
         else:
             yield from _parts(child)

@@ -1,0 +1,99 @@
+"""Android string resources: `<string>`, `<string-array>` and `<plurals>`, whose texts are replaced."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from translucid.data.languages import Languages
+from translucid.documents.android_text import items_of, items_of_cdata, written, written_cdata
+from translucid.documents.document import Segment
+from translucid.documents.marked import Marked
+from translucid.documents.plurals import categories
+from translucid.documents.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml_inline import Inline, Role, add_text
+from translucid.documents.xml_spans import Element, Piece, XmlFile
+from translucid.documents.xml_tags import margin, with_attributes
+
+_SPACES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff"}
+_CDATA = len("<![CDATA["), len("]]>")
+
+
+def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
+    """Take a file of strings apart.
+
+    Raises:
+        UserError: it is no such file, broken or harmful.
+    """
+    strings = _Strings(SlottedXml(XmlFile(name, content)), categories(languages[1]))
+    for unit in strings.document.file.units({"resources"}, {"string", "string-array", "plurals"}, _SPACES):
+        if unit.inherited("translatable") != "false":
+            strings.take(unit)
+    return strings.document
+
+
+class _Strings:
+    """The strings of a file."""
+
+    def __init__(self, document: SlottedXml, forms: tuple[str, ...] | None) -> None:
+        self.document, self.forms = document, forms
+        self.inline = Inline(document.file, _role, edges=False, texts=items_of, write=written)
+        self.cdata = Inline(document.file, _role, edges=False, texts=items_of_cdata, write=written_cdata)
+
+    def take(self, unit: Element) -> None:
+        """Add the texts of a resource."""
+        note = unit.comment or None
+        if unit.name == "plurals":
+            self._plurals(unit, note)
+        else:
+            for text in [unit] if unit.name == "string" else unit.children:
+                self._text(text, note)
+
+    def _text(self, text: Element, note: str | None) -> Inline | None:
+        """Add a text, and return how it is written."""
+        if text.text.lstrip().startswith(("@", "?")):  # names another resource
+            return None
+        parts, inline = text.parts, self.inline
+        cdata = [
+            part for part in parts if not (isinstance(part, Piece) and part.kind == "text" and part.text.isspace())
+        ]
+        if len(cdata) == 1 and isinstance(cdata[0], Piece) and cdata[0].kind == "cdata":
+            piece = cdata[0]
+            parts, inline = [replace(piece, start=piece.start + _CDATA[0], end=piece.end - _CDATA[1])], self.cdata
+        if not parts or not add_text(self.document, inline, parts, Segment(Marked(""), f"line {text.line}", note=note)):
+            return None
+        return inline
+
+    def _plurals(self, unit: Element, note: str | None) -> None:
+        """Add the forms that the target language has, each made of the same one of the source, or of `other`."""
+        items = {item.attributes.get("quantity", "other"): item for item in unit.children}
+        if not items:
+            return
+        general = items.get("other") or unit.children[-1]
+        first, made = len(self.document.segments), None
+        for form, item in items.items():
+            if self.forms is None or form in self.forms or item is general:
+                written = self._text(item, note)
+                made = len(self.document.segments) - 1 if item is general and written else made
+        numbers = range(first, len(self.document.segments))
+        if self.forms is None or made is None:
+            return
+        for form, item in items.items():
+            if form not in self.forms and item is not general:
+                before = margin(self.document.file, item)
+                self.document.add_slot(before.start, item.end, numbers, lambda targets, kept: "")
+        missing = [form for form in self.forms if form not in items]
+        if missing:
+            only = range(made, made + 1)
+            self.document.add_slot(general.start, general.start, only, partial(self._more, general, missing))
+
+    def _more(self, item: Element, forms: list[str], targets: Targets, kept: Kept) -> str:
+        """Return items of more forms that say the same as one."""
+        tag = self.document.file.raw(item.start, item.inner)
+        before = margin(self.document.file, item)
+        rest = kept(item.inner, item.end) + self.document.file.raw(before.start, before.end)
+        return "".join(with_attributes(tag, {"quantity": form}) + rest for form in forms)
+
+
+def _role(element: Element) -> Role:
+    return "alone" if element.name == "xliff:g" or element.attributes.get("translatable") == "false" else "pair"

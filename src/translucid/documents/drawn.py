@@ -1,0 +1,42 @@
+"""Paragraphs of drawings (`a:p`): slides, their notes and tables, charts, diagrams."""
+
+from __future__ import annotations
+
+from translucid.documents.office import SPACES
+from translucid.documents.packed import Packed
+from translucid.documents.runs import Dialect, add_paragraph
+from translucid.documents.slots import SlottedXml
+from translucid.documents.xml_inline import Role
+from translucid.documents.xml_spans import Element, XmlFile
+from translucid.documents.xml_tags import with_attributes
+
+_OF_THE_SOURCE = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
+"""Attributes of a run that tell of its words: which language they are of, what a spelling checker found."""
+
+
+def read_drawn(packed: Packed, member: str) -> SlottedXml:
+    """Take the paragraphs out of a member of a packed file.
+
+    Raises:
+        UserError: it is broken or harmful.
+    """
+    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    for number, paragraph in enumerate(document.file.units((), {"a:p"}, SPACES), 1):
+        runs = [part for part in paragraph.children if part.name not in ("a:pPr", "a:endParaRPr")]
+        if runs:
+            add_paragraph(document, _DIALECT, runs, f"paragraph {number}")
+    return document
+
+
+def _role(element: Element) -> Role:
+    return "break" if element.name == "a:br" else "alone"
+
+
+def _key(file: XmlFile, properties: Element) -> str:
+    tag = with_attributes(file.raw(properties.start, properties.inner), _OF_THE_SOURCE)
+    if not properties.parts and "=" not in tag:
+        return ""
+    return tag + file.raw(properties.inner, properties.end)
+
+
+_DIALECT = Dialect("a", _role, _key, space="")

@@ -1,0 +1,80 @@
+"""E-books: their pages, and the titles of the table of contents."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from translucid.data.languages import Languages
+from translucid.documents import html
+from translucid.documents.bundle import Bundle
+from translucid.documents.document import Segment
+from translucid.documents.marked import Marked
+from translucid.documents.packed import Packed
+from translucid.documents.slots import SlottedXml
+from translucid.documents.xml_inline import Inline, add_text
+from translucid.documents.xml_spans import Element, XmlFile
+
+_CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
+_SPACES = {
+    "urn:oasis:names:tc:opendocument:xmlns:container": "",
+    "http://www.w3.org/2001/04/xmlenc#": "",
+    "http://www.idpf.org/2007/opf": "",
+    "http://www.daisy.org/z3986/2005/ncx/": "",
+}
+_PAGE, _CONTENTS = "application/xhtml+xml", "application/x-dtbncx+xml"
+
+
+def read(name: str, content: bytes, languages: Languages) -> Bundle:
+    """Take a book apart: its pages in the order of reading, and what is not part of that after them.
+
+    Raises:
+        UserError: it is no e-book, broken, protected or harmful.
+    """
+    packed = Packed(name, content)
+    if "mimetype" not in packed.names or packed.read("mimetype").strip() != b"application/epub+zip":
+        raise packed.refused("is another kind of document than its name says")
+    bundle = Bundle(packed)
+    locked = {one.attributes.get("URI") for one in _units(packed, _ENCRYPTION, "CipherReference")}
+    for member, kind in dict(_members(packed)).items():
+        if member in locked:
+            raise packed.refused("is protected against copying", member)
+        if kind == _PAGE:
+            page = html.read(packed.place(member), packed.read(member), languages)
+            bundle.add(member, page, posixpath.basename(member))
+        else:
+            bundle.add(member, _contents(packed, member), "contents")
+    return bundle
+
+
+def _members(packed: Packed) -> Iterator[tuple[str, str]]:
+    """Yield the members that have texts, with their types."""
+    for book in _units(packed, _CONTAINER, "rootfile"):
+        root = book.attributes.get("full-path", "")
+        if book.attributes.get("media-type") != "application/oebps-package+xml" or root not in packed.names:
+            continue
+        listed = _units(packed, root, "item", "itemref")
+        places = {one.attributes.get("idref"): place for place, one in enumerate(listed) if one.name == "itemref"}
+        items = [one for one in listed if one.attributes.get("media-type") in (_PAGE, _CONTENTS)]
+        for item in sorted(items, key=lambda item: places.get(item.attributes.get("id"), len(listed))):
+            path = posixpath.join(posixpath.dirname(root), unquote(item.attributes.get("href", "")))
+            yield posixpath.normpath(path), item.attributes["media-type"]
+        return
+    raise packed.refused("has no book in it")
+
+
+def _units(packed: Packed, member: str, *names: str) -> list[Element]:
+    if member not in packed.names:
+        return []
+    return list(XmlFile(packed.place(member), packed.read(member)).units((), names, _SPACES))
+
+
+def _contents(packed: Packed, member: str) -> SlottedXml:
+    """Take a table of contents of EPUB 2 apart."""
+    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    inline = Inline(document.file, lambda element: "alone", edges=True)
+    for text in document.file.units({"ncx"}, {"text"}, _SPACES):
+        if text.parts:
+            add_text(document, inline, text.parts, Segment(Marked(""), f"line {text.line}"))
+    return document

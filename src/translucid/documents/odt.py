@@ -1,0 +1,111 @@
+"""OpenDocument text: the paragraphs and headings of the body, of notes, frames, headers and footers."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from translucid.data.languages import Languages
+from translucid.documents.bundle import Bundle
+from translucid.documents.document import Segment
+from translucid.documents.marked import Marked
+from translucid.documents.packed import Packed
+from translucid.documents.slots import SlottedXml
+from translucid.documents.xml_inline import Inline, Role, add_text, escaped
+from translucid.documents.xml_spans import Element, XmlFile
+from translucid.documents.xml_tags import prefix
+
+_OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
+_SPACES = {
+    **{_OASIS.format(name): name for name in ("office", "style", "text")},
+    "http://openoffice.org/2009/office": "officeooo",
+}
+_TYPE = b"application/vnd.oasis.opendocument.text"
+_PARAGRAPHS = ("text:p", "text:h")
+_PAIRS = {"text:span", "text:a", "text:meta"}
+_BREAKS = {"text:tab", "text:line-break", "text:s"}
+_SPACE = re.compile(r"[ \t\r\n]+")
+_WRITTEN = re.compile(r"\t|\n| {2,}")
+
+
+def read(name: str, content: bytes, languages: Languages) -> Bundle:
+    """Take a text document apart.
+
+    Raises:
+        UserError: it is no such document, broken, encrypted or harmful, or has macros.
+    """
+    packed = Packed(name, content)
+    if "mimetype" not in packed.names or not packed.read("mimetype").startswith(_TYPE):
+        raise packed.refused("is another kind of document than its name says")
+    if any(member.startswith(("Basic/", "Scripts/")) for member in packed.names):
+        raise packed.refused("has macros, which is refused")
+    if b"encryption-data" in packed.read("META-INF/manifest.xml"):
+        raise packed.refused("is encrypted")
+    bundle = Bundle(packed)
+    for member, part in (("content.xml", ""), ("styles.xml", "headers and footers")):
+        if member in packed.names:
+            bundle.add(member, _read_part(packed, member), part)
+    return bundle
+
+
+def _read_part(packed: Packed, member: str) -> SlottedXml:
+    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    unseen = set[str]()
+    number = 0
+    for unit in document.file.units((), {"style:style", *_PARAGRAPHS}, _SPACES):
+        if unit.name == "style:style":
+            if _is_unseen(unit):
+                unseen.add(unit.attributes.get("style:name", ""))
+        elif not _is_deleted(unit):
+            number += 1
+            _take(document, unseen, unit, f"paragraph {number}")
+    return document
+
+
+def _take(document: SlottedXml, unseen: set[str], paragraph: Element, place: str) -> None:
+    """Add a paragraph, and those in its notes and frames."""
+    inline = Inline(
+        document.file,
+        partial(_role, unseen),
+        edges=True,
+        holding=_PARAGRAPHS,
+        texts=lambda text: [_SPACE.sub(" ", text)],
+        write=partial(_written, prefix(document.file.raw(paragraph.start, paragraph.inner))),
+    )
+    if paragraph.parts:
+        add_text(document, inline, paragraph.parts, Segment(Marked(""), place))
+    for inner in paragraph.within(*_PARAGRAPHS):
+        _take(document, unseen, inner, f"{place}, note or frame")
+
+
+def _role(unseen: set[str], element: Element) -> Role:
+    name = element.name
+    if name == "text:span" and element.attributes.get("text:style-name") in unseen:
+        return "none"
+    if name == "text:soft-page-break":
+        return "gone"
+    return "pair" if name in _PAIRS else "break" if name in _BREAKS else "alone"
+
+
+def _is_unseen(style: Element) -> bool:
+    """Whether a style of text only says in which session of LibreOffice the text was written."""
+    said = [key for child in style.children for key in child.attributes]
+    return style.attributes.get("style:family") == "text" and all(key.startswith("officeooo:") for key in said)
+
+
+def _is_deleted(paragraph: Element) -> bool:
+    around = paragraph.parent
+    while around is not None and around.name != "text:tracked-changes":
+        around = around.parent
+    return around is not None
+
+
+def _written(prefix: str, text: str) -> str:
+    """Return a text with the elements that stand for its white space."""
+
+    def element(match: re.Match[str]) -> str:
+        if match[0] == "\t":
+            return f"<{prefix}tab/>"
+        return f"<{prefix}line-break/>" if match[0] == "\n" else f' <{prefix}s {prefix}c="{len(match[0]) - 1}"/>'
+
+    return _WRITTEN.sub(element, escaped(text))

@@ -1,0 +1,197 @@
+"""Zip files, such as Office's and e-books, with members replaced; the others keep their bytes, order, flags and times.
+
+Strangers' files can do no harm (docs/security.md): what is unpacked has a size, and no name leads out of the file.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Mapping
+from io import BytesIO
+from typing import NamedTuple
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from translucid.documents.document import LARGEST
+from translucid.ground.errors import UserError
+
+MOST_MEMBERS = 10_000
+LARGEST_RATIO = 200
+"""Bytes that a member of more than `SMALL` may have for each one that it takes in the file."""
+SMALL = 1 << 20
+_LOCAL = struct.Struct("<4s5H3L2H")
+_CENTRAL = struct.Struct("<4s6H3L5H2L")
+_END = struct.Struct("<4s4H2LH")
+_SIZES_FOLLOW, _ENCRYPTED = 0x8, 0x1 | 0x40 | 0x2000
+"""Flags of a member: its sizes stand behind it; it or its name is encrypted."""
+_UNSAFE = re.compile(r"\A[/\\]|\A[A-Za-z]:|(?:\A|[/\\])\.\.(?:[/\\]|\Z)|[\0-\x1f]|\\")
+_FIX = "Save it again with the program that it is from."
+
+
+class _Record(NamedTuple):
+    """A member in the bytes of the file."""
+
+    info: ZipInfo
+    start: int
+    data: int
+    """Where its packed bytes begin."""
+    end: int
+    """Where the next member, or the directory, begins."""
+
+
+class Packed:
+    """A zip file in memory."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        """Look at what is in it, and unpack nothing.
+
+        Raises:
+            UserError: it is broken or harmful.
+        """
+        self.name, self.content = name, content
+        try:
+            with ZipFile(BytesIO(content)) as archive:
+                infos = archive.infolist()
+                self._directory = archive.start_dir
+        except (BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
+            raise self.refused("is damaged, or no file of this kind") from error
+        if len(infos) > MOST_MEMBERS:
+            raise self.refused(f"has more than {MOST_MEMBERS:,} files in it")
+        for info in infos:
+            self._check(info)
+        self.names = [info.filename for info in infos]
+        if len({name.casefold() for name in self.names}) < len(self.names):
+            raise self.refused("has two files of the same name in it")
+        self._records = self._found(infos)
+        self._unpacked = 0
+
+    def refused(self, what: str, member: str = "") -> UserError:
+        """Return the error that something in it is wrong."""
+        return UserError(what, file=f"{self.name}/{member}" if member else self.name, fix=_FIX)
+
+    def place(self, member: str) -> str:
+        """Return how a member is called in messages."""
+        return f"{self.name}/{member}"
+
+    def read(self, member: str) -> bytes:
+        """Unpack a member.
+
+        Raises:
+            UserError: it is not there, damaged, or there is too much in what is unpacked.
+        """
+        record = self._records.get(member)
+        if record is None:
+            raise self.refused("is not in it", member)
+        info = record.info
+        self._unpacked += info.file_size
+        if self._unpacked > LARGEST:
+            raise self.refused(f"holds more than {LARGEST >> 20} MiB of text")
+        data = self.content[record.data : record.data + info.compress_size]
+        if info.compress_type == ZIP_DEFLATED:
+            unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+            try:
+                data = unpacking.decompress(data, info.file_size + 1)
+            except zlib.error as error:
+                raise self.refused("is damaged", member) from error
+        if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
+            raise self.refused("is damaged", member)
+        return data
+
+    def filled(self, new: Mapping[str, bytes]) -> bytes:
+        """Return the file with other contents of some members; with none of them, it is the very same bytes."""
+        out, moved = BytesIO(), dict[str, int]()
+        packed = {member: self._packed(self._records[member], content) for member, content in new.items()}
+        first = min((record.start for record in self._records.values()), default=self._directory)
+        out.write(self.content[:first])
+        for record in sorted(self._records.values(), key=lambda record: record.start):
+            member = record.info.filename
+            moved[member] = out.tell()
+            if member in packed:
+                out.write(self._local(record, new[member], packed[member]))
+            else:
+                out.write(self.content[record.start : record.end])
+        directory = out.tell()
+        at = self._directory
+        for member in self.names:
+            entry = list(_CENTRAL.unpack_from(self.content, at))
+            after = at + _CENTRAL.size + entry[10] + entry[11] + entry[12]
+            entry[16] = moved[member]
+            if member in packed:
+                entry[3] &= ~_SIZES_FOLLOW
+                entry[7:10] = zlib.crc32(new[member]), len(packed[member]), len(new[member])
+            out.write(_CENTRAL.pack(*entry) + self.content[at + _CENTRAL.size : after])
+            at = after
+        end = list(_END.unpack_from(self.content, at))
+        end[5:7] = out.tell() - directory, directory
+        out.write(_END.pack(*end) + self.content[at + _END.size :])
+        return out.getvalue()
+
+    def _check(self, info: ZipInfo) -> None:
+        name = info.orig_filename
+        if _UNSAFE.search(name) or not name:
+            raise self.refused("has a file in it whose name leads out of it", name)
+        if info.flag_bits & _ENCRYPTED:
+            raise self.refused("is encrypted", name)
+        if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise self.refused("is packed in a way that can't be read", name)
+        if info.file_size > max(SMALL, LARGEST_RATIO * info.compress_size):
+            raise self.refused("is packed far too well to be harmless", name)
+
+    def _found(self, infos: list[ZipInfo]) -> dict[str, _Record]:
+        """Return the members by their names.
+
+        Raises:
+            UserError: the parts of the file are not where they should be, or lie in one another.
+        """
+        order = sorted(infos, key=lambda info: info.header_offset)
+        ends = [*(info.header_offset for info in order[1:]), self._directory]
+        records = {}
+        for info, end in zip(order, ends, strict=True):
+            try:
+                local = _LOCAL.unpack_from(self.content, info.header_offset)
+            except struct.error as error:
+                raise self.refused("is damaged", info.filename) from error
+            data = info.header_offset + _LOCAL.size + local[9] + local[10]
+            if local[0] != b"PK\3\4" or data + info.compress_size > end:
+                raise self.refused("is damaged", info.filename)
+            records[info.filename] = _Record(info, info.header_offset, data, end)
+        at = self._directory
+        for info in infos:
+            entry = self.content[at : at + _CENTRAL.size]
+            if len(entry) < _CENTRAL.size:
+                raise self.refused("is damaged")
+            fields = _CENTRAL.unpack(entry)
+            if fields[0] != b"PK\1\2" or fields[16] != info.header_offset:
+                raise self.refused("is a zip file of a kind that can't be read")
+            at += _CENTRAL.size + fields[10] + fields[11] + fields[12]
+        if self.content[at : at + 4] != b"PK\5\6" or len(self.content) < at + _END.size:
+            raise self.refused("is a zip file of a kind that can't be read")
+        return records
+
+    def _packed(self, record: _Record, content: bytes) -> bytes:
+        if record.info.compress_type == ZIP_STORED:
+            return content
+        packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        return packing.compress(content) + packing.flush()
+
+    def _local(self, record: _Record, content: bytes, packed: bytes) -> bytes:
+        """Return a member with another content: its header, and the sizes in it."""
+        header = list(_LOCAL.unpack_from(self.content, record.start))
+        header[2] &= ~_SIZES_FOLLOW
+        header[6:9] = zlib.crc32(content), len(packed), len(content)
+        after_name = record.start + _LOCAL.size + header[9]
+        extra = _without_sizes(self.content[after_name : record.data])
+        header[10] = len(extra)
+        return _LOCAL.pack(*header) + self.content[record.start + _LOCAL.size : after_name] + extra + packed
+
+
+def _without_sizes(extra: bytes) -> bytes:
+    """Return the further fields of a member without those that hold its sizes (zip64)."""
+    kept, at = b"", 0
+    while at + 4 <= len(extra):
+        kind, size = struct.unpack_from("<2H", extra, at)
+        if kind != 1:
+            kept += extra[at : at + 4 + size]
+        at += 4 + size
+    return kept

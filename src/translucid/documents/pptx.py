@@ -1,0 +1,40 @@
+"""PowerPoint: the texts of slides, tables, notes, charts and diagrams."""
+
+from __future__ import annotations
+
+from translucid.data.languages import Languages
+from translucid.documents.bundle import Bundle
+from translucid.documents.drawn import read_drawn
+from translucid.documents.office import CHARTS, SPACES, parts, related
+from translucid.documents.packed import Packed
+from translucid.documents.xml_spans import XmlFile
+
+_KINDS = {"presentationml.slide+xml": "slide", "presentationml.notesSlide+xml": "notes", **CHARTS}
+_MAIN = "presentation.main+xml"
+
+
+def read(name: str, content: bytes, languages: Languages) -> Bundle:
+    """Take a presentation apart.
+
+    Raises:
+        UserError: it is no presentation, broken or harmful, or has macros.
+    """
+    packed = Packed(name, content)
+    bundle = Bundle(packed)
+    found = list(parts(packed, {_MAIN: "", **_KINDS}, _MAIN))
+    slides = _in_order(packed, next(member for member, kind in found if not kind))
+    numbers = dict.fromkeys(_KINDS.values(), 0)
+    for member, kind in sorted(
+        found, key=lambda one: slides.get(one[0], len(slides)) if one[1] == "slide" else len(slides)
+    ):
+        if kind:
+            numbers[kind] += 1
+            bundle.add(member, read_drawn(packed, member), f"{kind} {numbers[kind]}")
+    return bundle
+
+
+def _in_order(packed: Packed, main: str) -> dict[str, int]:
+    """Return the place of each slide in the show."""
+    of = related(packed, main)
+    shown = XmlFile(packed.place(main), packed.read(main)).units({"p:presentation"}, {"p:sldId"}, SPACES)
+    return {of.get(slide.attributes.get("r:id", ""), ""): place for place, slide in enumerate(shown)}

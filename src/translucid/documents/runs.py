@@ -1,0 +1,168 @@
+"""Paragraphs of Office documents: runs of text, each with properties of its own, as texts with marks and back.
+
+The properties that most of the text has are those of the paragraph's plain text; runs with others are pairs of marks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from translucid.documents.document import Segment
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml_inline import PARTS_WORDS, Content, Item, Role, complete, escaped, paired, parted
+from translucid.documents.xml_spans import Element, Piece, XmlFile
+from translucid.documents.xml_tags import prefix
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a kind of document writes its paragraphs."""
+
+    prefix: str
+    """Of the names of the elements of a run: `r`, `rPr` and `t`."""
+    role: Callable[[Element], Role]
+    """Of what stands in a paragraph beside runs, and in a run beside its text."""
+    key: Callable[[XmlFile, Element], str]
+    """Gives what of a run's properties is kept, as it stands; runs that have the same are one."""
+    space: str
+    """Attribute that is written where a text begins or ends with white space."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Elements of a run that stand for characters."""
+    grouped: Callable[[Sequence[Element | Piece]], Sequence[Element | Piece]] = lambda parts: parts
+    """Makes one element of neighbours that belong together, such as the runs of a field."""
+    holding: str = ""
+    """Name of paragraphs that may stand in a run."""
+
+
+class _Run(NamedTuple):
+    """Text of a run, or something else in it, with the run's properties."""
+
+    properties: str
+    item: Item
+
+
+class Paragraph:
+    """The runs of a paragraph."""
+
+    def __init__(self, file: XmlFile, dialect: Dialect, parts: Sequence[Element | Piece]) -> None:
+        """Read them.
+
+        Args:
+            file: where they are.
+            dialect: of its format.
+            parts: of the paragraph, without its properties.
+        """
+        self.file, self.dialect = file, dialect
+        self.name = ""
+        """Prefix of the elements' names, as it stands in the file, with its colon."""
+        self.held: dict[str, list[Element]] = {}
+        runs = list(self._runs(parts))
+        sizes = Counter[str]()
+        for one in runs:
+            if isinstance(one, _Run) and isinstance(one.item, str):
+                sizes[one.properties] += len(one.item.strip("\0"))
+        self.plain = sizes.most_common(1)[0][0] if sizes else ""
+        self.content = Content.of(parted(paired(self._grouped(runs))), edges=True)
+
+    def _runs(self, parts: Iterable[Element | Piece]) -> Iterator[_Run | Item]:
+        for part in self.dialect.grouped(list(parts)):
+            if isinstance(part, Piece):
+                continue
+            if part.name == f"{self.dialect.prefix}:r":
+                yield from self._of_run(part)
+                continue
+            role = self.dialect.role(part)
+            if role == "pair" and part.inner < part.inner_end:
+                yield Mark(0, self.file.raw(part.start, part.inner), Side.opens, part.start)
+                yield from self._runs(part.parts)
+                yield Mark(0, self.file.raw(part.inner_end, part.end), Side.closes, part.start)
+            elif role == "none":
+                yield from self._runs(part.parts)
+            elif role != "gone":
+                if role == "break":
+                    yield PARTS_WORDS
+                yield self._mark(part, self.file.raw(part.start, part.end))
+
+    def _of_run(self, run: Element) -> Iterator[_Run]:
+        self.name = prefix(self.file.raw(run.start, run.inner))
+        own, properties = self.dialect.prefix, ""
+        for part in run.children:
+            if part.name == f"{own}:rPr":
+                properties = self.dialect.key(self.file, part)
+            elif part.name == f"{own}:t":
+                kept = not self.dialect.space or part.attributes.get("xml:space") == "preserve"
+                yield _Run(properties, part.text if kept else part.text.strip())
+            elif part.name in self.dialect.texts:
+                yield _Run(properties, self.dialect.texts[part.name])
+            elif (role := self.dialect.role(part)) != "gone":
+                if role == "break":
+                    yield _Run(properties, PARTS_WORDS)
+                raw = self.file.raw(part.start, part.end)
+                yield _Run(properties, self._mark(part, f"<{self.name}r>{properties}{raw}</{self.name}r>"))
+
+    def _mark(self, part: Element, raw: str) -> Mark:
+        if self.dialect.holding and any(part.within(self.dialect.holding)):
+            self.held.setdefault(raw, []).append(part)
+        return Mark(0, raw)
+
+    def _grouped(self, runs: Iterable[_Run | Item]) -> Iterator[Item]:
+        """Yield texts and marks; neighbours whose properties are not the usual ones are put in a pair."""
+        group, properties, count = list[Item](), "", 0
+        for one in [*runs, ""]:
+            if isinstance(one, _Run) and isinstance(one.item, str) and not one.item.strip(" \0"):
+                one = one._replace(properties=properties)
+            if not isinstance(one, _Run) or one.properties != properties:
+                if properties != self.plain and any(isinstance(item, str) and item.strip("\0") for item in group):
+                    count -= 1
+                    yield Mark(0, f"<{self.name}r>{properties}", Side.opens, count)
+                    yield from group
+                    yield Mark(0, f"</{self.name}r>", Side.closes, count)
+                else:
+                    yield from group
+                group, properties = [], one.properties if isinstance(one, _Run) else self.plain
+            if isinstance(one, _Run):
+                group.append(one.item)
+            else:
+                yield one
+
+    def written(self, target: Marked, kept: Kept) -> str:
+        """Return the runs of a translation."""
+        assert self.content is not None
+        opening, closing = f"<{self.name}r>", f"</{self.name}r>"
+        inside = [self.plain]
+        left = {raw: iter(elements) for raw, elements in self.held.items()}
+        written = []
+        for part in (*self.content.lead, *complete(self.content.source, target).parts, *self.content.tail):
+            if isinstance(part, str):
+                written.append(f"{opening}{inside[-1]}{self._text(part)}{closing}")
+            elif part.pair is not None and part.raw == closing:
+                inside.pop()
+            elif part.pair is not None and part.side is Side.opens and part.raw.startswith(opening):
+                inside.append(part.raw.removeprefix(opening))
+            elif part.raw in left and (element := next(left[part.raw], None)):
+                raw = self.file.raw(element.start, element.end)
+                written.append(part.raw.replace(raw, kept(element.start, element.end)))
+            else:
+                written.append(part.raw)
+        return "".join(written)
+
+    def _text(self, text: str) -> str:
+        space = f" {self.dialect.space}" if self.dialect.space and text != text.strip() else ""
+        return f"<{self.name}t{space}>{escaped(text)}</{self.name}t>"
+
+
+def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Element | Piece], place: str) -> None:
+    """Make a segment and a slot of the runs of a paragraph, if there is something to translate in them."""
+    paragraph = Paragraph(document.file, dialect, parts)
+    if paragraph.content is None:
+        return
+    number = document.add_segment(Segment(paragraph.content.source, place))
+
+    def write(targets: Targets, kept: Kept) -> str:
+        return paragraph.written(targets[number].marked, kept)
+
+    document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)

@@ -1,0 +1,73 @@
+"""Places of an XML file that are written anew where their segments are translated."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from translucid.documents.document import Segment, Target
+from translucid.documents.xml_spans import XmlFile
+
+MOST_SEGMENTS = 250_000
+"""Of a document."""
+
+Targets: TypeAlias = Mapping[int, Target]
+"""Translations by the number of the segment."""
+Kept: TypeAlias = Callable[[int, int], str]
+"""Gives what stands in a span of the file, with the slots that lie in it filled."""
+
+
+class Slot(NamedTuple):
+    """A span, and what is written there."""
+
+    start: int
+    end: int
+    """The same as `start` where something is only put in."""
+    segments: range
+    """It is written anew if one of them is translated; else it stays as it is."""
+    write: Callable[[Targets, Kept], str]
+
+
+class SlottedXml:
+    """An XML file as a document. Slots may lie in one another but don't overlap."""
+
+    def __init__(self, file: XmlFile) -> None:
+        """Begin with no segment."""
+        self.file = file
+        self.segments: list[Segment] = []
+        self._slots: list[Slot] = []
+
+    def add_segment(self, segment: Segment) -> int:
+        """Take a segment in and return its number.
+
+        Raises:
+            UserError: there are too many.
+        """
+        if len(self.segments) >= MOST_SEGMENTS:
+            raise self.file.refused(f"has more than {MOST_SEGMENTS:,} texts")
+        self.segments.append(segment)
+        return len(self.segments) - 1
+
+    def add_slot(self, start: int, end: int, segments: range, write: Callable[[Targets, Kept], str]) -> None:
+        """Take a slot in."""
+        self._slots.append(Slot(start, end, segments, write))
+
+    def filled(self, targets: Targets) -> bytes:
+        """See `Document`."""
+        slots = [slot for slot in self._slots if any(number in targets for number in slot.segments)]
+        slots.sort(key=lambda slot: (slot.start, slot.start < slot.end, -slot.end))
+        starts = [slot.start for slot in slots]
+
+        def rendered(start: int, end: int) -> bytes:
+            parts, at = [], start
+            for slot in slots[bisect_left(starts, start) : bisect_left(starts, end)]:
+                if at <= slot.start and slot.end <= end:
+                    parts += [self.file.content[at : slot.start], slot.write(targets, kept).encode()]
+                    at = slot.end
+            return b"".join([*parts, self.file.content[at:end]])
+
+        def kept(start: int, end: int) -> str:
+            return rendered(start, end).decode()
+
+        return self.file.filled(rendered(0, len(self.file.content)))

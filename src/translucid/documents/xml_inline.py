@@ -1,0 +1,306 @@
+"""The content of an element as a text with marks, and back."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from translucid.data.fixed import stands_alone
+from translucid.documents.document import Segment
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml_spans import Element, Piece, XmlFile
+
+Item: TypeAlias = str | Mark
+"""Text, or a mark; the place of the mark does not count."""
+Role: TypeAlias = Literal["pair", "alone", "break", "none", "gone"] | tuple[Side, int]
+"""What an element within a text is: two marks with text between them, one mark that holds all of it, one that parts
+words, no mark around text, nothing (left out where the text is written anew), or one of two marks that have a number in
+common."""
+PARTS_WORDS = "\0"
+"""Stands for a space if there are letters on both sides, else for nothing."""
+_BLANK = b" \t\r\n"
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def escaped(text: str) -> str:
+    """Return a text as it stands in XML; characters that XML can't hold become U+FFFD."""
+    text = _FORBIDDEN.sub("\ufffd", text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+
+
+class Content(NamedTuple):
+    """A text with what stands around it and stays there."""
+
+    lead: tuple[Item, ...]
+    source: Marked
+    tail: tuple[Item, ...]
+
+    @classmethod
+    def of(cls, items: Iterable[Item], *, edges: bool) -> Content | None:
+        """Part a text from what is around it: white space, and marks that enclose all of it.
+
+        Args:
+            items: texts and marks in their order.
+            edges: whether marks that stand alone before or behind all text are around it too.
+
+        Returns:
+            Nothing where no letter is.
+        """
+        items = _joined(items)
+        lead, tail = list[Item](), list[Item]()
+        while items:
+            first, last = items[0], items[-1]
+            if isinstance(first, str) and first[0].isspace():
+                text = first.lstrip()
+                lead.append(first[: len(first) - len(text)])
+                items[:1] = [text] if text else []
+            elif isinstance(last, str) and last[-1].isspace():
+                text = last.rstrip()
+                tail.append(last[len(text) :])
+                items[-1:] = [text] if text else []
+            elif isinstance(first, Mark) and first.side is Side.alone and edges:
+                lead.append(items.pop(0))
+            elif isinstance(last, Mark) and last.side is Side.alone and edges:
+                tail.append(items.pop())
+            elif isinstance(first, Mark) and isinstance(last, Mark) and first.pair == last.pair is not None:
+                lead.append(items.pop(0))
+                tail.append(items.pop())
+            elif edges and (at := _empty_pair(items)) is not None:
+                (tail if at else lead).extend(items[at : at + 2][:: -1 if at else 1])
+                del items[at : at + 2]
+            else:
+                break
+        source = marked(items)
+        if not source.text or stands_alone(source.text):
+            return None
+        return cls(tuple(lead), source, tuple(reversed(tail)))
+
+
+def marked(items: Iterable[Item]) -> Marked:
+    """Return texts and marks as one."""
+    text, marks, at = [], [], 0
+    for item in items:
+        if isinstance(item, str):
+            text.append(item)
+            at += len(item)
+        else:
+            marks.append(replace(item, at=at))
+    return Marked("".join(text), tuple(marks))
+
+
+def _empty_pair(items: Sequence[Item]) -> int | None:
+    """Return where a pair with nothing in it begins, if it is the first or the last of some items."""
+    for at in (0, len(items) - 2):
+        pairs = [item.pair for item in items[max(at, 0) : at + 2] if isinstance(item, Mark)]
+        if len(pairs) == 2 and pairs[0] == pairs[1] is not None:
+            return at
+    return None
+
+
+def _joined(items: Iterable[Item]) -> list[Item]:
+    """Return items with the texts that follow each other made one."""
+    joined: list[Item] = []
+    for item in items:
+        if isinstance(item, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += item
+        elif item:
+            joined.append(item)
+    return joined
+
+
+class Inline:
+    """Reads what is in an element, and writes its translation."""
+
+    def __init__(
+        self,
+        file: XmlFile,
+        role: Callable[[Element], Role],
+        *,
+        edges: bool,
+        holding: Collection[str] = (),
+        texts: Callable[[str], Iterable[Item]] = lambda text: [text],
+        write: Callable[[str], str] = escaped,
+    ) -> None:
+        """Say how.
+
+        Args:
+            file: where the elements are.
+            role: of an element in a text.
+            edges: whether marks that stand alone before or behind all text are no part of it.
+            holding: names of elements with texts of their own; they may be in a mark.
+            texts: takes apart what stands between tags.
+            write: gives what stands there for a text.
+        """
+        self.file, self.role, self.edges, self.holding = file, role, edges, holding
+        self.texts, self.write = texts, write
+
+    def content(self, parts: Iterable[Element | Piece]) -> Content | None:
+        """Return the text of some parts that follow each other; nothing where there is nothing to translate."""
+        return Content.of(parted(paired(self._items(parts))), edges=self.edges)
+
+    def _items(self, parts: Iterable[Element | Piece]) -> Iterator[Item]:
+        for part in parts:
+            if isinstance(part, Piece):
+                raw = self.file.raw(part.start, part.end)
+                if part.kind != "other":
+                    yield from self.texts(part.text)
+                elif raw.startswith("&"):
+                    yield Mark(0, raw)
+                continue
+            role = self.role(part)
+            if role == "pair" and part.inner < part.inner_end:
+                yield Mark(0, self.file.raw(part.start, part.inner), Side.opens, part.start)
+                yield from self._items(part.parts)
+                yield Mark(0, self.file.raw(part.inner_end, part.end), Side.closes, part.start)
+            elif role == "none":
+                yield from self._items(part.parts)
+            elif isinstance(role, tuple):
+                yield Mark(0, self.file.raw(part.start, part.end), *role)
+            elif role != "gone":
+                if role == "break":
+                    yield PARTS_WORDS
+                yield Mark(0, self.file.raw(part.start, part.end))
+
+    def held(self, parts: Iterable[Element | Piece]) -> dict[str, list[Element]]:
+        """Return the marks that have texts of their own in them, as they stand."""
+        held = dict[str, list[Element]]()
+        for part in parts:
+            if isinstance(part, Element):
+                if self.role(part) in ("pair", "none"):
+                    for raw, found in self.held(part.parts).items():
+                        held.setdefault(raw, []).extend(found)
+                elif any(part.within(*self.holding)):
+                    held.setdefault(self.file.raw(part.start, part.end), []).append(part)
+        return held
+
+    def written(self, parts: Iterable[Item], kept: Kept, held: Mapping[str, Sequence[Element]]) -> str:
+        """Return texts and marks as they stand in the file; texts in the marks are translated too."""
+        left = {raw: iter(elements) for raw, elements in held.items()}
+        written = []
+        for part in parts:
+            if isinstance(part, str):
+                written.append(self.write(part))
+            elif part.raw in left and (element := next(left[part.raw], None)):
+                written.append(kept(element.start, element.end))
+            else:
+                written.append(part.raw)
+        return "".join(written)
+
+
+def paired(items: Iterable[Item]) -> list[Item]:
+    """Number the pairs from 0; a mark whose pair is not complete stands alone."""
+    items = list(items)
+    places = dict[int, list[int]]()
+    for i, item in enumerate(items):
+        if isinstance(item, Mark) and item.pair is not None:
+            places.setdefault(item.pair, []).append(i)
+    count = 0
+    for both in places.values():
+        marks = [(i, item) for i in both if isinstance(item := items[i], Mark)]
+        whole = [mark.side for _, mark in marks] == [Side.opens, Side.closes]
+        for i, mark in marks:
+            items[i] = replace(mark, pair=count) if whole else Mark(0, mark.raw)
+        count += whole
+    return items
+
+
+def parted(items: Iterable[Item]) -> Iterator[Item]:
+    """Put spaces between words that only a break parts."""
+    after, waiting = "", list[Mark | None]()
+    for item in items:
+        if isinstance(item, Mark):
+            waiting.append(item)
+        elif item == PARTS_WORDS:
+            waiting.append(None)
+        elif item:
+            both = _is_word(after) and _is_word(item[0])
+            for mark in waiting:
+                if mark:
+                    yield mark
+                elif both:
+                    yield " "
+                    both = False
+            yield item
+            after, waiting = item[-1], []
+    yield from filter(None, waiting)
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def complete(source: Marked, target: Marked) -> Marked:
+    """Return a translation that has each mark of its source once, and elements within each other where they were.
+
+    Where it has not, what is lost or doubled is mended at the end of the text.
+    """
+    wanted = Counter((mark.raw, mark.side) for mark in source.marks)
+    if Counter((mark.raw, mark.side) for mark in target.marks) == wanted and _nested(target) >= _nested(source):
+        return target
+    marks = list[Mark]()
+    for mark in target.marks:
+        if mark.side is Side.alone and wanted[mark.raw, mark.side] > 0:
+            wanted[mark.raw, mark.side] -= 1
+            marks.append(mark)
+    for mark in source.marks:
+        if mark.side is not Side.alone or wanted[mark.raw, mark.side] > 0:
+            wanted[mark.raw, mark.side] -= 1
+            marks.append(replace(mark, at=len(target.text)))
+    return Marked(target.text, tuple(marks))
+
+
+def _nested(text: Marked) -> bool:
+    """Whether each pair closes where it is the innermost one."""
+    inside: list[int | None] = []
+    for mark in text.marks:
+        if mark.side is Side.opens:
+            inside.append(mark.pair)
+        elif mark.side is Side.closes and (not inside or inside.pop() != mark.pair):
+            return False
+    return not inside
+
+
+def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], segment: Segment) -> bool:
+    """Make a segment and a slot of parts that follow each other, if there is something to translate in them.
+
+    Args:
+        document: that gets them.
+        inline: how they are read and written.
+        parts: neighbours, in order.
+        segment: all of it but the source.
+    """
+    parts = _without_margins(inline.file, parts)
+    content = inline.content(parts)
+    if content is None:
+        return False
+    number = document.add_segment(replace(segment, source=content.source))
+    held = inline.held(parts) if inline.holding else {}
+
+    def write(targets: Targets, kept: Kept) -> str:
+        target = complete(content.source, targets[number].marked)
+        return inline.written([*content.lead, *target.parts, *content.tail], kept, held)
+
+    document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)
+    return True
+
+
+def _without_margins(file: XmlFile, parts: Sequence[Element | Piece]) -> list[Element | Piece]:
+    """Return parts without the white space at both ends, as it stands in the file."""
+    parts = list(parts)
+    first = parts[0]
+    if isinstance(first, Piece) and first.kind == "text":
+        raw = file.content[first.start : first.end]
+        space = raw[: len(raw) - len(raw.lstrip(_BLANK))]
+        text = first.text[len(space.replace(b"\r\n", b"\n")) :]
+        parts[0] = replace(first, start=first.start + len(space), text=text)
+    last = parts[-1]
+    if isinstance(last, Piece) and last.kind == "text":
+        raw = file.content[last.start : last.end]
+        space = raw[len(raw.rstrip(_BLANK)) :]
+        text = last.text[: len(last.text) - len(space.replace(b"\r\n", b"\n"))]
+        parts[-1] = replace(last, end=last.end - len(space), text=text)
+    return parts

@@ -11,7 +11,7 @@ from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
 from translucid.documents.packed import Packed
 from translucid.documents.slots import SlottedXml
-from translucid.documents.xml_inline import Inline, Role, add_text, escaped
+from translucid.documents.xml_inline import Inline, Role, add_text, escaped, folded
 from translucid.documents.xml_spans import Element, XmlFile
 from translucid.documents.xml_tags import prefix
 
@@ -24,7 +24,6 @@ _TYPE = b"application/vnd.oasis.opendocument.text"
 _PARAGRAPHS = ("text:p", "text:h")
 _PAIRS = {"text:span", "text:a", "text:meta"}
 _BREAKS = {"text:tab", "text:line-break", "text:s"}
-_SPACE = re.compile(r"[ \t\r\n]+")
 _WRITTEN = re.compile(r"\t|\n| {2,}")
 
 
@@ -69,7 +68,7 @@ def _take(document: SlottedXml, unseen: set[str], paragraph: Element, place: str
         partial(_role, unseen),
         edges=True,
         holding=_PARAGRAPHS,
-        texts=lambda text: [_SPACE.sub(" ", text)],
+        texts=folded,
         write=partial(_written, prefix(document.file.raw(paragraph.start, paragraph.inner))),
     )
     if paragraph.parts:

@@ -9,7 +9,7 @@ from translucid.data.languages import Languages, same_language, usual_code
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Side
 from translucid.documents.slots import Kept, SlottedXml, Targets
-from translucid.documents.xml_inline import Content, Inline, Role, complete, escaped
+from translucid.documents.xml_inline import Content, Inline, Role, by_line, complete, escaped, folded
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import margin, opened, with_attributes
 from translucid.ground.errors import UserError
@@ -68,7 +68,7 @@ class _Memory:
         segment = source.child("seg") if source else None
         if source is None or segment is None:
             return
-        inline = self._inline()
+        inline = self._inline(segment)
         content = inline.content(segment.parts)
         if content is None:
             return
@@ -91,7 +91,7 @@ class _Memory:
         """Return the target's text, with the element of its language if there is none."""
         target = targets[number]
         marked = complete(content.source, target.marked)
-        inside = self._inline().written([*content.lead, *marked.parts, *content.tail], kept, {})
+        inside = self._inline(source).written([*content.lead, *marked.parts, *content.tail], kept, {})
         tag = "<seg>" if old is None else opened(self.file.raw(old.start, old.inner))
         text = f"{_said(target)}{tag}{inside}</seg>"
         if old is not None:
@@ -101,9 +101,10 @@ class _Memory:
         before = margin(self.file, source)
         return f"{self.file.raw(before.start, before.end)}{tag}{text}</tuv>"
 
-    def _inline(self) -> Inline:
+    def _inline(self, text: Element) -> Inline:
         """Return a reader of one text; the two marks of a pair have the same number in it."""
-        return Inline(self.file, partial(_role, {}), edges=False)
+        texts = by_line if text.inherited("xml:space") == "preserve" else folded
+        return Inline(self.file, partial(_role, {}), edges=False, texts=texts)
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:

@@ -12,7 +12,7 @@ from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Side
 from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xliff_notes import add_notes, notes_of
-from translucid.documents.xml_inline import Content, Inline, Role, complete
+from translucid.documents.xml_inline import Content, Inline, Role, by_line, complete, folded
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import margin, opened, prefix, with_attributes
 from translucid.ground.errors import UserError
@@ -127,7 +127,7 @@ class _Xliff:
         }
         texts = list[_Text]()
         for piece in pieces:
-            inline = self._inline()
+            inline = self._inline(piece)
             content = inline.content(piece.parts)
             if content is None:
                 continue
@@ -164,7 +164,7 @@ class _Xliff:
         """Return the element of a target."""
         if texts[0].whole.name == "source":
             text = texts[0]
-            inside = self._written(text.content, targets[text.number], kept)
+            inside = self._written(text, targets[text.number], kept)
         else:
             inside = self._cut_again(before, old, texts, targets, kept)
         tag = self.file.raw(before.start, before.inner)
@@ -192,7 +192,7 @@ class _Xliff:
             if text is None:
                 parts.append(self.file.raw(mark.inner, mark.inner_end))
             elif text.number in targets:
-                parts.append(self._written(text.content, targets[text.number], kept))
+                parts.append(self._written(text, targets[text.number], kept))
             elif there:
                 parts.append(self.file.raw(there.inner, there.inner_end))
             at = mark.inner_end
@@ -204,14 +204,14 @@ class _Xliff:
         states = {"state": "translated", "subState": _SUB_STATES[origin]}
         return with_attributes(self.file.raw(segment.start, segment.inner), states)
 
-    def _written(self, content: Content, target: Target, kept: Kept) -> str:
-        marked = complete(content.source, target.marked)
-        return self._inline().written([*content.lead, *marked.parts, *content.tail], kept, {})
+    def _written(self, text: _Text, target: Target, kept: Kept) -> str:
+        content, marked = text.content, complete(text.content.source, target.marked)
+        return self._inline(text.whole).written([*content.lead, *marked.parts, *content.tail], kept, {})
 
-    def _inline(self) -> Inline:
+    def _inline(self, text: Element) -> Inline:
         """Return a reader of one text; the two marks of a pair have the same number in it."""
-        numbers: dict[str, int] = {}
-        return Inline(self.file, partial(_role, numbers), edges=False)
+        texts = by_line if text.inherited("xml:space") == "preserve" else folded
+        return Inline(self.file, partial(_role, {}), edges=False, texts=texts)
 
 
 def _always(text: str, targets: Targets, kept: Kept) -> str:

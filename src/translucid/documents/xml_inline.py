@@ -23,6 +23,7 @@ common."""
 PARTS_WORDS = "\0"
 """Stands for a space if there are letters on both sides, else for nothing."""
 _BLANK = b" \t\r\n"
+_SPACE = re.compile(r"[ \t\r\n]+")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -30,6 +31,21 @@ def escaped(text: str) -> str:
     """Return a text as it stands in XML; characters that XML can't hold become U+FFFD."""
     text = _FORBIDDEN.sub("\ufffd", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
+
+
+def folded(text: str) -> Iterator[Item]:
+    """Yield a text in which white space of any length is one space."""
+    yield _SPACE.sub(" ", text)
+
+
+def by_line(text: str) -> Iterator[Item]:
+    """Yield a text whose line ends stay where they are: they are marks."""
+    first, *others = text.split("\n")
+    yield first
+    for line in others:
+        yield PARTS_WORDS
+        yield Mark(0, "\n")
+        yield line
 
 
 class Content(NamedTuple):
@@ -62,9 +78,9 @@ class Content(NamedTuple):
                 text = last.rstrip()
                 tail.append(last[len(text) :])
                 items[-1:] = [text] if text else []
-            elif isinstance(first, Mark) and first.side is Side.alone and edges:
+            elif isinstance(first, Mark) and first.side is Side.alone and (edges or first.raw.isspace()):
                 lead.append(items.pop(0))
-            elif isinstance(last, Mark) and last.side is Side.alone and edges:
+            elif isinstance(last, Mark) and last.side is Side.alone and (edges or last.raw.isspace()):
                 tail.append(items.pop())
             elif isinstance(first, Mark) and isinstance(last, Mark) and first.pair == last.pair is not None:
                 lead.append(items.pop(0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from translucid.documents.complete import complete
 from translucid.documents.document import Document, Segment, Target
 from translucid.documents.packed import Packed
 from translucid.documents.slots import MOST_SEGMENTS
@@ -40,7 +41,11 @@ class Bundle:
         """See `Document`."""
         new = {}
         for member, first, document in self._members:
-            own = {i: targets[first + i] for i in range(len(document.segments)) if first + i in targets}
+            own = {
+                i: replace(target, marked=complete(segment.source, target.marked))
+                for i, segment in enumerate(document.segments)
+                if (target := targets.get(first + i))
+            }
             if own:
                 new[member] = document.filled(own)
         return self.packed.filled(new) if new else self.packed.content

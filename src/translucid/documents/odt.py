@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 from translucid.data.languages import Languages
@@ -24,7 +23,6 @@ _TYPE = b"application/vnd.oasis.opendocument.text"
 _PARAGRAPHS = ("text:p", "text:h")
 _PAIRS = {"text:span", "text:a", "text:meta"}
 _BREAKS = {"text:tab", "text:line-break", "text:s"}
-_WRITTEN = re.compile(r"\t|\n| {2,}")
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
@@ -100,11 +98,5 @@ def _is_deleted(paragraph: Element) -> bool:
 
 
 def _written(prefix: str, text: str) -> str:
-    """Return a text with the elements that stand for its white space."""
-
-    def element(match: re.Match[str]) -> str:
-        if match[0] == "\t":
-            return f"<{prefix}tab/>"
-        return f"<{prefix}line-break/>" if match[0] == "\n" else f' <{prefix}s {prefix}c="{len(match[0]) - 1}"/>'
-
-    return _WRITTEN.sub(element, escaped(text))
+    """Return a text with the elements that stand for its tabs and line ends."""
+    return escaped(text).replace("\t", f"<{prefix}tab/>").replace("\n", f"<{prefix}line-break/>")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from translucid.documents.document import Segment
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.slots import Kept, SlottedXml, Targets
-from translucid.documents.xml_inline import PARTS_WORDS, Content, Item, Role, complete, escaped, paired, parted
+from translucid.documents.xml_inline import PARTS_WORDS, Content, Item, Role, escaped, joined, paired, parted
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import prefix
 
@@ -60,6 +60,8 @@ class Paragraph:
         self.name = ""
         """Prefix of the elements' names, as it stands in the file, with its colon."""
         self.held: dict[str, list[Element]] = {}
+        self.groups: dict[str, str] = {}
+        """Properties that the first mark of a pair stands for."""
         runs = list(self._runs(parts))
         sizes = Counter[str]()
         for one in runs:
@@ -118,7 +120,9 @@ class Paragraph:
             if not isinstance(one, _Run) or one.properties != properties:
                 if properties != self.plain and any(isinstance(item, str) and item.strip("\0") for item in group):
                     count -= 1
-                    yield Mark(0, f"<{self.name}r>{properties}", Side.opens, count)
+                    opening = f"<{self.name}r>{properties}"
+                    self.groups[opening] = properties
+                    yield Mark(0, opening, Side.opens, count)
                     yield from group
                     yield Mark(0, f"</{self.name}r>", Side.closes, count)
                 else:
@@ -132,17 +136,17 @@ class Paragraph:
     def written(self, target: Marked, kept: Kept) -> str:
         """Return the runs of a translation."""
         assert self.content is not None
-        opening, closing = f"<{self.name}r>", f"</{self.name}r>"
+        closing = f"</{self.name}r>"
         inside = [self.plain]
         left = {raw: iter(elements) for raw, elements in self.held.items()}
         written = []
-        for part in (*self.content.lead, *complete(self.content.source, target).parts, *self.content.tail):
+        for part in joined([*self.content.lead, *target.parts, *self.content.tail]):
             if isinstance(part, str):
-                written.append(f"{opening}{inside[-1]}{self._text(part)}{closing}")
+                written.append(f"<{self.name}r>{inside[-1]}{self._text(part)}{closing}")
             elif part.pair is not None and part.raw == closing:
                 inside.pop()
-            elif part.pair is not None and part.side is Side.opens and part.raw.startswith(opening):
-                inside.append(part.raw.removeprefix(opening))
+            elif part.side is Side.opens and part.raw in self.groups:
+                inside.append(self.groups[part.raw])
             elif part.raw in left and (element := next(left[part.raw], None)):
                 raw = self.file.raw(element.start, element.end)
                 written.append(part.raw.replace(raw, kept(element.start, element.end)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from translucid.documents.complete import complete
 from translucid.documents.document import Segment, Target
 from translucid.documents.xml_spans import XmlFile
 
@@ -55,6 +57,9 @@ class SlottedXml:
 
     def filled(self, targets: Targets) -> bytes:
         """See `Document`."""
+        targets = {
+            i: replace(target, marked=complete(self.segments[i].source, target.marked)) for i, target in targets.items()
+        }
         slots = [slot for slot in self._slots if any(number in targets for number in slot.segments)]
         slots.sort(key=lambda slot: (slot.start, slot.start < slot.end, -slot.end))
         starts = [slot.start for slot in slots]

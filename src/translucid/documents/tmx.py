@@ -9,7 +9,7 @@ from translucid.data.languages import Languages, same_language, usual_code
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Side
 from translucid.documents.slots import Kept, SlottedXml, Targets
-from translucid.documents.xml_inline import Content, Inline, Role, by_line, complete, escaped, folded
+from translucid.documents.xml_inline import Content, Inline, Role, by_line, escaped, folded
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import margin, opened, with_attributes
 from translucid.ground.errors import UserError
@@ -90,8 +90,7 @@ class _Memory:
     ) -> str:
         """Return the target's text, with the element of its language if there is none."""
         target = targets[number]
-        marked = complete(content.source, target.marked)
-        inside = self._inline(source).written([*content.lead, *marked.parts, *content.tail], kept, {})
+        inside = self._inline(source).written([*content.lead, *target.marked.parts, *content.tail], kept, {})
         tag = "<seg>" if old is None else opened(self.file.raw(old.start, old.inner))
         text = f"{_said(target)}{tag}{inside}</seg>"
         if old is not None:

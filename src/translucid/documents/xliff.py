@@ -12,7 +12,7 @@ from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Side
 from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xliff_notes import add_notes, notes_of
-from translucid.documents.xml_inline import Content, Inline, Role, by_line, complete, folded
+from translucid.documents.xml_inline import Content, Inline, Role, by_line, folded
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import margin, opened, prefix, with_attributes
 from translucid.ground.errors import UserError
@@ -205,7 +205,7 @@ class _Xliff:
         return with_attributes(self.file.raw(segment.start, segment.inner), states)
 
     def _written(self, text: _Text, target: Target, kept: Kept) -> str:
-        content, marked = text.content, complete(text.content.source, target.marked)
+        content, marked = text.content, target.marked
         return self._inline(text.whole).written([*content.lead, *marked.parts, *content.tail], kept, {})
 
     def _inline(self, text: Element) -> Inline:

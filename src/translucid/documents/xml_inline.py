@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
@@ -66,7 +65,7 @@ class Content(NamedTuple):
         Returns:
             Nothing where no letter is.
         """
-        items = _joined(items)
+        items = joined(items)
         lead, tail = list[Item](), list[Item]()
         while items:
             first, last = items[0], items[-1]
@@ -117,15 +116,15 @@ def _empty_pair(items: Sequence[Item]) -> int | None:
     return None
 
 
-def _joined(items: Iterable[Item]) -> list[Item]:
+def joined(items: Iterable[Item]) -> list[Item]:
     """Return items with the texts that follow each other made one."""
-    joined: list[Item] = []
+    found: list[Item] = []
     for item in items:
-        if isinstance(item, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += item
+        if isinstance(item, str) and found and isinstance(found[-1], str):
+            found[-1] += item
         elif item:
-            joined.append(item)
-    return joined
+            found.append(item)
+    return found
 
 
 class Inline:
@@ -249,37 +248,6 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def complete(source: Marked, target: Marked) -> Marked:
-    """Return a translation that has each mark of its source once, and elements within each other where they were.
-
-    Where it has not, what is lost or doubled is mended at the end of the text.
-    """
-    wanted = Counter((mark.raw, mark.side) for mark in source.marks)
-    if Counter((mark.raw, mark.side) for mark in target.marks) == wanted and _nested(target) >= _nested(source):
-        return target
-    marks = list[Mark]()
-    for mark in target.marks:
-        if mark.side is Side.alone and wanted[mark.raw, mark.side] > 0:
-            wanted[mark.raw, mark.side] -= 1
-            marks.append(mark)
-    for mark in source.marks:
-        if mark.side is not Side.alone or wanted[mark.raw, mark.side] > 0:
-            wanted[mark.raw, mark.side] -= 1
-            marks.append(replace(mark, at=len(target.text)))
-    return Marked(target.text, tuple(marks))
-
-
-def _nested(text: Marked) -> bool:
-    """Whether each pair closes where it is the innermost one."""
-    inside: list[int | None] = []
-    for mark in text.marks:
-        if mark.side is Side.opens:
-            inside.append(mark.pair)
-        elif mark.side is Side.closes and (not inside or inside.pop() != mark.pair):
-            return False
-    return not inside
-
-
 def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], segment: Segment) -> bool:
     """Make a segment and a slot of parts that follow each other, if there is something to translate in them.
 
@@ -297,7 +265,7 @@ def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Pie
     held = inline.held(parts) if inline.holding else {}
 
     def write(targets: Targets, kept: Kept) -> str:
-        target = complete(content.source, targets[number].marked)
+        target = targets[number].marked
         return inline.written([*content.lead, *target.parts, *content.tail], kept, held)
 
     document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)

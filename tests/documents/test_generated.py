@@ -1,0 +1,152 @@
+"""What holds of every XML format, on documents drawn by chance; files are read with ElementTree alone."""
+
+import zipfile
+from collections import Counter
+from dataclasses import replace
+from io import BytesIO
+from random import Random
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.documents.changing import all_changed, changed
+from tests.documents.generated import MAKERS
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.marked import Marked
+
+LANGUAGES = ("en", "de")
+DOCUMENTS, SEGMENTS = 100, 1000
+RUNS = {"r", "t", "rPr", "b", "i", "lang", "hlinkClick"}
+"""Elements of Office that parted text is put in."""
+DROPPED = {"proofErr", "soft-page-break"}
+
+
+def drawn(name, number):
+    return MAKERS[name](Random(f"{name} {number}"))
+
+
+def scattered(marked, chance):
+    """Return a translation with the marks at other places, in their order."""
+    text = changed(marked).text
+    places = sorted(chance.randrange(len(text) + 1) for _ in marked.marks)
+    return Marked(text, tuple(replace(mark, at=at) for mark, at in zip(marked.marks, places, strict=True)))
+
+
+def roots(content):
+    """Return the parsed file, or those in it."""
+    if not content.startswith(b"PK"):
+        return [ElementTree.fromstring(content)]
+    archive = zipfile.ZipFile(BytesIO(content))
+    assert archive.testzip() is None
+    return [ElementTree.fromstring(archive.read(n)) for n in archive.namelist() if n.endswith(("ml", "ncx", "opf"))]
+
+
+def local(element):
+    return element.tag.partition("}")[2] or element.tag
+
+
+def is_seen(element):
+    return local(element) not in DROPPED and "T1" not in element.attrib.values()
+
+
+def translated(name, root):
+    """Return each text and its translation; where that takes its place, the whole file."""
+    if name == "c.tmx":
+        units = [list(unit.iter("seg")) for unit in root.iter("tu")]
+        return [(unit[0], unit[1]) for unit in units]
+    if name.startswith(("a.", "b.")):
+        units = [{local(part): part for part in unit} for unit in root.iter() if unit.get("translate") != "no"]
+        units = [unit for unit in units if "source" in unit and "target" in unit]
+        return [(unit.get("seg-source", unit["source"]), unit["target"]) for unit in units]
+    return []
+
+
+def pairs(name, content, filled):
+    """Return what has to have the same marks, as pairs of elements."""
+    if name in ("a.xlf", "b.xliff", "c.tmx"):
+        return translated(name, *roots(filled))
+    return list(zip(roots(content), roots(filled), strict=True))
+
+
+def letters(element, around=()):
+    """Yield each letter of a text, in lower case, with the tags around it."""
+    properties = next((ElementTree.tostring(one) for one in element if local(one) == "rPr"), b"")
+    if is_seen(element) and local(element) != "t":
+        kept = b"" if b"}b" not in properties and b":b" not in properties else b"bold"
+        kept += b"italic" if b":i " in properties else b""
+        around = (*around, (local(element), tuple(sorted(element.attrib.items())), kept))
+    for text, within in ((element.text, around), *((child, around) for child in element)):
+        if isinstance(text, str):
+            yield from ((character.lower(), within) for character in text if not character.isspace())
+        elif text is not None:
+            yield from letters(text, within)
+            yield from ((character.lower(), within) for character in text.tail or "" if not character.isspace())
+
+
+def words(marked):
+    return "".join(marked.text.split())
+
+
+def inside(pair):
+    """Return both of a pair without their own tags."""
+    return tuple([(letter, around[1:]) for letter, around in letters(element)] for element in pair)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_without_translations_the_bytes_are_the_same(name):
+    for number in range(DOCUMENTS):
+        content = drawn(name, number)
+        document = read_document(name, content, LANGUAGES)
+        assert document.filled({}) == content
+        assert document.segments
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_letter_stays_in_its_tags(name):
+    for number in range(DOCUMENTS):
+        content = drawn(name, number)
+        document = read_document(name, content, LANGUAGES)
+        filled = document.filled(all_changed(document))
+        both = pairs(name, content, filled)
+        assert both
+        for pair in both:
+            source, target = inside(pair)
+            assert source == target
+        if name[0] not in "abc":
+            texts = [words(segment.source) for segment in read_document(name, filled, LANGUAGES).segments]
+            assert texts == [words(changed(segment.source)) for segment in document.segments]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_marks_at_other_places_come_out_once(name):
+    seen = number = 0
+    while seen < SEGMENTS:
+        chance = Random(number)
+        content, number = drawn(name, number), number + 1
+        document = read_document(name, content, LANGUAGES)
+        targets = {i: Target(scattered(one.source, chance)) for i, one in enumerate(document.segments)}
+        seen += len(targets)
+        for pair in pairs(name, content, document.filled(targets)):
+            counts = [
+                Counter(
+                    (one.tag, *sorted(one.attrib.items()))
+                    for one in root.iter()
+                    if one is not root and is_seen(one) and not (name[0] in "de" and local(one) in RUNS)
+                )
+                for root in pair
+            ]
+            assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_translation_that_lost_its_marks_breaks_nothing(name):
+    """Whoever wrote it: what is lost stands at the end."""
+    content = drawn(name, 1)
+    document = read_document(name, content, LANGUAGES)
+    bare = {i: Target(Marked("bare", one.source.marks[::-1][:1])) for i, one in enumerate(document.segments)}
+    for pair in pairs(name, content, document.filled(bare)):
+        counts = [
+            Counter(local(one) for one in root.iter() if is_seen(one) and local(one) not in RUNS) for root in pair
+        ]
+        assert counts[0] - counts[1] <= Counter({"source": 1, "seg-source": 1})

@@ -43,9 +43,9 @@ class _Memory:
 
     def __init__(self, document: SlottedXml, languages: Languages, srclang: str | None) -> None:
         self.document, self.file = document, document.file
-        self.source = languages[0] or (srclang if srclang and srclang.lower() != "*all*" else None)
-        self.target = languages[1]
-        self.written = usual_code(self.target or "") or self.target or ""
+        wanted, self.target = (usual_code(code or "") or code for code in languages)
+        self.source = wanted or (srclang if srclang and srclang.lower() != "*all*" else None)
+        self.written = self.target or ""
         """The target's code as the file has it."""
 
     def choose(self, units: list[Element]) -> None:

@@ -135,7 +135,7 @@ class _Xliff:
             made = Segment(
                 content.source,
                 f"line {piece.line}",
-                existing=_said(there) if there and stays else None,
+                existing=_said(there).strip() or None if there and stays else None,
                 note=notes_of(unit),
                 longest=_longest(unit, segment),
             )

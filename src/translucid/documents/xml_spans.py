@@ -211,7 +211,7 @@ class _Reader:
             raise self.refused(f"has more than {DEEPEST} elements within each other")
         name = self._named(name)
         if self.depth == 1 and self.roots and name not in self.roots:
-            wanted = " or ".join(f"<{root}>" for root in self.roots)
+            wanted = " or ".join(f"<{root}>" for root in sorted(self.roots))
             raise self.refused(f"begins with <{name[:50]}>, not with {wanted}")
         attributes = {self._named(key): value for key, value in attributes.items()}
         element = Element(name, attributes, self.open, self.parser.CurrentLineNumber, at)

@@ -1,0 +1,99 @@
+"""Android strings as documents."""
+
+import pytest
+
+from tests.documents.changing import all_changed
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.marked import Marked
+from translucid.documents.plurals import categories
+from translucid.ground.errors import UserError
+
+FILE = '<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">{}</resources>'
+PLURALS = (
+    '<plurals name="a">\n  <item quantity="one">%d cat</item>\n'
+    '  <item quantity="other">%d <b>cats</b></item>\n</plurals>'
+)
+
+
+def read(content, target="es"):
+    return read_document("strings.xml", FILE.format(content).encode(), ("en", target))
+
+
+def filled(content, target="es", **texts):
+    document = read(content, target)
+    text = document.filled(all_changed(document)).decode()
+    return text.removeprefix(FILE.partition("{}")[0]).removesuffix("</resources>")
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "target"),
+    [
+        (r"Don\'t \"go\" \@ \\ \u00e9", r"""Don't "go" @ \ é""", r"DON\'T \"GO\" @ \\ É"),
+        (r"\@home", "@home", r"\@HOME"),
+        (r"a\nb", "a b", r"A \nB"),
+        (r"a\u0020b", "ab", r"A\u0020B"),
+        ('"  two  spaces "', "two  spaces", '"  TWO  SPACES "'),
+        ("\n   one\n   two\n", "one two", "\n   ONE TWO\n"),
+        ("&lt;b>bold&lt;/b> &amp; so", "bold & so", "&lt;b&gt;BOLD&lt;/b&gt; &amp; SO"),
+        ("<b>all</b>", "all", "<b>ALL</b>"),
+        (" <![CDATA[<p>It\\'s & <br>]]> ", "It's &", " <![CDATA[<p>IT\\'S & <br>]]> "),
+        ("a <xliff:g id='x'>b</xliff:g> c", "a  c", "A <xliff:g id='x'>b</xliff:g> C"),
+    ],
+)
+def test_texts_are_read_and_written_as_android_does(source, text, target):
+    content = f'<string name="a">{source}</string>'
+    assert [one.source.text.strip() for one in read(content).segments] == [text]
+    assert filled(content) == f'<string name="a">{target}</string>'
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '<string name="a" translatable="false">a</string>',
+        '<string name="a">@string/b</string>',
+        '<string name="a">?attr/b</string>',
+        '<string name="a">%1$s</string>',
+        '<string name="a"/>',
+        '<color name="a">red</color>',
+        '<string-array name="a" translatable="false"><item>a</item></string-array>',
+    ],
+)
+def test_what_is_no_text_stays(source):
+    assert not read(source).segments
+
+
+def test_a_comment_is_a_note():
+    first, second = read('<!-- Of a button -->\n<string name="a">a</string>\n<string name="b">b</string>').segments
+    assert (first.note, second.note) == ("Of a button", None)
+
+
+@pytest.mark.parametrize(
+    ("target", "forms"),
+    [
+        ("de", {"one": "%D CAT", "other": "%D <b>CATS</b>"}),
+        ("ru", {"one": "%D CAT", **dict.fromkeys(("few", "many", "other"), "%D <b>CATS</b>")}),
+        ("ja", {"other": "%D <b>CATS</b>"}),
+        (None, {"one": "%D CAT", "other": "%D <b>CATS</b>"}),
+    ],
+)
+def test_plurals_get_the_forms_of_the_target_language(target, forms):
+    items = "".join(f'\n  <item quantity="{form}">{text}</item>' for form, text in forms.items())
+    assert filled(PLURALS, target) == f'<plurals name="a">{items}\n</plurals>'
+
+
+def test_forms_are_those_of_cldr():
+    assert categories("ar") == ("zero", "one", "two", "few", "many", "other")
+    assert categories("zh-Hant") == ("other",)
+    assert categories("nonsense") is categories(None) is None
+
+
+def test_half_of_a_plural_can_be_filled():
+    document = read(PLURALS, "ru")
+    half = document.filled({0: Target(Marked("%d кот"))}).decode()
+    assert ">%d кот<" in half and half.count("<item") == 2
+
+
+def test_another_xml_file_is_refused():
+    with pytest.raises(UserError, match=r"strings.xml:2: begins with <manifest>, not with <resources>"):
+        read_document("strings.xml", b"<?xml version='1.0'?>\n<manifest/>", ("en", "es"))

@@ -1,0 +1,81 @@
+"""Translation memories as documents."""
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from translucid.data.corpus import read_pairs
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.marked import Marked
+from translucid.ground.errors import UserError
+
+FILE = '<tmx version="1.4"><header srclang="en"/><body>{}</body></tmx>'
+UNIT = '<tu>\n <tuv xml:lang="en-US"><seg>One <bpt i="1">&lt;b></bpt>cat<ept i="1">&lt;/b></ept></seg></tuv>{}</tu>'
+
+
+def read(content, languages=ENGLISH_SPANISH):
+    return read_document("a.tmx", content.encode(), languages)
+
+
+def filled(content, languages=ENGLISH_SPANISH):
+    document = read(content, languages)
+    return document.filled(all_changed(document)).decode()
+
+
+def test_the_language_that_is_not_there_is_added():
+    content = FILE.format(UNIT.format(""))
+    variant = '\n <tuv xml:lang="es"><seg>ONE <bpt i="1">&lt;b></bpt>CAT<ept i="1">&lt;/b></ept></seg></tuv>'
+    assert filled(content) == content.replace("</tuv>", f"</tuv>{variant}")
+
+
+def test_the_code_is_the_one_that_the_file_uses():
+    done = '<tu><tuv xml:lang="en-US"><seg>a</seg></tuv><tuv xml:lang="es-MX"><seg>un</seg></tuv></tu>'
+    content = FILE.format(done + UNIT.format(""))
+    assert [one.existing for one in read(content).segments] == ["un", None]
+    for languages in (ENGLISH_SPANISH, (None, None), ("eng_Latn", "spa_Latn")):
+        assert filled(content, languages).count('<tuv xml:lang="es-MX">') == 2
+
+
+def test_an_empty_text_is_filled():
+    content = FILE.format(UNIT.format('<tuv xml:lang="es" x="1"><prop type="a">b</prop><seg/></tuv>'))
+    assert '<tuv xml:lang="es" x="1"><prop type="a">b</prop><seg>ONE <bpt i="1">' in filled(content)
+
+
+def test_how_sure_it_is_stands_in_properties_of_the_translation():
+    document = read(FILE.format(UNIT.format("")))
+    target = Target(Marked("Uno"), confidence=0.25, doubts=("loop: a a a",))
+    once = document.filled({0: target})
+    properties = b'<prop type="x-translucid-confidence">0.25</prop><prop type="x-translucid-doubt">loop: a a a</prop>'
+    assert b'<tuv xml:lang="es">' + properties + b"<seg>Uno" in once
+    assert read_document("a.tmx", once, ENGLISH_SPANISH).filled({0: target}) == once
+
+
+def test_old_attributes_of_languages_are_kept():
+    content = '<tmx version="1.1"><header srclang="EN"/><body><tu><tuv lang="EN"><seg>a</seg></tuv></tu></body></tmx>'
+    assert '<tuv lang="es"><seg>A</seg></tuv>' in filled(content)
+
+
+def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
+    file = tmp_path / "a.tmx"
+    file.write_text(filled(FILE.format(UNIT.format(""))))
+    assert [tuple(pair) for pair in read_pairs(file)] == [("One cat", "ONE CAT")]
+
+
+@pytest.mark.parametrize(
+    ("languages", "content", "said"),
+    [
+        ((None, None), FILE.format(UNIT.format("")), "holds en-US: which is the target"),
+        (("fr", "es"), FILE.format(UNIT.format("")), "holds en-US, not fr"),
+        (ENGLISH_SPANISH, FILE.format("\n<tu>"), "a.tmx:2: is no XML"),
+        (ENGLISH_SPANISH, FILE.format(""), "holds no language, not en"),
+        (ENGLISH_SPANISH, '<!DOCTYPE tmx [<!ENTITY a "b">]>' + FILE.format(""), "a.tmx:1: declares entities"),
+    ],
+)
+def test_what_can_not_be_read_is_one_line(languages, content, said):
+    with pytest.raises(UserError, match=said):
+        read(content, languages)
+
+
+def test_nothing_outside_of_the_file_is_read_and_unknown_entities_stay():
+    content = '<!DOCTYPE tmx SYSTEM "/etc/passwd">' + FILE.format(UNIT.format("").replace("One", "One&nbsp;&root;"))
+    assert "ONE&nbsp;&root; <bpt" in filled(content)

@@ -1,0 +1,220 @@
+"""XLIFF as a document: what stands where afterwards."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
+from translucid.data.corpus import read_pairs
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.marked import Marked
+from translucid.ground.errors import UserError
+
+ONE = (
+    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">'
+    '<file source-language="en" original="a">{}</file></xliff>'
+)
+TWO = '<xliff version="2.0" srcLang="en" xmlns="urn:oasis:names:tc:xliff:document:2.0"><file id="f">{}</file></xliff>'
+
+
+def read(content, languages=ENGLISH_SPANISH):
+    return read_document("a.xlf", content.encode(), languages)
+
+
+def filled(content, **how):
+    """Return what is between the tags of the file afterwards."""
+    document = read(content)
+    targets = {i: Target(changed(one.source), **how) for i, one in enumerate(document.segments)}
+    text = document.filled(targets).decode()
+    return text[text.index("<file") : text.index("</file>")].partition(">")[2]
+
+
+def test_a_target_is_put_behind_its_source_with_the_same_margin():
+    unit = (
+        '<trans-unit id="1">\r\n  <source xml:lang="en">Hi <x id="1"/>you &amp; me</source>\r\n'
+        "  <note>n</note></trans-unit>"
+    )
+    target = (
+        '<target xml:lang="es" state="needs-review-translation" state-qualifier="mt-suggestion">'
+        'HI <x id="1"/>YOU &amp; ME</target>'
+    )
+    assert filled(ONE.format(unit)) == unit.replace("</source>", f"</source>\r\n  {target}")
+    assert read(ONE.format(unit)).segments[0].note == "n"
+
+
+@pytest.mark.parametrize(
+    ("target", "existing"),
+    [
+        ('<target state="final">hecho</target>', "hecho"),
+        ('<target state="final">he<ph id="1">&lt;b></ph>cho</target>', "hecho"),
+        ("<target>hecho</target>", "hecho"),
+        ('<target state="new">one</target>', None),
+        ("<target/>", None),
+        ("", None),
+    ],
+)
+def test_translations_that_are_there_are_known(target, existing):
+    content = ONE.format(f'<trans-unit id="1"><source>one</source>{target}</trans-unit>')
+    assert [one.existing for one in read(content).segments] == [existing]
+
+
+def test_a_target_that_is_replaced_keeps_its_other_attributes():
+    unit = '<trans-unit id="1" approved="no"><source>one</source><target state=\'new\' phase-name="p"/></trans-unit>'
+    target = '<target state="translated" phase-name="p">ONE</target>'
+    assert filled(ONE.format(unit), origin="person") == unit.replace("<target state='new' phase-name=\"p\"/>", target)
+
+
+@pytest.mark.parametrize(
+    ("origin", "states"),
+    [
+        ("model", 'state="needs-review-translation" state-qualifier="mt-suggestion"'),
+        ("memory", 'state="needs-review-translation" state-qualifier="exact-match"'),
+        ("person", 'state="translated"'),
+    ],
+)
+def test_a_target_says_where_it_comes_from(origin, states):
+    assert f"<target {states}>ONE<" in filled(
+        ONE.format("<trans-unit><source>one</source></trans-unit>"), origin=origin
+    )
+
+
+def test_the_target_language_is_named_where_it_was_not():
+    for content, attribute in ((ONE, ' target-language="es"'), (TWO, ' trgLang="es"')):
+        unit = '<unit id="1"><segment><source>one</source></segment></unit>'
+        unit = unit if content is TWO else "<trans-unit><source>one</source></trans-unit>"
+        document = read(content.format(unit))
+        assert attribute in document.filled(all_changed(document)).decode()
+
+
+def test_a_file_between_other_languages_is_refused():
+    content = ONE.replace('original="a"', 'target-language="de"').format("<trans-unit><source>a</source></trans-unit>")
+    with pytest.raises(UserError, match=r"^a.xlf:1: is from en to de, the translator from en to es"):
+        read(content)
+    assert read(content, ("eng_Latn", "deu_Latn")).segments and read(content, ("x", None)).segments
+
+
+def test_what_is_not_to_be_translated_stays():
+    units = (
+        '<group translate="no"><trans-unit id="1"><source>one</source></trans-unit></group>'
+        '<trans-unit id="2" translate="no"><source>one</source></trans-unit>'
+        '<trans-unit id="3"><source>%s</source></trans-unit>'
+        '<trans-unit id="4"><source>to <mrk mtype="protected">one <g id="1">two</g></mrk></source></trans-unit>'
+    )
+    (segment,) = read(ONE.format(units)).segments
+    assert (segment.source.text, len(segment.source.marks)) == ("to ", 1)
+
+
+def test_segments_of_a_source_that_is_cut_are_put_into_one_target():
+    cut = (
+        '<seg-source><g id="1"><mrk mtype="seg" mid="a">One.</mrk> <mrk mtype="seg" mid="b">Two.</mrk></g></seg-source>'
+    )
+    content = ONE.format(f"<trans-unit><source>One. Two.</source>{cut}</trans-unit>")
+    document = read(content)
+    assert [one.source.text for one in document.segments] == ["One.", "Two."]
+    half = document.filled({1: Target(Marked("Dos."))}).decode()
+    inside = '<g id="1"><mrk mtype="seg" mid="a">{}</mrk> <mrk mtype="seg" mid="b">Dos.</mrk></g></target>'
+    assert f'<target state="needs-translation">{inside.format("")}' in half
+    assert [one.existing for one in read(half).segments] == [None, None]
+    whole = read(half).filled({0: Target(Marked("Uno.")), 1: Target(Marked("Dos."))}).decode()
+    assert inside.format("Uno.") in whole
+    assert [one.existing for one in read(whole).segments] == ["Uno.", "Dos."]
+
+
+def test_one_segment_of_a_cut_target_is_replaced_and_the_other_stays():
+    cut = '<{0}><mrk mtype="seg" mid="a">{1}</mrk><mrk mtype="seg" mid="b">{2}</mrk></{0}>'
+    both = cut.format("seg-source", "One.", "Two.") + cut.format("target", '<x id="1"/>Uno.', "Dos.")
+    document = read(ONE.format(f"<trans-unit><source>One. Two.</source>{both}</trans-unit>"))
+    assert (
+        '<mrk mtype="seg" mid="a"><x id="1"/>Uno.</mrk><mrk mtype="seg" mid="b">DOS</mrk>'
+        in document.filled({1: Target(Marked("DOS"))}).decode()
+    )
+
+
+def test_version_2_marks_its_segments():
+    unit = '<unit id="1"><segment state="initial"><source>One <pc id="1">two</pc></source></segment></unit>'
+    after = '<segment state="translated" subState="translucid:mt-suggestion">'
+    target = '<target>ONE <pc id="1">TWO</pc></target>'
+    expected = unit.replace('<segment state="initial">', after).replace("</source>", f"</source>{target}")
+    assert filled(TWO.format(unit)) == expected
+
+
+def test_how_sure_it_is_stands_in_a_note_and_is_no_note_of_the_document():
+    units = {
+        ONE: '<trans-unit id="1"><source>one</source><note>old</note></trans-unit>',
+        TWO: '<unit id="1"><notes><note>old</note></notes><segment><source>one</source></segment></unit>',
+    }
+    for content, unit in units.items():
+        document = read(content.format(unit))
+        target = Target(Marked("uno"), confidence=0.5, doubts=("number: 3",))
+        once = document.filled({0: target})
+        assert b">confidence 0.50; number: 3</note>" in once
+        again = read_document("a.xlf", once, ENGLISH_SPANISH)
+        assert again.segments[0].note == "old"
+        assert again.filled({0: target}) == once
+        assert b"translucid</note>" not in again.filled({0: Target(Marked("uno"))})
+        assert again.filled({0: Target(Marked("uno"))}).count(b"<note>") == 1
+
+
+def test_a_group_of_notes_is_made_in_its_place_and_goes_with_them():
+    unit = '<unit id="1"><originalData/><segment><source>one</source></segment></unit>'
+    document = read(TWO.format(unit))
+    once = document.filled({0: Target(Marked("uno"), confidence=1.0)})
+    assert b'<unit id="1"><notes><note category="translucid">confidence 1.00</note></notes><originalData/>' in once
+    assert b"<notes>" not in read_document("a.xlf", once).filled({0: Target(Marked("uno"))})
+
+
+@pytest.mark.parametrize(
+    ("content", "attributes", "longest"),
+    [
+        (ONE, 'maxwidth="12" size-unit="char"', 12),
+        (ONE, 'maxwidth="12"', None),
+        (TWO, 'slr:sizeRestriction="0,9" xmlns:slr="urn:oasis:names:tc:xliff:sizerestriction:2.0"', 9),
+        (TWO, "", None),
+    ],
+)
+def test_how_long_a_target_may_be_is_known(content, attributes, longest):
+    inside = "<source>one</source>" if content is ONE else "<segment><source>one</source></segment>"
+    name = "trans-unit" if content is ONE else "unit"
+    (segment,) = read(content.format(f'<{name} id="1" {attributes}>{inside}</{name}>')).segments
+    assert segment.longest == longest
+
+
+def test_line_ends_count_where_white_space_does():
+    unit = '<trans-unit id="1"{}><source>One\n  two</source></trans-unit>'
+    (folded,) = read(ONE.format(unit.format(""))).segments
+    assert folded.source == Marked("One two")
+    (kept,) = read(ONE.format(unit.format(' xml:space="preserve"'))).segments
+    assert [mark.raw for mark in kept.source.marks] == ["\n"]
+
+
+def test_prefixes_of_names_are_kept():
+    content = (
+        '<x:xliff version="1.2" xmlns:x="urn:oasis:names:tc:xliff:document:1.2"><x:file source-language="en">'
+        '<x:trans-unit id="1"><x:source>one</x:source></x:trans-unit></x:file></x:xliff>'
+    )
+    document = read(content)
+    ElementTree.fromstring(document.filled(all_changed(document)))
+    assert ">ONE</x:target>" in document.filled(all_changed(document)).decode()
+
+
+def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
+    content = ONE.format('<trans-unit><source>one <g id="1">cat</g></source></trans-unit>')
+    document = read(content)
+    file = tmp_path / "a.xlf"
+    file.write_bytes(document.filled(all_changed(document)))
+    assert [tuple(pair) for pair in read_pairs(file)] == [("one cat", "ONE CAT")]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("<xliff>\n<file>\n", r"a.xlf:3: is no XML \(no element found\)"),
+        ("<tmx/>", r"a.xlf:1: begins with <tmx>, not with <xliff>"),
+        (ONE.format("\n<trans-unit/>"), r"a.xlf:2: has a <trans-unit> without a <source>"),
+        ("", r"a.xlf:1: is no XML"),
+    ],
+)
+def test_broken_files_are_one_line(content, said):
+    with pytest.raises(UserError, match=said):
+        read(content)

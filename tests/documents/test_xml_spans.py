@@ -1,0 +1,167 @@
+"""Places in XML files, and files that are refused."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from translucid.documents.complete import complete
+from translucid.documents.document import Segment, Target
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.slots import SlottedXml
+from translucid.documents.xml_spans import CHUNK, DEEPEST, XmlFile
+from translucid.ground.errors import UserError
+
+SPACES = {"urn:a": "a", "urn:b": ""}
+
+
+def units(content, *names, name="a.xml"):
+    content = content.encode() if isinstance(content, str) else content
+    file = XmlFile(name, content)
+    return file, list(file.units({"a:root", "root"}, names, SPACES))
+
+
+def raw(file, part):
+    return file.raw(part.start, part.end)
+
+
+def test_every_part_of_a_unit_is_where_it_says():
+    inside = "é<b x='1'/>t&amp;<!-- c -->u<![CDATA[<v>]]><?p i?><c>w\r\n</c>"
+    file, (unit,) = units(f"<root>\n<!-- before --><u>{inside}</u ></root>", "u")
+    assert (unit.line, unit.comment, raw(file, unit)) == (2, "before", f"<u>{inside}</u >")
+    assert file.raw(unit.inner, unit.inner_end) == inside
+    assert [raw(file, part) for part in unit.parts] == [
+        *("é", "<b x='1'/>", "t&amp;", "<!-- c -->", "u", "<![CDATA[<v>]]>", "<?p i?>", "<c>w\r\n</c>")
+    ]
+    assert [getattr(part, "kind", "element") for part in unit.parts] == [
+        *("text", "element", "text", "other", "text", "cdata", "other", "element")
+    ]
+    assert unit.text == "ét&u<v>w\n"
+    assert "".join(raw(file, part) for part in unit.parts) == inside
+
+
+def test_names_have_the_prefixes_of_the_reader():
+    _, (unit,) = units('<x:root xmlns:x="urn:a" xmlns="urn:b" xmlns:y="urn:c"><u x:k="1" y:k="2" k="3"/></x:root>', "u")
+    assert unit.attributes == {"a:k": "1", "?:k": "2", "k": "3"}
+    assert unit.parent is not None and unit.parent.name == "a:root"
+
+
+def test_inherited_attributes_are_those_of_the_innermost():
+    _, (unit,) = units('<root k="1"><g k="2"><u/></g></root>', "u")
+    assert (unit.inherited("k"), unit.inherited("j")) == ("2", None)
+
+
+_PART = st.sampled_from(
+    ["é", "&lt;", "<b/>", "<b>x</b>", "<!--é-->", "<![CDATA[é]]>", "<?é?>", "\r\n", "日本", "&#233;"]
+)
+
+
+@given(st.lists(_PART, max_size=20).map("".join), st.integers(0, 2))
+@settings(max_examples=200, deadline=None)
+def test_parts_are_the_whole_of_it(inside, chunks):
+    before = (
+        "x" * (chunks * CHUNK - 7) if chunks else ""
+    )  # so that the unit lies across the ends of what is read at once
+    file, (unit,) = units(f"<root>{before}<u>{inside}</u></root>", "u")
+    assert "".join(raw(file, part) for part in unit.parts) == inside
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "iso-8859-1", "cp1252", "shift_jis"])
+def test_files_of_any_encoding_keep_it(encoding):
+    letter = "日" if encoding == "shift_jis" else "é"
+    named = "UTF-8" if encoding.startswith("utf-8") else "UTF-16" if encoding.startswith("utf-16") else encoding
+    content = f'<?xml version="1.0" encoding="{named}"?><root><u>{letter}</u></root>'.encode(encoding)
+    file, (unit,) = units(content, "u")
+    assert unit.text == letter
+    document = SlottedXml(file)
+    document.add_slot(unit.inner, unit.inner_end, range(1), lambda targets, kept: f"{letter}ü☃")
+    assert document.filled({}) == content
+    document.segments = [Segment(Marked(letter), "")]
+    filled = document.filled({0: Target(Marked(""))})
+    assert XmlFile("a.xml", filled).file.encoding == file.file.encoding
+    assert units(filled, "u")[1][0].text == f"{letter}ü☃"
+
+
+def test_what_an_encoding_lacks_is_written_as_a_number():
+    file, _ = units('<?xml version="1.0" encoding="ascii"?><root/>')
+    assert file.filled("<root>é</root>".encode()) == b"<root>&#233;</root>"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", r"a.xml:1: is no XML \(no element found\)"),
+        ("<root>\n\n<u></root>", r"a.xml:3: is no XML \(mismatched tag\)"),
+        ("<root>\n&nbsp;</root>", r"a.xml:2: is no XML \(undefined entity\)"),
+        ("<root>\n<x:u/></root>", r"a.xml:2: is no XML \(unbound prefix\)"),
+        ("<other/>", "a.xml:1: begins with <other>, not with <a:root> or <root>"),
+        ('<!DOCTYPE root [<!ENTITY a "aaaa">]><root>&a;</root>', "a.xml:1: declares entities"),
+        ('<!DOCTYPE root [<!ENTITY % a SYSTEM "file:///etc/passwd">%a;]><root/>', "a.xml:1: declares entities"),
+        ("<root>" + "<u>" * DEEPEST, "elements within each other"),
+        (b"<root>\n\xff</root>", "a.xml:2: is not UTF-8"),
+        (b'<?xml version="1.0" encoding="x-no"?><root/>', "in an encoding that is not known, x-no"),
+        (b'<?xml version="1.0" encoding="zlib_codec"?><root/>', "in an encoding that is not known, zlib_codec"),
+        (b'<?xml version="1.0" encoding="UTF-16"?><root/>', "is not UTF-16"),
+    ],
+)
+def test_harmful_and_broken_files_are_one_line(content, said):
+    with pytest.raises(UserError, match=said) as error:
+        units(content, "u")
+    assert "\n" not in str(error.value)
+
+
+def test_a_unit_of_too_many_parts_is_refused(monkeypatch):
+    monkeypatch.setattr("translucid.documents.xml_spans.MOST_PARTS", 10)
+    assert len(units(f"<root><u>{'<b/>' * 10}</u><u/></root>", "u")[1]) == 2
+    with pytest.raises(UserError, match="a.xml:1: has more than 10 elements and texts in one unit"):
+        units(f"<root><u>{'<b/>' * 11}</u></root>", "u")
+
+
+def test_a_long_text_of_many_lines_takes_no_longer_than_it_is_long():
+    begun = time.process_time()
+    units("<root><u>" + "\n" * 1_000_000 + "</u></root>", "u")
+    assert time.process_time() - begun < 5
+
+
+def test_slots_may_lie_in_one_another():
+    file, (unit,) = units("<root><u>a<b>c</b>d</u></root>", "u")
+    inner = unit.children[0]
+    document = SlottedXml(file)
+    document.add_slot(unit.inner, unit.inner_end, range(1), lambda targets, kept: f"[{kept(inner.start, inner.end)}]")
+    document.add_slot(inner.inner, inner.inner_end, range(1, 2), lambda targets, kept: "C")
+    document.add_slot(unit.end, unit.end, range(2), lambda targets, kept: "+")
+    document.segments = [Segment(Marked(text), "") for text in "ac"]
+    a, c = {0: Target(Marked("a"))}, {1: Target(Marked("c"))}
+    assert document.filled({}) == b"<root><u>a<b>c</b>d</u></root>"
+    assert document.filled(a) == b"<root><u>[<b>c</b>]</u>+</root>"
+    assert document.filled(c) == b"<root><u>a<b>C</b>d</u>+</root>"
+    assert document.filled({**a, **c}) == b"<root><u>[<b>C</b>]</u>+</root>"
+
+
+def test_too_many_segments_are_refused(monkeypatch):
+    monkeypatch.setattr("translucid.documents.slots.MOST_SEGMENTS", 2)
+    document = SlottedXml(units("<root/>")[0])
+    document.add_segment(Segment(Marked("a"), ""))
+    document.add_segment(Segment(Marked("a"), ""))
+    with pytest.raises(UserError, match="has more than 2 texts"):
+        document.add_segment(Segment(Marked("a"), ""))
+
+
+B, END, BR = Mark(0, "<b>", Side.opens, 0), Mark(0, "</b>", Side.closes, 0), Mark(0, "<br/>")
+
+
+@pytest.mark.parametrize(
+    ("marks", "mended"),
+    [
+        ((B, END, BR), "<b></b><br/>x"),
+        ((BR, B, END), "<br/><b></b>x"),
+        ((B, BR), "<br/>x<b></b>"),
+        ((END, B, BR), "<br/>x<b></b>"),
+        ((BR, BR, B, END), "<br/>x<b></b>"),
+        ((), "x<b></b><br/>"),
+        ((Mark(0, "<other/>"),), "x<b></b><br/>"),
+    ],
+)
+def test_marks_that_are_lost_or_doubled_are_mended(marks, mended):
+    assert complete(Marked("x", (B, END, BR)), Marked("x", marks)).whole == mended

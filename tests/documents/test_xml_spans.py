@@ -114,7 +114,7 @@ def test_harmful_and_broken_files_are_one_line(content, said):
 def test_a_unit_of_too_many_parts_is_refused(monkeypatch):
     monkeypatch.setattr("translucid.documents.xml_spans.MOST_PARTS", 10)
     assert len(units(f"<root><u>{'<b/>' * 10}</u><u/></root>", "u")[1]) == 2
-    with pytest.raises(UserError, match="a.xml:1: has more than 10 elements and texts in one unit"):
+    with pytest.raises(UserError, match=r"a.xml:1: has more than 10 elements and texts in one unit"):
         units(f"<root><u>{'<b/>' * 11}</u></root>", "u")
 
 

@@ -27,9 +27,9 @@ from translucid.runs.run_folder import ADAPTER, RunFolder
 from translucid.runs.tensor_file import read_header
 
 ROOT = Path(__file__).resolve().parents[1]
-LORA = ["training.adapter_rank=8", "training.learning_rate=0.003"]
-PARTS = "training.adapter_parts=[attention,feed-forward,embeddings]"
-WIDE = ["training.adapter_rank=9", PARTS, "training.learning_rate=0.006"]
+LAYERS = "training.adapter_parts=[attention,feed-forward]"
+LORA = ["training.adapter_rank=8", LAYERS, "training.learning_rate=0.003"]
+WIDE = ["training.adapter_rank=9", "training.learning_rate=0.006"]
 WAYS: dict[str, tuple[float, list[str]]] = {
     "mix 0.5": (0.5, []),
     "mix 0.5, stay_like 0.3": (0.5, ["training.stay_like=0.3"]),
@@ -39,7 +39,6 @@ WAYS: dict[str, tuple[float, list[str]]] = {
     "mix 0.8, stay_like 0.5": (0.8, ["training.stay_like=0.5"]),
     "LoRA 8, mix 0.8": (0.8, LORA),
     "LoRA 9 with embeddings, mix 0.8": (0.8, WIDE),
-    "LoRA 9 with embeddings, mix 0.85": (0.85, WIDE),
     "mix 0.5, rate 0.00025": (0.5, ["training.learning_rate=0.00025"]),
     "mix 0.5, stay_near 0.1": (0.5, ["training.stay_near=0.1"]),
     "mix 0.5, encoder frozen": (0.5, ["training.freeze=[encoder]"]),

@@ -77,7 +77,7 @@ class TrainingOptions(OptionGroup):
     adapter_scale: float = Field(2.0, gt=0, le=MANY)
     """By what the difference is multiplied; alpha / rank in the paper's words."""
     adapter_parts: list[Literal["attention", "feed-forward", "embeddings"]] = Field(
-        ["attention", "feed-forward"], min_length=1
+        ["attention", "feed-forward", "embeddings"], min_length=1
     )
     """Where those matrices are; the output projection is among the embeddings."""
     self_critical: float = Field(0.0, ge=0, le=1)

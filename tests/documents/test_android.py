@@ -71,10 +71,10 @@ def test_a_comment_is_a_note():
 @pytest.mark.parametrize(
     ("target", "forms"),
     [
-        ("de", {"one": "%D CAT", "other": "%D <b>CATS</b>"}),
-        ("ru", {"one": "%D CAT", **dict.fromkeys(("few", "many", "other"), "%D <b>CATS</b>")}),
-        ("ja", {"other": "%D <b>CATS</b>"}),
-        (None, {"one": "%D CAT", "other": "%D <b>CATS</b>"}),
+        ("de", {"one": "%d CAT", "other": "%d <b>CATS</b>"}),
+        ("ru", {"one": "%d CAT", **dict.fromkeys(("few", "many", "other"), "%d <b>CATS</b>")}),
+        ("ja", {"other": "%d <b>CATS</b>"}),
+        (None, {"one": "%d CAT", "other": "%d <b>CATS</b>"}),
     ],
 )
 def test_plurals_get_the_forms_of_the_target_language(target, forms):

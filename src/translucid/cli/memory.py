@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.memory_learning import learn
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ app = typer.Typer(
     help="Translation memories: what was translated before, and what people corrected.",
     rich_markup_mode="markdown",
 )
+app.command("learn")(learn)
 
 MemoryArgument = Annotated[
     Path, typer.Argument(metavar="MEMORY", help="What `memory add` wrote, or a corpus of any kind, such as a .tmx.")
@@ -131,15 +133,17 @@ def stats(
     from translucid.memory.opening import open_memory
 
     with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
-        count, origins, facts = len(opened), opened.by_origin(), opened.facts()
+        count, origins = len(opened), opened.by_origin()
+        both = zip(("source language", "target language"), opened.languages, strict=True)
+        languages = {name: code for name, code in both if code}
     if as_json:
         rows = [{"who": who, "entries": entries, "latest": _day(at)} for who, entries, at in origins]
-        print(json.dumps({"entries": count, **facts, "from": rows}, ensure_ascii=False, indent=2))
+        print(json.dumps({"entries": count, **languages, "from": rows}, ensure_ascii=False, indent=2))
         return
     console = Console()
     console.print(f"{count:,} entries")
-    for name, value in facts.items():
-        console.print(f"{name}: {value}", soft_wrap=True)
+    for name, code in languages.items():
+        console.print(f"{name}: {code}", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for column in ("from", "entries", "latest"):
         table.add_column(column, justify="right" if column == "entries" else "left")

@@ -171,7 +171,7 @@ def train(
     }
     files = {key: names for key, names in given.items() if names}
     if mix:
-        overrides["data.mix"] = _shares(mix)
+        overrides["data.mix"] = shares(mix)
     if images:
         overrides["data.images"] = images
     if skip_bad:
@@ -206,7 +206,7 @@ def train(
         tune_trained(trainer, console)
 
 
-def _shares(mix: list[str]) -> dict[str, float]:
+def shares(mix: list[str]) -> dict[str, float]:
     """Return the files and shares of `FILES=SHARE`, given several times.
 
     Raises:

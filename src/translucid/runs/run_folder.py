@@ -34,6 +34,8 @@ ADAPTER = "adapter.safetensors"
 """What a fine-tuning by differences of low rank has learned; see `adapters.py`."""
 SCENES = "scenes"
 """Where a demo keeps its pictures, which are there before the run."""
+PAIRS = "pairs"
+"""Where the pairs of a memory are that a run learns from; these are there before it, too."""
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("bad-lines.jsonl", "provenance.jsonl", ADAPTER),
@@ -114,7 +116,7 @@ class RunFolder:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
         foreign = (item.name for item in self.path.iterdir() if not item.name.startswith("."))
-        if not self.exists and not set(foreign) <= {*_OURS, "state", SCENES}:
+        if not self.exists and not set(foreign) <= {*_OURS, "state", SCENES, PAIRS}:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:

@@ -1,0 +1,76 @@
+"""`translucid memory learn`: what a run learns of a memory, what it is mixed with, and what comes next."""
+
+import pytest
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair, read_pairs
+from translucid.memory.translation_memory import TranslationMemory
+from translucid.runs.run_folder import RunFolder
+from translucid.training.remembered import learned
+
+STEPS = ["--set", "training.max_steps=4", "training.validate_every=2", "training.validate_sentences=3"]
+
+
+def pairs(count, seed):
+    return [Pair(one.source, one.target) for one in generate(count, seed=seed, max_words=8)]
+
+
+@pytest.fixture
+def memory(tmp_path):
+    file = tmp_path / "m.memory"
+    with TranslationMemory.open(file, write=True) as opened:
+        opened.add(pairs(60, seed=5), "Ana")
+    return file
+
+
+def test_what_is_new_is_learned_and_noted(call, small_run, corpus, memory, tmp_path):
+    done = call("memory", "learn", small_run, memory, "--out", tmp_path / "one", *STEPS)
+    assert done.code == 0, done.err
+    assert "60 new pairs" in done.err and "on the rest (--valid-general)" in done.err and "before   after" in done.err
+    found = RunFolder(tmp_path / "one").configuration()
+    assert found.data.mix == {str(corpus / "train.tsv"): 0.8} and found.data.valid_general == [str(corpus / "test.tsv")]
+    assert found.training.begin_from == str(small_run) and found.training.warmup == 20
+    train, valid = ([*read_pairs(tmp_path / "one" / "pairs" / f"{name}.tsv")] for name in ("train", "valid"))
+    assert {*train, *valid} == {*pairs(60, seed=5)} and 1 <= len(valid) <= 15
+
+    # The run that has learned it knows that; the one that it began as does not.
+    done = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
+    assert done.code == 2 and "has 0 pairs that are new to this run" in done.err and "--again" in done.err
+    with TranslationMemory.open(memory, write=True) as opened:
+        assert (learned(tmp_path / "one", opened), learned(small_run, opened)) == (60, 0)
+        opened.add([Pair(one.source, "changed") for one in pairs(25, seed=5)], "Eva")
+    done = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
+    assert done.code == 0 and "25 new pairs" in done.err, done.err
+    again = [*read_pairs(tmp_path / "two" / "pairs" / "valid.tsv")]
+    assert {one.source for one in again} <= {one.source for one in valid}
+    assert RunFolder(tmp_path / "two").configuration().data.mix == found.data.mix
+    assert "learned" not in call("memory", "stats", memory).out
+
+
+def test_an_adapter_is_kept_with_the_run_by_its_name(call, small_run, memory, tmp_path):
+    import shutil
+
+    base = shutil.copytree(small_run, tmp_path / "base")
+    done = call("memory", "learn", base, memory, "--adapter", "mine", "--mix", f"{memory.parent}/general.tsv=0.5")
+    assert done.code == 2 and "general.tsv: can't be read" in done.err
+    done = call("memory", "learn", base, memory, "--adapter", "mine", *STEPS)
+    assert done.code == 0, done.err
+    assert RunFolder(tmp_path / "base-mine").configuration().training.adapter_rank == 8
+    assert call("translate", base, "--adapter", "mine", "I like soccer.").code == 0
+
+
+def test_a_corpus_is_learned_like_a_memory(call, small_run, corpus, tmp_path):
+    done = call("memory", "learn", small_run, corpus / "train.tsv", "--out", tmp_path / "one", *STEPS)
+    assert done.code == 0 and "300 new pairs" in done.err, done.err
+
+
+def test_what_is_refused(call, small_run, memory, tmp_path):
+    assert call("memory", "learn", small_run, memory).code == 2
+    done = call("memory", "learn", small_run, memory, "--out", small_run, "--overwrite")
+    assert done.code == 2 and "is the run that learns" in done.err
+    few = tmp_path / "few.memory"
+    with TranslationMemory.open(few, write=True) as opened:
+        opened.add(pairs(5, seed=1), "Ana")
+    done = call("memory", "learn", small_run, few, "--out", tmp_path / "one")
+    assert done.code == 2 and "few.memory: has 5 pairs. It takes 20" in done.err
+    assert not [*(tmp_path / "one").iterdir()]

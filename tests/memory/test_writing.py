@@ -167,8 +167,8 @@ def test_a_memory_with_more_in_it_is_refused(file, statement):
 
 def read_all(file):
     with TranslationMemory.open(file) as memory:
-        memory.matches("some text 5")
-        return [*memory.entries()]
+        memory.matches("some text")
+        return [*memory.entries(), *memory.by_origin()]
 
 
 def test_a_damaged_memory_is_said_in_one_line(file):
@@ -178,6 +178,27 @@ def test_a_damaged_memory_is_said_in_one_line(file):
     content[8192:-4096] = bytes([0xA5]) * (len(content) - 12288)
     file.write_bytes(content)
     with pytest.raises(UserError, match="damaged"):
+        read_all(file)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE postings SET ids = x'FFFFFFFF'",
+        "UPDATE postings SET ids = x'FFFFFF'",
+        "UPDATE postings SET ids = 'text'",
+        "UPDATE segments SET key = x'00'",
+        "UPDATE segments SET target = x'FF'",
+        "UPDATE segments SET at = 9000000000000000",
+        "UPDATE segments SET at = 'never'",
+        "UPDATE segments SET source = CAST(x'FF' AS TEXT)",
+    ],
+)
+def test_strange_values_are_said_in_one_line(file, statement):
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("some text", "x"), Pair("some more text", "y")], "a")
+    foreign(file, statement)
+    with pytest.raises(UserError, match=r"damaged|not there|decode"):
         read_all(file)
 
 

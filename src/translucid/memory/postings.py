@@ -79,7 +79,7 @@ class Postings:
             if (len(chosen) > missed and read > ENOUGH) or read > TOO_MANY:
                 break
             chosen.append(rows)
-        return _likeliest([self._ids(rows.numbers) for rows in chosen], max(1, len(chosen) - missed))
+        return _likeliest([self._ids(rows.numbers) for rows in chosen], max(1, len(chosen) - missed), self._size())
 
     def _rows(self, pair: int, first: int, last: int) -> _Rows:
         rows = self.database.execute(
@@ -90,8 +90,14 @@ class Postings:
 
     def _ids(self, rows: list[int]) -> NDArray[np.uint32]:
         get = self.database.execute
-        parts = (get("SELECT ids FROM postings WHERE id = ?", (row,)).fetchone()[0] for row in rows)
+        parts = [get("SELECT ids FROM postings WHERE id = ?", (row,)).fetchone()[0] for row in rows]
+        if not all(isinstance(part, bytes) and len(part) % 4 == 0 for part in parts):
+            raise sqlite3.DatabaseError("a list is damaged")
         return np.frombuffer(b"".join(parts), "<u4")
+
+    def _size(self) -> int:
+        """Return the number of the last segment, and one more."""
+        return (self.database.execute("SELECT max(id) FROM segments").fetchone()[0] or 0) + 1
 
 
 class _Rows:
@@ -101,9 +107,13 @@ class _Rows:
         self.numbers, self.postings = numbers, postings
 
 
-def _likeliest(lists: list[NDArray[np.uint32]], least: int) -> NDArray[np.intp]:
-    """Return the numbers that are in the most lists, of those in as many the highest; none in fewer than `least`."""
-    size = max((int(ids.max()) + 1 for ids in lists if len(ids)), default=0)
+def _likeliest(lists: list[NDArray[np.uint32]], least: int, size: int) -> NDArray[np.intp]:
+    """Return the numbers that are in the most lists, of those in as many the highest; none in fewer than `least`.
+
+    `size`: all of them are below it.
+    """
+    if any(ids.max(initial=0) >= size for ids in lists):
+        raise sqlite3.DatabaseError("a list names segments that are not there")
     hits: NDArray[np.unsignedinteger] = np.zeros(size, np.uint8 if len(lists) < 256 else np.uint16)
     for ids in lists:
         hits[ids] += 1  # each is in a list once

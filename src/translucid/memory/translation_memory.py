@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ PART = 2_000_000
 """Postings that are written together: what bounds the memory of an import."""
 TELL = 1000
 """Pairs after which progress is told."""
+_LATEST = 1 << 37
+"""Seconds since 1970 that no entry is as late as; what is later is no date."""
 
 
 class Added(NamedTuple):
@@ -145,7 +147,7 @@ class TranslationMemory:
                 rows = self._database.execute(ask, (since,)).fetchall()
             if not rows:
                 return
-            yield from (Entry(*row[:4]) for row in rows)
+            yield from (_sound(row[:4]) for row in rows)
             since = rows[-1][4]
 
     @property
@@ -164,7 +166,8 @@ class TranslationMemory:
     def facts(self) -> dict[str, str]:
         """Return what is noted of the memory as a whole, by name."""
         with self._asked():
-            return dict(self._database.execute("SELECT name, value FROM facts"))
+            facts = self._database.execute("SELECT name, value FROM facts LIMIT 10000").fetchall()
+        return {str(name): str(value) for name, value in facts}
 
     def note(self, facts: Mapping[str, str]) -> None:
         """Note something of the memory as a whole."""
@@ -191,8 +194,9 @@ class TranslationMemory:
     def by_origin(self) -> list[tuple[str, int, int]]:
         """Return who entries are from, how many, and when the latest of them was added."""
         with self._asked():
-            ask = "SELECT who, count(*), max(at) FROM segments GROUP BY who ORDER BY count(*) DESC LIMIT 1000"
-            return self._database.execute(ask).fetchall()
+            ask = "SELECT '', '', who, max(at), count(*) FROM segments GROUP BY who ORDER BY count(*) DESC LIMIT 1000"
+            rows = [(_sound(row[:4]), row[4]) for row in self._database.execute(ask)]
+            return [(entry.who, count, entry.when) for entry, count in rows]
 
     def _add(self, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None) -> Added:
         counts = {"new": 0, "changed": 0, "same": 0, "skipped": 0}
@@ -236,11 +240,14 @@ class TranslationMemory:
 
     def _entry(self, number: int) -> Entry:
         row = self._database.execute("SELECT source, target, who, at FROM segments WHERE id = ?", (number,)).fetchone()
-        return Entry(*row)
+        return _sound(row)
 
     def _keys(self, numbers: NDArray[np.intp]) -> dict[int, str]:
         marks = ",".join("?" * len(numbers))
-        return dict(self._database.execute(f"SELECT id, key FROM segments WHERE id IN ({marks})", numbers.tolist()))
+        keys = dict(self._database.execute(f"SELECT id, key FROM segments WHERE id IN ({marks})", numbers.tolist()))
+        if not all(isinstance(key, str) for key in keys.values()):
+            raise sqlite3.DatabaseError("a key is damaged")
+        return keys
 
     def _latest(self) -> int:
         return self._database.execute("SELECT max(change) FROM segments").fetchone()[0] or 0
@@ -249,6 +256,13 @@ class TranslationMemory:
     def _asked(self) -> Iterator[None]:
         with self._lock, explained(self.file):
             yield
+
+
+def _sound(row: tuple[Any, ...]) -> Entry:
+    """Return an entry; in a column of SQLite may stand anything."""
+    if not (all(isinstance(text, str) for text in row[:3]) and isinstance(row[3], int) and 0 <= row[3] < _LATEST):
+        raise sqlite3.DatabaseError("an entry is damaged")
+    return Entry(*row)
 
 
 def _digest(source: str) -> int:

@@ -102,7 +102,8 @@ def lesson(
 
 def learned(run: Path, memory: TranslationMemory) -> int:
     """Return up to which change of a memory a run has learned it; 0 if it has not."""
-    return int(memory.facts().get(_LEARNED + RunFolder(run).model_digest(), 0))
+    noted = memory.facts().get(_LEARNED + RunFolder(run).model_digest(), "")
+    return int(noted) if noted.isdecimal() and len(noted) < 20 else 0
 
 
 def note_learned(run: Path, memory: TranslationMemory, change: int) -> None:

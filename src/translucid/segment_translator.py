@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from itertools import islice
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import Target
 from translucid.documents.marked import Marked
 from translucid.documents.placing import placed
+from translucid.engines.recalling import RecallingEngine
 from translucid.memory.recall import Recall
 from translucid.translator import WINDOW, Translator
 
@@ -26,7 +28,8 @@ class SegmentTranslator:
             options: how to search; the run's own settings if not given.
             recall: a memory whose entries stand in the place of translations; none if not given.
         """
-        self.translator, self.options, self.recall = translator, options, recall
+        self.translator = shown_matches(translator, recall) if recall else translator
+        self.options, self.recall = options, recall
 
     def stream(self, sources: Iterable[Marked], on_done: Callable[[int], None] | None = None) -> Iterator[Target]:
         """Translate any number of texts, in order.
@@ -50,6 +53,18 @@ class SegmentTranslator:
                     yield Target(
                         placed(source, found.text, found.alignment if looks else []), doubts=tuple(found.warnings)
                     )
+
+
+def shown_matches(translator: Translator, recall: Recall) -> Translator:
+    """Return a translator whose model sees near matches, if it was trained to make use of them (data.fuzzy_matches)."""
+    least = translator.configuration.data.fuzzy_matches
+    if not least or isinstance(translator.engine, RecallingEngine):
+        return translator
+    other = copy(translator)
+    other._opened = None
+    given = recall.memory, translator.tokenizer, least, translator.longest
+    other.engine = RecallingEngine(translator.engine, *given)
+    return other
 
 
 def links_between(translator: Translator, source: str, target: str) -> list[tuple[int, int]]:

@@ -31,7 +31,7 @@ from translucid.memory.recall import Recall
 from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
-from translucid.segment_translator import links_between
+from translucid.segment_translator import links_between, shown_matches
 from translucid.translation import Translation
 from translucid.translator import WINDOW, Translator
 
@@ -206,13 +206,15 @@ class Worker:
             adapter=job.adapter,
         )
         self.device = self.translator.engine.device_type
+        memory = open_memory(job.memory, configuration.data.languages) if job.memory else None
+        self.recall = Recall(memory, job.memory_from) if memory else None
+        if self.recall:
+            self.translator = shown_matches(self.translator, self.recall)
         if ranking := _ranking(job, self.translator):
             self.translator.engine = RankedEngine(self.translator.engine, ranking)
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
-        memory = open_memory(job.memory, configuration.data.languages) if job.memory else None
-        self.recall = Recall(memory, job.memory_from) if memory else None
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
         """Work on windows in this process, in order."""

@@ -66,6 +66,11 @@ class DataOptions(OptionGroup):
     """Other segmentations of the text each epoch (BPE-dropout, Provilkov et al. 2020), for small data, which it holds
     in memory; learning then takes longer (docs/results.md)."""
 
+    fuzzy_matches: int = Field(0, ge=0, le=99)
+    """Percent from which on a match among the other training pairs is learned from: the pair comes a second time, with
+    the match's translation behind its source (Bulte and Tezcan 2019). `translate --memory` then shows the model such
+    matches. 50 is usual, 0 is none; for one vocabulary of both languages."""
+
     @property
     def languages(self) -> tuple[str | None, str | None]:
         """Codes of what the model reads and of what it writes."""
@@ -102,6 +107,12 @@ class DataOptions(OptionGroup):
             raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
         if sum(self.mix.values()) >= 1:
             raise ValueError("data.mix leaves nothing of an epoch to the training files: lower the shares")
+        return self
+
+    @model_validator(mode="after")
+    def _matches_in_one_vocabulary(self) -> DataOptions:
+        if self.fuzzy_matches and not self.tokenizer.joint:
+            raise ValueError("data.fuzzy_matches needs data.tokenizer.joint: a source has words of both languages")
         return self
 
     @model_validator(mode="after")

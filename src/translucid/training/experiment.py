@@ -26,6 +26,7 @@ from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze
 from translucid.training.labels import LabelledMaterial
+from translucid.training.matched import refuse_without_separator, with_matches
 from translucid.training.material import Beginning, Material, sha256
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
@@ -115,9 +116,11 @@ def prepared(
             run.refuse_to_lose(overwrite)
             with console.status("reading the corpus"):
                 corpora = corpora or _corpora(configuration)
-                material = _material(configuration, corpora)
+            corpora = with_matches(configuration, corpora, console)
+            material = _material(configuration, corpora)
             configuration = material.configuration
             tokenizer = begun_tokenizer(configuration, lambda: material.learn(console), corpora)
+            refuse_without_separator(configuration, tokenizer)
             if configuration.training.freeze:  # a wrong name is said before anything is written
                 _fit_for_tuning(_built(hollow_model, configuration, tokenizer), configuration.training)
         with run.locked() if workers.leads else nullcontext():
@@ -129,6 +132,7 @@ def prepared(
                 configuration = run.configuration()
             if not begins:
                 corpora = corpora or _corpora(configuration, run.held_out())
+                corpora = with_matches(configuration, corpora, console)
                 material = _material(configuration, corpora)
             trainer = _trainer(configuration, run, material, resuming, place, console, workers, command)
             yield trainer, Display(console)

@@ -1,0 +1,48 @@
+"""Sources that have the translation of a near match behind them, for models that learn to make use of it.
+
+    I like green tea ⟨separator⟩ Me gusta el té negro
+
+(Bulte and Tezcan 2019, "Neural fuzzy repair", section 3.2; https://aclanthology.org/P19-1175)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from translucid.data.corpus import Pair
+from translucid.memory.folding import spaced
+from translucid.memory.match import Match
+from translucid.memory.translation_memory import TELL, TranslationMemory
+
+SEPARATOR = "\ue0f3"
+"""A character for private use: no text has it, and so it is a piece of the vocabulary by itself."""
+
+
+def behind(source: str, match: Match) -> str:
+    """Return a source with the translation of a match behind it."""
+    return f"{source} {SEPARATOR} {match.target}"
+
+
+def near_match(memory: TranslationMemory, text: str, least: int) -> Match | None:
+    """Return the best match of so many percent whose source is another text."""
+    wanted = spaced(text)
+    found = memory.matches(wanted, least, most=2)
+    return next((match for match in found if match.entry.source != wanted), None)
+
+
+def augmented(
+    pairs: Iterable[Pair], memory: TranslationMemory, least: int, on_pairs: Callable[[int], None] | None = None
+) -> Iterator[Pair]:
+    """Yield those pairs that have a near match, with it.
+
+    Args:
+        pairs: such as those of the memory itself.
+        memory: to be looked up in.
+        least: percent that a match has.
+        on_pairs: told how many more pairs were looked up.
+    """
+    for number, pair in enumerate(pairs, 1):
+        if match := near_match(memory, pair.source, least):
+            yield Pair(behind(pair.source, match), pair.target)
+        if on_pairs and number % TELL == 0:
+            on_pairs(TELL)

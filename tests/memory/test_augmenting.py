@@ -1,0 +1,31 @@
+"""Pairs with the translation of a near match behind their source."""
+
+from translucid.data.corpus import Pair
+from translucid.memory.augmenting import SEPARATOR, augmented
+from translucid.memory.translation_memory import TranslationMemory
+
+PAIRS = [
+    Pair("I like green tea", "Me gusta el té verde"),
+    Pair("I like black tea", "Me gusta el té negro"),
+    Pair("I like black tea a lot", "Me gusta mucho el té negro"),
+    Pair("Nothing is like this one", "Nada"),
+    Pair("Page 3 is missing", "Falta la página 3"),
+    Pair("Page 4 is missing", "Falta la página 4"),
+]
+
+
+def test_the_best_of_the_others_stands_behind_a_source(tmp_path):
+    TranslationMemory.make(tmp_path / "m.memory", PAIRS, "")
+    with TranslationMemory.open(tmp_path / "m.memory", fixed=True) as memory:
+        told = []
+        found = [*augmented(PAIRS, memory, 60, told.append)]
+    assert found == [
+        Pair(f"I like green tea {SEPARATOR} Me gusta el té negro", "Me gusta el té verde"),
+        Pair(f"I like black tea {SEPARATOR} Me gusta el té verde", "Me gusta el té negro"),
+        Pair(f"I like black tea a lot {SEPARATOR} Me gusta el té negro", "Me gusta mucho el té negro"),
+        Pair(f"Page 3 is missing {SEPARATOR} Falta la página 3", "Falta la página 3"),
+        Pair(f"Page 4 is missing {SEPARATOR} Falta la página 4", "Falta la página 4"),
+    ]
+    with TranslationMemory.open(tmp_path / "m.memory", fixed=True) as memory:
+        assert len([*augmented(PAIRS, memory, 70)]) == 4
+        assert len([*augmented(PAIRS, memory, 80)]) == 2

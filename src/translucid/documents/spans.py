@@ -132,7 +132,7 @@ def _trimmed(text: str, found: _Paired, blank: re.Pattern[str]) -> _Paired:
             first += 1
         elif loose(end - 1):
             end -= 1
-        elif end - first > 1 and opening[1] is not None and opening[1] == closing[1]:
+        elif end - first > 1 and opening[1] is not None and opening[1] == closing[1] and closing[0].raw is None:
             first, end = first + 1, end - 1
         elif end - first > 1 and opening[1] is not None and opening[1] == found[first + 1][1]:
             first += 2

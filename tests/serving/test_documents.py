@@ -52,10 +52,10 @@ def held(monkeypatch):
     go = threading.Event()
     stream = document_jobs.translated
 
-    def waiting(served, sources):
+    def waiting(*given):
         while not go.wait(0.01):
             document_jobs.between_steps()
-        return stream(served, sources)
+        return stream(*given)
 
     monkeypatch.setattr(document_jobs, "translated", waiting)
     yield go
@@ -254,7 +254,7 @@ def test_what_a_person_writes_meanwhile_stays(client, held):
 
 
 def test_a_failure_of_ours_is_told_as_one(client, monkeypatch, caplog):
-    monkeypatch.setattr(texts, "SegmentTranslator", lambda *_: 1 / 0)
+    monkeypatch.setattr(texts, "SegmentTranslator", lambda *_, **__: 1 / 0)
     told = ended(client, send(client).json())
     assert told["state"] == "failed"
     assert "Internal error" in told["error"] and "zero" not in told["error"]

@@ -74,6 +74,14 @@ def serve(
     log_format: Annotated[
         Literal["text", "json", "off"], _option("The log of requests; no text is ever in it.", "LOG_FORMAT")
     ] = "text",
+    memory: Annotated[
+        Path | None,
+        _option("A translation memory, or a corpus such as a .tmx, which is used for documents and tags.", "MEMORY"),
+    ] = None,
+    suggestions: Annotated[
+        bool,
+        _option("Take into the memory what clients suggest and what is accepted on the page.", "SUGGESTIONS"),
+    ] = False,
     device: Annotated[str, _option("auto, cpu, cuda, cuda:1, mps.", "DEVICE")] = "auto",
     engine: Annotated[
         Literal["auto", "torch", "ctranslate2"],
@@ -100,6 +108,8 @@ def serve(
 
         translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60 --per-day 5000
 
+        translucid serve runs/mine --memory mine.memory --suggestions
+
         translucid serve runs/m2m 'en-*=runs/opus-mt-en-roa'
 
         translucid serve runs/mine --hosts translate.example.org --proxies 127.0.0.1
@@ -113,11 +123,14 @@ def serve(
         from translucid.serving.catalogue import load
         from translucid.serving.connections import AT_ONCE, Connection, Listening, most_connections
         from translucid.serving.door import ANY, is_loopback
+        from translucid.serving.remembering import Remembering
         from translucid.serving.server_options import Quota, ServerOptions, read_keys
     except ModuleNotFoundError as error:
         raise missing_package("the server", error.name, "serve") from error
     if not re.fullmatch(r"(/[\w.~-]+)*", url_prefix, re.ASCII):
         raise UserError(f"--url-prefix {url_prefix!r} is no beginning of a path", fix="Write it as /translate-app.")
+    if suggestions and memory is None:
+        raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
     quota = Quota(per_minute, per_day)
     anybody = () if is_loopback(host) else (ANY,)  # who opens it to a network means others to use it
     options = ServerOptions(
@@ -137,7 +150,12 @@ def serve(
     )
     with _bound(host, port) as listening:
         catalogue = load(runs, device, options, engine)
-        app = create_app(catalogue, options)
+        opened = None
+        if memory:
+            if not catalogue.models:
+                raise UserError("--memory is for translators", fix="Leave it out.")
+            opened = Remembering.open(memory, next(iter(catalogue)).pair, grows=suggestions)
+        app = create_app(catalogue, options, opened)
         _log_requests()
         console = Console(stderr=True)
         for served in catalogue:

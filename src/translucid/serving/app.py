@@ -33,6 +33,7 @@ from translucid.serving.judging import Judging
 from translucid.serving.libretranslate import LibreTranslate
 from translucid.serving.looking import Looking
 from translucid.serving.measuring import measure
+from translucid.serving.remembering import Remembering
 from translucid.serving.server_options import ServerOptions
 
 PAGE = {
@@ -61,10 +62,12 @@ TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
 """How often freed memory is given back, and how long the process has to have worked meanwhile."""
 
 
-def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> FastAPI:
-    """Return the application that serves these models."""
+def create_app(
+    catalogue: Catalogue, options: ServerOptions | None = None, memory: Remembering | None = None
+) -> FastAPI:
+    """Return the application that serves these models, with a translation memory if there is one."""
     options = options or ServerOptions()
-    desk = Desk(catalogue, options, Guard(options))
+    desk = Desk(catalogue, options, Guard(options), memory)
     jobs = DocumentJobs(desk)
 
     @asynccontextmanager
@@ -76,6 +79,8 @@ def create_app(catalogue: Catalogue, options: ServerOptions | None = None) -> Fa
         await asyncio.to_thread(catalogue.close)
         await asyncio.to_thread(desk.workshop.close)
         await asyncio.to_thread(jobs.clean)
+        if memory:
+            memory.close()
 
     app = FastAPI(
         title="Translucid",

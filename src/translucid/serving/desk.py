@@ -14,6 +14,7 @@ from translucid.serving.catalogue import Catalogue
 from translucid.serving.errand import Errand
 from translucid.serving.guard import Guard
 from translucid.serving.incoming import Bodies, read_fields, read_image, read_upload
+from translucid.serving.remembering import Remembering
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.workshop import Workshop
 
@@ -30,6 +31,7 @@ class Desk:
     catalogue: Catalogue
     options: ServerOptions
     guard: Guard
+    memory: Remembering | None = None
     bodies: Bodies = field(default_factory=Bodies)
     workshop: Workshop = field(default_factory=Workshop)
 

@@ -298,7 +298,7 @@ class DocumentJobs:
         for numbers in in_chunks(wanted, lambda i: len(segments[i].source.text)):
             between_steps()
             sources = [segments[i].source for i in numbers]
-            job.files.translated(list(zip(numbers, translated(served, sources), strict=True)))
+            job.files.translated(list(zip(numbers, translated(self.desk, served, sources), strict=True)))
             job.done += len(numbers)
             job.characters_done += sum(len(source.text) for source in sources)
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from translucid.data.corpus import Pair
 from translucid.documents.document import Target
 from translucid.ground.errors import UserError
 from translucid.serving import schemas
@@ -21,6 +22,9 @@ from translucid.serving.shown_marks import read_shown, shown, tags_of
 
 MOST_ROWS = 500
 """Segments in one answer."""
+
+CORRECTED = "corrected on the page"
+"""What a memory notes of pairs that a person has accepted."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,20 @@ class Editing:
             raise ApiError(400, str(error)) from error
         await run_in_threadpool(job.files.accept, number, target)
         job.stale = True
+        pair = Pair(row.segment.source.text, target.marked.text)
+        remembered = await run_in_threadpool(self._remembered, job, pair)
         (row,) = await run_in_threadpool(job.files.rows, number, 1)
-        return JSONResponse(_row(row))
+        return JSONResponse({**_row(row), "remembered": remembered})
+
+    def _remembered(self, job: Job, pair: Pair) -> bool:
+        """Let the memory have a pair, if there is one that takes it."""
+        if not self.desk.memory or not job.source:
+            return False
+        try:
+            self.desk.memory.add(job.source, job.target, pair, CORRECTED)
+        except ApiError:
+            return False
+        return True
 
     def _begun(self, key: str) -> Job:
         job = self.jobs.find(key)

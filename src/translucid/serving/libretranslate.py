@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from translucid.data.corpus import Pair
 from translucid.documents.kinds import KINDS
 from translucid.inspection.explain import methods_here
 from translucid.serving import schemas
@@ -23,6 +24,9 @@ from translucid.serving.failures import ApiError
 from translucid.serving.incoming import number_field, text_field, texts_field
 from translucid.serving.tagged import translate_html
 from translucid.serving.texts import translate_texts
+
+SUGGESTED = "suggested"
+"""What a memory notes of pairs that clients have suggested."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +131,14 @@ class LibreTranslate:
         return await self.jobs.answer(request, self.jobs.find(key))
 
     async def suggest(self, request: Request) -> JSONResponse:
-        """Say that suggestions are not taken."""
-        await self.desk.fields(request)
-        raise ApiError(403, "Suggestions are disabled on this server.")
+        """Take a better translation (s) of a text (q) into the translation memory, if the server has one that grows."""
+        fields, _ = await self.desk.fields(request)
+        if self.desk.memory is None:
+            raise ApiError(403, "Suggestions are disabled on this server.")
+        pair = Pair(text_field(fields, "q"), text_field(fields, "s"))
+        languages = text_field(fields, "source"), text_field(fields, "target")
+        await run_in_threadpool(self.desk.memory.add, *languages, pair, SUGGESTED)
+        return JSONResponse({"success": True})
 
     async def languages(self) -> Response:
         """List languages, and what each can be translated to."""
@@ -155,7 +164,7 @@ class LibreTranslate:
                     "source": {"code": first.pair[0], "name": name_of(first.pair[0])},
                     "target": {"code": first.pair[1], "name": name_of(first.pair[1])},
                 },
-                "suggestions": False,
+                "suggestions": bool(self.desk.memory and self.desk.memory.grows),
                 "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
             }
         )

@@ -40,7 +40,7 @@ async def translate_tagged(
     """
     # The mark says that they are UTF-8, whatever they say themselves.
     contents = [BOM_UTF8 + text.encode() for text in texts]
-    work = desk.workshop.submit(errand, lambda: fill(served, [read(content) for content in contents]))
+    work = desk.workshop.submit(errand, lambda: fill(desk, served, [read(content) for content in contents]))
     return [found.decode("utf-8-sig") for found in await errand.result(request, work)]
 
 

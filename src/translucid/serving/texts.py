@@ -90,17 +90,18 @@ def begin(
     return desk.workshop.submit(errand, lambda: translate(served.translator, texts, nbest))
 
 
-def translated(served: Served, sources: Iterable[Marked]) -> Iterator[Target]:
+def translated(desk: Desk, served: Served, sources: Iterable[Marked]) -> Iterator[Target]:
     """Translate texts with their marks, in small parts, between which others may have their turn."""
-    segments = SegmentTranslator(served.translator)
+    recall = desk.memory.recall(served.source, served.target) if desk.memory else None
+    segments = SegmentTranslator(served.translator, recall=recall)
     for part in in_chunks(sources, lambda source: len(source.text)):
         between_steps()
         yield from segments.stream(part)
 
 
-def fill(served: Served, documents: Sequence[Document]) -> list[bytes]:
+def fill(desk: Desk, served: Served, documents: Sequence[Document]) -> list[bytes]:
     """Translate short documents, such as HTML or XML of a request; in the workshop."""
-    targets = translated(served, [segment.source for document in documents for segment in document.segments])
+    targets = translated(desk, served, [segment.source for document in documents for segment in document.segments])
     filled = []
     for document in documents:
         count = len(document.segments)

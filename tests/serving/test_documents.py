@@ -119,7 +119,8 @@ def test_a_form_without_a_file(client):
 
 def test_progress(client, held):
     job = send(client).json()
-    told = until(lambda: (one := client.get(f"/documents/{job['id']}").json())["state"] == "translating" and one)
+    told = until(lambda: (one := client.get(f"/documents/{job['id']}").json())["segments"] and one)
+    assert told["state"] == "translating"
     assert (told["segments"], told["done"]) == (2, 0)
     assert client.get(f"/documents/{job['id']}/result").status_code == 503
     held.set()

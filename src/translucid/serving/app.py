@@ -41,6 +41,7 @@ PAGE = {
     "/page.css": ("translucid.serving", "page/page.css"),
     "/page.js": ("translucid.serving", "page/page.js"),
     "/asking.js": ("translucid.serving", "page/asking.js"),
+    "/documents.js": ("translucid.serving", "page/documents.js"),
     "/judging.js": ("translucid.serving", "page/judging.js"),
     "/images.js": ("translucid.serving", "page/images.js"),
     "/attention.css": ("translucid.inspection", "web/attention.css"),

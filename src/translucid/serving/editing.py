@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -74,7 +75,9 @@ class Editing:
         job = self._begun(key)
         first = number_field(dict(request.query_params), "first", 0, job.segments)
         count = number_field(dict(request.query_params), "count", 100, MOST_ROWS)
-        rows = await run_in_threadpool(job.files.rows, first, count) if job.segments else []
+        doubtful = bool(number_field(dict(request.query_params), "doubtful", 0, 1))
+        work = partial(job.files.rows, first, count, doubtful=doubtful)
+        rows = await run_in_threadpool(work) if job.segments else []
         return JSONResponse([_row(row) for row in rows])
 
     async def accept(self, request: Request, key: str, number: int) -> Response:

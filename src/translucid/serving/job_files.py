@@ -18,6 +18,9 @@ _TABLE = """CREATE TABLE segments (
     number INTEGER PRIMARY KEY, place TEXT, source TEXT, source_marks TEXT, existing TEXT, note TEXT, longest INTEGER,
     target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, accepted INTEGER DEFAULT 0)"""
 
+SURE = 0.5
+"""Confidence under which a translation wants to be looked at."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -87,11 +90,18 @@ class JobFiles:
                 (*_columns(target), number),
             )
 
-    def rows(self, first: int = 0, count: int = -1) -> list[Row]:
-        """Return segments from a number on; all if no `count` is given."""
+    def rows(self, first: int = 0, count: int = -1, *, doubtful: bool = False) -> list[Row]:
+        """Return segments from a number on.
+
+        Args:
+            first: number.
+            count: how many; all if it is negative.
+            doubtful: only those that look wrong or are rather not good, and that nobody has accepted.
+        """
+        which = f"AND NOT accepted AND (doubts != '[]' OR confidence < {SURE})" if doubtful else ""
         with self._database() as database:
             cursor = database.execute(
-                "SELECT * FROM segments WHERE number >= ? ORDER BY number LIMIT ?", (first, count)
+                f"SELECT * FROM segments WHERE number >= ? {which} ORDER BY number LIMIT ?", (first, count)
             )
             return [_row(*columns) for columns in cursor]
 

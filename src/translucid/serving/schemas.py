@@ -94,6 +94,12 @@ SEGMENTS = {
     "parameters": [
         {"name": "first", "in": "query", "schema": {"type": "integer", "minimum": 0}},
         {"name": "count", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 500}},
+        {
+            "name": "doubtful",
+            "in": "query",
+            "schema": {"type": "integer", "minimum": 0, "maximum": 1},
+            "description": "only those that want a look",
+        },
     ],
 }
 SEGMENT = body(["text"], text={**TEXT, "description": "with what stands for its marks: ⟨1⟩bold⟨/1⟩"})

@@ -15,8 +15,9 @@ let chosen = null; // the number of the word for which others are offered
 let turn = 0; // answers that come too late are thrown away
 let timer;
 
-// Begin; `show` brings this part of the page to the front.
-export function startImages(captioners, show) {
+// Begin; `show` brings this part of the page to the front. If it is `alone`, any file that is dropped is for it.
+export function startImages(captioners, show, alone) {
+  const ours = ({ dataTransfer }) => [...dataTransfer.items].some((one) => one.kind === "file" && (alone || one.type.startsWith("image/")));
   $("captioner").append(...captioners.map((one) => option(one.name, one.name)));
   $("for-images").firstElementChild.hidden = captioners.length < 2;
   for (const id of ["captioner", "key"]) $(id).addEventListener("change", () => { if (image) run({ nbest: BEST }); });
@@ -31,7 +32,7 @@ export function startImages(captioners, show) {
     take(file);
   });
   document.addEventListener("dragover", (event) => {
-    if (!event.dataTransfer.types.includes("Files")) return;
+    if (!ours(event)) return;
     event.preventDefault();
     show();
     $("drop").classList.add("over");
@@ -39,7 +40,7 @@ export function startImages(captioners, show) {
   document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("drop").classList.remove("over"); });
   document.addEventListener("drop", (event) => {
     $("drop").classList.remove("over");
-    if (!event.dataTransfer.files.length) return;
+    if (!ours(event)) return;
     event.preventDefault();
     take(event.dataTransfer.files[0]);
   });

@@ -2,6 +2,7 @@
 
 import { $, RETRY, answered, element, option, wayButton } from "./asking.js";
 import { showAttention } from "./attention.js";
+import { startDocuments } from "./documents.js";
 import { startImages } from "./images.js";
 import { startJudging } from "./judging.js";
 
@@ -28,11 +29,12 @@ async function start() {
   models = all.filter((one) => one.reads === "text");
   const captioners = all.filter((one) => one.reads === "images");
   if (models.length) startTexts(settings);
-  if (captioners.length) startImages(captioners, () => turnTo("images"));
+  if (models.length) startDocuments(settings, first, () => turnTo("documents"));
+  if (captioners.length) startImages(captioners, () => turnTo("images"), !models.length);
   const [classifiers, generators] = ["texts", "prompts"].map((kind) => all.filter((one) => one.reads === kind));
   const judging = [...classifiers, ...generators];
   if (judging.length) startJudging(classifiers, generators, settings);
-  const there = { texts: models, images: captioners, judging };
+  const there = { texts: models, documents: models, images: captioners, judging };
   const kinds = Object.keys(there).filter((kind) => there[kind].length);
   for (const kind of Object.keys(there)) $(`on-${kind}`).hidden = !kinds.includes(kind);
   $("kinds").hidden = kinds.length < 2;
@@ -42,11 +44,13 @@ async function start() {
 
 // Show the part of the page for translation, for images, or for texts that are judged and gone on with.
 function turnTo(kind) {
-  for (const one of ["texts", "images", "judging"]) {
-    $(one).hidden = $(`for-${one}`).hidden = one !== kind;
+  for (const one of ["texts", "documents", "images", "judging"]) {
+    $(one).hidden = one !== kind;
     $(`on-${one}`).setAttribute("aria-pressed", one === kind);
   }
-  const what = { texts: "translation", images: "captions", judging: "models" }[kind];
+  for (const one of ["texts", "images", "judging"]) $(`for-${one}`).hidden = one !== (kind === "documents" ? "texts" : kind);
+  $("for-comparing").hidden = kind === "documents" || models.length < 2;
+  const what = { texts: "translation", documents: "translation", images: "captions", judging: "models" }[kind];
   document.querySelector("h1 span").textContent = `${what} you can see through`;
   history.replaceState(null, "", kind === "texts" ? location.pathname + location.search : `#${kind}`);
 }
@@ -60,7 +64,6 @@ function startTexts(settings) {
   }
   // Only the ways to explain that the server has.
   for (const way of $("method").querySelectorAll("option")) if (!settings.explanations.includes(way.value)) way.remove();
-  if (models.length < 2) $("other").parentElement.hidden = true;
   offer();
   $("source").addEventListener("input", () => { later(250); count(settings.charLimit); });
   for (const id of ["model", "other", "from", "to", "key"]) $(id).addEventListener("change", () => { offer(); run(); });

@@ -1,0 +1,346 @@
+// Documents: drop one, see its segments side by side, correct and accept them, download it.
+//
+// The server has the document and what was accepted; what is being typed is kept in this browser until it is.
+
+import { $, RETRY, answered, element } from "./asking.js";
+
+const POLL = 1000; // milliseconds after which a document that is being translated is asked for again
+const ROWS = 50; // segments shown at once
+const SURE = 0.5; // a translation that is less likely to be good is marked
+const LATEST = 10; // documents that the page remembers
+const LIST = "translucid.documents", DRAFTS = "translucid.drafts.";
+let between; // the model and the languages that are chosen
+let shown = null; // the document: what the server tells of it
+let rows = []; // the segments that are shown
+let before = []; // the first segments of earlier pages
+let first = 0;
+let turn = 0; // answers that come too late are thrown away
+let timer;
+
+// Begin. `chosen` gives the model and the languages, `show` brings this part of the page to the front.
+export function startDocuments(settings, chosen, show) {
+  between = chosen;
+  $("document-file").accept = settings.supportedFilesFormat.join();
+  $("document-kinds").textContent = settings.supportedFilesFormat.join(" ");
+  $("document-file").addEventListener("change", () => {
+    if ($("document-file").files.length) take($("document-file").files[0]);
+    $("document-file").value = "";
+  });
+  document.addEventListener("dragover", (event) => {
+    if (!dropped(event)) return;
+    event.preventDefault();
+    show();
+    $("document-drop").classList.add("over");
+  });
+  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("document-drop").classList.remove("over"); });
+  document.addEventListener("drop", (event) => {
+    $("document-drop").classList.remove("over");
+    if (!dropped(event)) return;
+    event.preventDefault();
+    take(event.dataTransfer.files[0]);
+  });
+  $("document-forget").addEventListener("click", forget);
+  $("document-doubtful").addEventListener("change", () => page(0, []));
+  $("rows-after").addEventListener("click", () => page(rows.at(-1).number + 1, [...before, first]));
+  $("rows-before").addEventListener("click", () => page(before.at(-1), before.slice(0, -1)));
+  $("rows").addEventListener("keydown", key);
+  $("rows").addEventListener("input", ({ target }) => { keep(row(target), target.value); grow(target); });
+  const [latest] = remembered();
+  if (latest) open(latest.id);
+  list();
+}
+
+// Whether a file is dragged that is no image.
+function dropped({ dataTransfer }) {
+  const [item] = [...dataTransfer.items].filter((one) => one.kind === "file");
+  return Boolean(item) && !item.type.startsWith("image/");
+}
+
+function stored(name, empty) {
+  try { return JSON.parse(localStorage.getItem(name)) ?? empty; } catch { return empty; }
+}
+
+function store(name, value, isEmpty) {
+  try {
+    if (isEmpty) localStorage.removeItem(name);
+    else localStorage.setItem(name, JSON.stringify(value));
+  } catch { /* a browser that keeps nothing */ }
+}
+
+function remembered() {
+  return stored(LIST, []);
+}
+
+function remember(told) {
+  const others = remembered().filter((one) => one.id !== told.id);
+  for (const old of others.slice(LATEST - 1)) store(DRAFTS + old.id, {}, true);
+  store(LIST, [{ id: told.id, name: told.name }, ...others].slice(0, LATEST));
+  list();
+}
+
+function lose(id) {
+  store(DRAFTS + id, {}, true);
+  store(LIST, remembered().filter((one) => one.id !== id));
+  list();
+}
+
+// The documents that were opened here, the latest first.
+function list() {
+  $("document-list").replaceChildren(...remembered().map(({ id, name }) => {
+    const button = element("button", { type: "button", textContent: name });
+    button.setAttribute("aria-pressed", id === shown?.id);
+    button.addEventListener("click", () => open(id));
+    const item = element("li", {});
+    item.append(button);
+    return item;
+  }));
+}
+
+function ask(path, method = "GET", fields = null) {
+  const body = { ...fields, ...($("key").value ? { api_key: $("key").value } : {}) };
+  const sent = fields ? { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
+  return answered(fetch(`documents/${path}`, { method, ...sent }));
+}
+
+async function take(file) {
+  const mine = ++turn;
+  clear();
+  $("document-state").textContent = "";
+  const { name, source, target } = between();
+  const form = new FormData();
+  const all = { model: name, source, target, ...($("key").value ? { api_key: $("key").value } : {}) };
+  for (const [field, value] of Object.entries(all)) form.append(field, value);
+  form.append("file", file, file.name);
+  document.body.classList.add("busy");
+  try {
+    const told = await answered(fetch("documents", { method: "POST", body: form }));
+    remember(told);
+    if (mine === turn) await open(told.id);
+  } catch (error) {
+    if (mine === turn) problem(error);
+  } finally {
+    document.body.classList.remove("busy");
+  }
+}
+
+function clear() {
+  clearTimeout(timer);
+  shown = null;
+  [rows, before, first] = [[], [], 0];
+  $("rows").replaceChildren();
+  $("document").hidden = true;
+  problem();
+}
+
+async function open(id) {
+  const mine = ++turn;
+  clear();
+  try {
+    const told = await ask(id);
+    if (mine !== turn) return;
+    tell(told);
+    list();
+    await follow(mine);
+  } catch (error) {
+    if (mine !== turn) return;
+    problem(error);
+    if (error.gone) timer = setTimeout(() => open(id), RETRY);
+    else lose(id); // the server has forgotten it
+  }
+}
+
+// Show how far the document is until it is done, and its segments as they come.
+async function follow(mine) {
+  if (shown.segments && (!rows.length || rows.some((one) => one.target === null))) await page(first, before);
+  if (mine !== turn || !["waiting", "translating"].includes(shown.state)) return;
+  timer = setTimeout(async () => {
+    try {
+      const told = await ask(shown.id);
+      if (mine !== turn) return;
+      tell(told);
+      await follow(mine);
+    } catch (error) {
+      if (mine !== turn) return;
+      problem(error);
+      if (error.gone) timer = setTimeout(() => { problem(); follow(mine); }, RETRY);
+    }
+  }, POLL);
+}
+
+function tell(told) {
+  shown = told;
+  const { state, done, segments, seconds_left: left } = told;
+  const time = left ? `, ${left < 90 ? `${Math.ceil(left)} seconds` : `${Math.ceil(left / 60)} minutes`} left` : "";
+  const said = {
+    waiting: "It waits for others to be done.",
+    translating: `${done.toLocaleString("en")} of ${segments.toLocaleString("en")} segments${time}`,
+    done: `${segments.toLocaleString("en")} segments`,
+  };
+  $("document").hidden = false;
+  $("document-name").textContent = `${told.name} (${told.kind})`;
+  $("document-state").textContent = said[state] ?? told.error;
+  $("document-progress").hidden = !["waiting", "translating"].includes(state);
+  $("document-progress").value = segments ? done / segments : 0;
+  $("document-download").hidden = state !== "done";
+  $("document-download").href = `documents/${told.id}/result`;
+  $("document-forget").textContent = ["waiting", "translating"].includes(state) ? "Cancel" : "Delete";
+}
+
+async function forget() {
+  const { id } = shown;
+  turn++;
+  try {
+    await ask(id, "DELETE");
+  } catch (error) {
+    if (error.gone) return problem(error);
+  }
+  lose(id);
+  clear();
+  list();
+}
+
+// Show the segments from one on; `earlier` are the first ones of the pages before.
+async function page(from, earlier) {
+  const mine = turn;
+  const only = $("document-doubtful").checked ? "&doubtful=1" : "";
+  try {
+    const found = await ask(`${shown.id}/segments?first=${from}&count=${ROWS}${only}`);
+    if (mine !== turn) return;
+    const turned = from !== first || found.length !== rows.length;
+    [rows, first, before] = [found, from, earlier];
+    show(turned);
+  } catch (error) {
+    if (mine === turn) problem(error);
+  }
+}
+
+function show(turned) {
+  const focused = document.activeElement?.closest("#rows li")?.dataset.number;
+  const place = document.activeElement?.selectionStart;
+  $("rows").replaceChildren(...rows.map(item));
+  for (const area of $("rows").querySelectorAll("textarea")) grow(area);
+  $("rows-before").disabled = !before.length;
+  $("rows-after").disabled = !rows.length || rows.at(-1).number + 1 >= shown.segments;
+  const numbers = rows.length ? `${rows[0].number + 1} to ${rows.at(-1).number + 1}` : "none";
+  $("rows-shown").textContent = `${numbers} of ${shown.segments.toLocaleString("en")}`;
+  const area = $("rows").querySelector(`[data-number="${focused}"] textarea`);
+  if (area) {
+    area.focus();
+    if (!turned) area.setSelectionRange(place, place);
+  }
+}
+
+function item(one) {
+  const draft = stored(DRAFTS + shown.id, {})[one.number];
+  const line = element("li", { className: marks(one, draft) });
+  line.dataset.number = one.number;
+  const about = element("p", { className: "hint", textContent: one.place, title: one.note ?? "" });
+  if (one.confidence !== null) {
+    const title = `${Math.round(100 * one.confidence)} % sure`;
+    about.append(" ", element("meter", { value: one.confidence, min: 0, max: 1, low: SURE, high: SURE, optimum: 1, title }));
+  }
+  if (one.origin && one.origin !== "model") about.append(` from ${{ memory: "the memory", person: "a person" }[one.origin]}`);
+  const source = element("p", { className: "output", dir: "auto", lang: shown.source ?? "" });
+  source.append(...tagged(one));
+  const area = element("textarea", {
+    value: draft ?? one.target ?? one.existing ?? "", rows: 1, dir: "auto", lang: shown.target,
+    disabled: one.target === null && one.existing === null, spellcheck: true,
+  });
+  area.setAttribute("aria-label", `translation of ${one.place}`);
+  const doubts = element("p", { className: "doubts", textContent: one.doubts.map((doubt) => `⚠ ${doubt}`).join("  ") });
+  const wrong = element("p", { className: "problem", role: "alert" });
+  line.append(about, source, area, doubts, wrong);
+  return line;
+}
+
+function marks(one, draft) {
+  const doubtful = !one.accepted && (one.doubts.length > 0 || (one.confidence !== null && one.confidence < SURE));
+  return [one.accepted && "accepted", draft !== undefined && "draft", doubtful && "doubtful"].filter(Boolean).join(" ");
+}
+
+// The source with what stands for its tags set apart; each says which tag it is.
+function tagged({ source, tags }) {
+  return source.split(/(⟨\/?\d+\/?⟩)/).map((part) =>
+    part in tags ? element("code", { className: "tag", textContent: part, title: tags[part] }) : part);
+}
+
+function row(area) {
+  const { number } = area.closest("li").dataset;
+  return rows.find((one) => one.number === Number(number));
+}
+
+// Keep what is typed in this browser until it is accepted.
+function keep(one, text) {
+  const drafts = stored(DRAFTS + shown.id, {});
+  if (text === undefined || text === (one.target ?? one.existing)) delete drafts[one.number];
+  else drafts[one.number] = text;
+  store(DRAFTS + shown.id, drafts, !Object.keys(drafts).length);
+  $("rows").querySelector(`[data-number="${one.number}"]`).className = marks(one, drafts[one.number]);
+}
+
+function grow(area) {
+  area.style.height = "auto";
+  area.style.height = `${area.scrollHeight + 2}px`;
+}
+
+function key(event) {
+  const area = event.target;
+  if (area.tagName !== "TEXTAREA" || event.isComposing) return;
+  const { key: name } = event;
+  const { value, selectionStart: start, selectionEnd: end } = area;
+  if (name === "Enter" && !event.shiftKey) {
+    event.preventDefault();
+    accept(area);
+  } else if (name === "Escape") {
+    area.value = row(area).target ?? row(area).existing ?? "";
+    keep(row(area));
+    grow(area);
+  } else if (name === "ArrowDown" && start === end && !value.slice(end).includes("\n")) {
+    if (go(area, 1)) event.preventDefault();
+  } else if (name === "ArrowUp" && start === end && !value.slice(0, start).includes("\n")) {
+    if (go(area, -1)) event.preventDefault();
+  }
+}
+
+// Go to the next segment or the one before; return whether there is one here.
+function go(area, step) {
+  const areas = [...$("rows").querySelectorAll("textarea:not(:disabled)")];
+  const next = areas[areas.indexOf(area) + step];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+  return Boolean(next);
+}
+
+async function accept(area) {
+  const mine = turn;
+  const one = row(area);
+  const text = area.value;
+  const line = area.closest("li");
+  line.querySelector(".problem").textContent = "";
+  if (!go(area, 1) && !$("rows-after").disabled) {
+    $("rows-after").click();
+  }
+  try {
+    const told = await ask(`${shown.id}/segments/${one.number}`, "PUT", { text });
+    if (mine !== turn) return;
+    Object.assign(one, told);
+    if (area.value === text) keep(one);
+    const now = $("rows").querySelector(`[data-number="${one.number}"]`);
+    if (now && area.value === text) {
+      const replaced = item(one);
+      const had = now.contains(document.activeElement);
+      now.replaceWith(replaced);
+      grow(replaced.querySelector("textarea"));
+      if (had) replaced.querySelector("textarea").focus();
+    }
+  } catch (error) {
+    if (mine !== turn) return;
+    line.querySelector(".problem").textContent = error.message;
+    if (line.isConnected) area.focus();
+    else problem(error);
+  }
+}
+
+function problem(error) {
+  $("document-problem").textContent = error ? error.message : "";
+}

@@ -1,0 +1,169 @@
+"""Documents on the page, in a real browser: drop one, correct it, accept, download; and nothing is lost on reload."""
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from translucid.serving import document_jobs
+
+from .test_clients import address, serving  # noqa: F401
+from .test_page import browser, watched  # noqa: F401
+
+TEXT = "I like soccer.\nYou sing.\nI like 足球.\n"
+
+
+@pytest.fixture
+def page(browser, address):  # noqa: F811
+    with watched(browser, address) as opened:
+        yield opened
+
+
+def choose(page, content=TEXT, name="notes.txt", kind="text/plain"):
+    page.get_by_role("button", name="Documents").click()
+    page.set_input_files("#document-file", {"name": name, "mimeType": kind, "buffer": content.encode()})
+    expect(page.locator("#document-download")).to_be_visible(timeout=30_000)
+    expect(page.locator("#rows textarea").first).to_be_enabled()
+
+
+def downloaded(page):
+    with page.expect_download() as found:
+        page.locator("#document-download").click()
+    return found.value.suggested_filename, found.value.path().read_text()
+
+
+def texts(page):
+    return page.locator("#rows textarea").evaluate_all("areas => areas.map(area => area.value)")
+
+
+def test_segments_stand_side_by_side(page):
+    choose(page)
+    assert page.inner_text("#document-name") == "notes.txt (text)"
+    assert page.locator("#rows .output").all_inner_texts() == TEXT.splitlines()
+    name, text = downloaded(page)
+    assert (name, text.splitlines()) == ("notes_es.txt", texts(page))
+    doubtful = page.locator("#rows li.doubtful")
+    assert "unknown characters: 足 球" in doubtful.last.inner_text()
+    page.get_by_label("only those that want a look").check()
+    expect(page.locator("#rows li:not(.doubtful)")).to_have_count(0)
+    assert page.locator("#rows li.doubtful").count() >= 1
+
+
+def test_by_keyboard_alone(page):
+    choose(page)
+    areas = page.locator("#rows textarea")
+    before = texts(page)
+    areas.first.focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Me encanta")
+    expect(page.locator("#rows li").first).to_have_class(re.compile("draft"))
+    page.keyboard.press("Escape")
+    assert texts(page) == before
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Me encanta.")
+    page.keyboard.press("Enter")
+    expect(areas.nth(1)).to_be_focused()
+    expect(page.locator("#rows li").first).to_have_class("accepted")
+    page.keyboard.press("ArrowDown")
+    expect(areas.nth(2)).to_be_focused()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("ArrowUp")
+    expect(areas.nth(1)).to_be_focused()
+    page.keyboard.press("Control+Enter")  # as it is
+    expect(page.locator("#rows li").nth(1)).to_have_class("accepted")
+    expect(areas.nth(2)).to_be_focused()
+    assert downloaded(page)[1].splitlines() == ["Me encanta.", *before[1:]]
+
+
+def test_nothing_is_lost_on_reload(page):
+    choose(page)
+    areas = page.locator("#rows textarea")
+    areas.nth(0).fill("Accepted.")
+    areas.nth(0).press("Enter")
+    expect(page.locator("#rows li").first).to_have_class("accepted")
+    areas.nth(1).fill("Only typed.")
+    page.reload()
+    expect(page.locator("#documents")).to_be_visible()
+    expect(areas.nth(1)).to_have_value("Only typed.")
+    assert texts(page)[0] == "Accepted."
+    expect(page.locator("#rows li").nth(1)).to_have_class(re.compile("draft"))
+    assert downloaded(page)[1].startswith("Accepted.\n") and "Only typed" not in downloaded(page)[1]
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#document")).to_be_hidden()
+    page.reload()
+    expect(page.locator("#document-list li")).to_have_count(0)
+
+
+def test_tags_are_moved_and_never_lost(page):
+    choose(page, "<p>I <b>like</b> soccer<br>and music</p>", "page.html", "text/html")
+    assert page.locator("#rows .tag").all_inner_texts() == ["⟨1⟩", "⟨/1⟩", "⟨2/⟩"]
+    assert page.locator("#rows .tag").nth(2).get_attribute("title") == "<br>"
+    area = page.locator("#rows textarea")
+    area.fill("Me ⟨1⟩gusta⟨/1⟩ el fútbol")
+    area.press("Enter")
+    expect(page.locator("#rows .problem")).to_contain_text("⟨2/⟩ is missing")
+    area.fill("Me ⟨1⟩gusta⟨/1⟩ el fútbol⟨2/⟩y la música")
+    area.press("Enter")
+    expect(page.locator("#rows li")).to_have_class("accepted")
+    assert downloaded(page) == ("page_es.html", "<p>Me <b>gusta</b> el fútbol<br>y la música</p>")
+
+
+def test_a_file_is_dropped(page):
+    drop = """() => {
+      const data = new DataTransfer();
+      data.items.add(new File(["I sing.\\n"], "dropped.txt", { type: "text/plain" }));
+      for (const kind of ["dragover", "drop"])
+        document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+    }"""
+    page.wait_for_selector("#model option", state="attached")
+    page.evaluate(drop)
+    expect(page.locator("#document-name")).to_contain_text("dropped.txt")
+    expect(page.locator("#rows textarea")).to_be_enabled(timeout=30_000)
+
+
+def test_many_segments_come_page_by_page(page):
+    choose(page, "".join(f"You sing {i}.\n" for i in range(120)))
+    expect(page.locator("#rows li")).to_have_count(50)
+    assert page.inner_text("#rows-shown") == "1 to 50 of 120"
+    page.get_by_label("segments after these").click()
+    expect(page.locator("#rows-shown")).to_have_text("51 to 100 of 120")
+    page.locator("#rows textarea").last.press("Enter")
+    expect(page.locator("#rows-shown")).to_have_text("101 to 120 of 120")
+    assert page.get_by_label("segments after these").is_disabled()
+    page.get_by_label("segments before these").click()
+    expect(page.locator("#rows li").last).to_have_class("accepted")
+
+
+def test_what_goes_wrong_is_said(page):
+    page.get_by_role("button", name="Documents").click()
+    page.set_input_files("#document-file", {"name": "a.exe", "mimeType": "x/y", "buffer": b"x"})
+    expect(page.locator("#document-problem")).to_contain_text("no kind")
+    page.set_input_files("#document-file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"\xff"})
+    expect(page.locator("#document-state")).to_contain_text("UTF-8")
+    assert page.locator("#document-download").is_hidden()
+
+
+def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(page, monkeypatch):
+    stream = document_jobs.translated
+
+    def slow(*given):
+        for found in stream(*given):
+            for _ in range(20):
+                document_jobs.between_steps()
+                time.sleep(0.01)
+            yield found
+
+    monkeypatch.setattr(document_jobs, "translated", slow)
+    page.get_by_role("button", name="Documents").click()
+    content = "".join(f"You sing {i}.\n" for i in range(400)).encode()
+    page.set_input_files("#document-file", {"name": "long.txt", "mimeType": "text/plain", "buffer": content})
+    expect(page.locator("#document-state")).to_contain_text("of 400 segments", timeout=30_000)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#document")).to_be_hidden()
+
+
+def test_it_fits_on_a_phone(page):
+    page.set_viewport_size({"width": 360, "height": 740})
+    choose(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

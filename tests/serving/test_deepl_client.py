@@ -55,6 +55,41 @@ def test_what_it_refuses_the_client_understands(client):
     assert client.translate_text("I sing", target_lang="ES", formality="prefer_more").text
 
 
+def test_tags(client, run):
+    def translate(text, **fields):
+        return client.translate_text(text, target_lang="ES", source_lang="EN", **fields).text
+
+    plain = {text: Translator.load(run).translate(text).text for text in ("You sing", "I sing")}
+    book = "<book><t>You sing</t>\n <p>I sing</p><p k='&lt;'>You sing</p></book>"
+    kept = translate(book, tag_handling="xml")
+    assert (
+        kept == f"<book><t>{plain['You sing']}</t>\n <p>{plain['I sing']}</p><p k='&lt;'>{plain['You sing']}</p></book>"
+    )
+    apart = translate(
+        "<i>I sing</i><b>You sing</b>", tag_handling="xml", non_splitting_tags="i", outline_detection=False
+    )
+    assert apart.count("<i>") == apart.count("</b>") == 1
+    assert apart != translate("<i>I sing</i><b>You sing</b>", tag_handling="xml")
+    ignored = translate('I like <x id="5">soccer</x> &amp; music', tag_handling="xml", ignore_tags="x,y")
+    assert ignored.count('<x id="5">soccer</x>') == 1
+    split = translate("I sing <br/> You sing", tag_handling="xml", splitting_tags=["br"])
+    assert split == f"{plain['I sing']} <br/> {plain['You sing']}"
+    assert translate("<p>I sing<br>", tag_handling="html") == f"<p>{plain['I sing']}<br>"
+    with pytest.raises(deepl.DeepLException, match="Tag handling parsing failed"):
+        translate("<p>I sing<br>", tag_handling="xml")
+
+
+def test_sentences_are_split_as_asked(client, run):
+    def translate(text, split):
+        return client.translate_text(text, target_lang="ES", source_lang="EN", split_sentences=split).text
+
+    translator = Translator.load(run)
+    one, other = (translator.translate(text).text for text in ("I sing.", "You sing."))
+    assert translate("I sing.\nYou sing.", "1") == f"{one}\n{other}"
+    assert translate("I sing.\nYou sing.", "nonewlines") == f"{one} {other}"
+    assert translate("I sing. You sing.", "0") == translator.translate("I sing. You sing.", split=False).text
+
+
 def test_documents(client, tmp_path):
     source, target = tmp_path / "a.txt", tmp_path / "b.txt"
     source.write_text("I sing.\n\nYou sing.\n")

@@ -13,6 +13,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from translucid.documents.xml_fragment import Elements, XmlFragment
+from translucid.ground.errors import UserError
 from translucid.ground.stopping import between_steps
 from translucid.serving import schemas
 from translucid.serving.batcher import in_chunks
@@ -24,7 +26,7 @@ from translucid.serving.guard import REMEMBERED
 from translucid.serving.incoming import text_field, texts_field
 from translucid.serving.libretranslate import name_of
 from translucid.serving.offered import Codes, Offered, Served
-from translucid.serving.tagged import translate_html
+from translucid.serving.tagged import translate_html, translate_tagged
 from translucid.serving.texts import translate_texts
 
 UNLIMITED = 10**12
@@ -124,6 +126,16 @@ class DeepL:
     ) -> list[str]:
         if tags == "html":
             return await translate_html(self.desk, errand, request, served, texts)
+        if tags == "xml":
+            elements = Elements(
+                names_field(fields, "ignore_tags"),
+                names_field(fields, "splitting_tags"),
+                names_field(fields, "non_splitting_tags"),
+                flag(fields, "outline_detection", True),
+            )
+            return await translate_tagged(
+                self.desk, errand, request, served, texts, lambda text: _fragment(text, elements)
+            )
         if split == "0":
             work = self.desk.workshop.submit(errand, lambda: _whole(served, texts))
             return await errand.result(request, work)
@@ -231,6 +243,13 @@ def names_field(fields: dict[str, Any], name: str) -> frozenset[str]:
     if not all(isinstance(one, str) for one in values):
         raise ApiError(400, f"Value for '{name}' not supported.")
     return frozenset(part.strip() for one in values for part in one.split(",") if part.strip())
+
+
+def _fragment(text: str, elements: Elements) -> XmlFragment:
+    try:
+        return XmlFragment(text, elements)
+    except UserError as error:
+        raise ApiError(400, f"Tag handling parsing failed, please check input: {error}") from error
 
 
 def _whole(served: Served, texts: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ async def translate_tagged(
     request: Request,
     served: Served,
     texts: Sequence[str],
-    read: Callable[[bytes], Document],
+    read: Callable[[str], Document],
 ) -> list[str]:
     """Translate texts with tags in them, all else kept.
 
@@ -38,9 +38,7 @@ async def translate_tagged(
         ApiError: 503, there is no room, or it took too long.
         ClientLeft: nobody waits.
     """
-    # The mark says that they are UTF-8, whatever they say themselves.
-    contents = [BOM_UTF8 + text.encode() for text in texts]
-    work = desk.workshop.submit(errand, lambda: fill(desk, served, [read(content) for content in contents]))
+    work = desk.workshop.submit(errand, lambda: fill(desk, served, [read(text) for text in texts]))
     return [found.decode("utf-8-sig") for found in await errand.result(request, work)]
 
 
@@ -50,7 +48,7 @@ async def translate_html(
     """Translate HTML, whole pages or fragments; errors as of `translate_tagged`."""
     languages = served.source, served.target
 
-    def read(content: bytes) -> Document:
-        return read_document("text.html", content, languages)
+    def read(text: str) -> Document:  # the mark says that it is UTF-8, whatever it says itself
+        return read_document("text.html", BOM_UTF8 + text.encode(), languages)
 
     return await translate_tagged(desk, errand, request, served, texts, read)

@@ -1,0 +1,60 @@
+"""XML in requests: what is one text, what stays, and every other byte kept."""
+
+import pytest
+
+from translucid.documents.document import Target
+from translucid.documents.marked import Marked
+from translucid.documents.xml_fragment import Elements, XmlFragment
+from translucid.ground.errors import UserError
+
+
+def texts(text, **named):
+    given = {name: frozenset(value) if isinstance(value, set) else value for name, value in named.items()}
+    fragment = XmlFragment(text, Elements(**given))
+    assert fragment.filled({}) == text.encode()
+    return [segment.source.whole for segment in fragment.segments]
+
+
+BOOK = """<?xml version="1.0"?>
+<book><head><title>A title</title></head>
+  <body><par>One <b>word</b>. Two.</par><par>Three.</par></body></book>
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "expected"),
+    [
+        ("plain text", {}, ["plain text"]),
+        ("One <b>two</b> three", {}, ["One <b>two</b> three"]),
+        (BOOK, {}, ["A title", "One <b>word</b>. Two.", "Three."]),
+        (BOOK, {"outline": False, "splitting": {"par", "title"}}, ["A title", "One <b>word</b>. Two.", "Three."]),
+        (BOOK, {"splitting": {"b"}}, ["A title", "One", "word", ". Two.", "Three."]),
+        ("<i>One</i><i>two</i>", {}, ["One", "two"]),
+        ("<i>One</i><i>two</i>", {"inline": {"i"}}, ["<i>One</i><i>two</i>"]),
+        ("<i>One</i><i>two</i>", {"outline": False}, ["<i>One</i><i>two</i>"]),
+        ('Open <x id="3"></x>!', {"ignored": {"x"}}, ['Open <x id="3"></x>!']),
+        ("<x>Stays</x>", {"ignored": {"x"}}, []),
+        ("a &lt; b &amp; c<!-- d --><br/>e", {}, ["a < b & c<br/>e"]),
+        ("", {}, []),
+        ("<r>in</r> one", {}, ["<r>in</r> one"]),
+    ],
+)
+def test_segments(text, named, expected):
+    assert [one for one in texts(text, **named) if any(map(str.isalpha, one))] == expected
+
+
+def test_what_is_written_is_escaped_and_the_rest_stays():
+    fragment = XmlFragment('<a k="&quot;">One</a>\n<a>two &amp; <b>three</b></a>', Elements())
+    (source,) = (one.source for one in fragment.segments[1:])
+    filled = fragment.filled({0: Target(Marked("1 < 2")), 1: Target(Marked("& dos ", source.marks))})
+    assert filled.startswith(b'<a k="&quot;">1 &lt; 2</a>\n<a>&amp; dos ')
+    assert filled.endswith(b"</a>") and filled.count(b"<b>") == filled.count(b"</b>") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<b>one", "one</b>", "a & b", "&nbsp;", "</r><r>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", "<a>" * 300],
+)
+def test_what_is_no_xml_is_refused(text):
+    with pytest.raises(UserError):
+        XmlFragment(text, Elements())

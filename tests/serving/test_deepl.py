@@ -1,0 +1,111 @@
+"""DeepL's API as other clients speak it: forms, keys, errors in its words."""
+
+import pytest
+
+from translucid.serving import glossaries
+
+
+def say(client, **fields):
+    return client.post("/v2/translate", data={"text": "I sing", "target_lang": "ES", **fields})
+
+
+def test_forms_and_json_say_the_same(client):
+    form = client.post("/v2/translate", data={"text": ["I sing", "You sing"], "target_lang": "es", "source_lang": "en"})
+    fields = {"text": ["I sing", "You sing"], "target_lang": "ES", "source_lang": "EN"}
+    assert form.json() == client.post("/v2/translate", json=fields).json()
+    rows = form.json()["translations"]
+    assert [set(row) for row in rows] == [{"detected_source_language", "text"}] * 2
+    billed = say(client, show_billed_characters="1").json()["translations"]
+    assert billed[0]["billed_characters"] == 6
+
+
+def test_a_text_in_the_target_language_stays(client):
+    answer = say(client, text="Los niños leen un libro en el jardín").json()
+    assert answer == {
+        "translations": [{"detected_source_language": "ES", "text": "Los niños leen un libro en el jardín"}]
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "said"),
+    [
+        ({"target_lang": ""}, 400, "'target_lang' not supported"),
+        ({"target_lang": "EN", "source_lang": "ES"}, 400, "'target_lang' not supported"),
+        ({"text": "x" * 5001}, 400, "limit of 5000"),
+        ({"text": ["x"] * 201}, 400, "limit of 200"),
+        ({"formality": "less"}, 400, "formality"),
+        ({"show_billed_characters": "maybe"}, 400, "show_billed_characters"),
+        ({"preserve_formatting": "maybe"}, 400, "preserve_formatting"),
+        ({"model_type": "best"}, 400, "model_type"),
+        ({"style_id": "x"}, 400, "style_id"),
+    ],
+)
+def test_errors_are_in_its_words(client, fields, status, said):
+    answer = say(client, **fields)
+    assert answer.status_code == status
+    assert said in answer.json()["message"]
+
+
+def test_unknown_paths_are_too(client):
+    assert client.get("/v2/nothing").json() == {"message": "Not Found"}
+    assert client.post("/v2/document/none", json={"document_key": "x"}).status_code == 404
+    assert client.post("/v2/document", data={"target_lang": "ES"}).status_code == 400
+    assert set(client.post("/v2/translate", content=b"{", headers={"content-type": "text/csv"}).json()) == {"message"}
+
+
+def test_keys(serve):
+    client = serve(api_keys={"secret": None, "other": None})
+    bare = client.get("/v2/usage")
+    assert (bare.status_code, set(bare.json())) == (403, {"message"})
+    wrong = {"Authorization": "DeepL-Auth-Key wrong"}
+    assert client.get("/v2/usage", headers=wrong).status_code == 403
+    mine, theirs = ({"Authorization": f"DeepL-Auth-Key {key}"} for key in ("secret", "other"))
+    client.post("/v2/translate", data={"text": "I sing", "target_lang": "ES"}, headers=mine)
+    assert client.get("/v2/usage", headers=mine).json() == {"character_count": 6, "character_limit": 10**12}
+    assert client.get("/v2/usage", headers=theirs).json()["character_count"] == 0
+    form = {"name": "n", "source_lang": "en", "target_lang": "es", "entries": "a\tb", "entries_format": "tsv"}
+    made = client.post("/v2/glossaries", json=form, headers=mine).json()["glossary_id"]
+    assert client.get(f"/v2/glossaries/{made}", headers=mine).status_code == 200
+    assert client.get(f"/v2/glossaries/{made}", headers=theirs).status_code == 404
+    assert client.delete(f"/v2/glossaries/{made}", headers=theirs).status_code == 404
+    assert client.get("/v2/glossaries", headers=theirs).json() == {"glossaries": []}
+
+
+def test_regions_are_offered_where_clients_have_to_name_them(serve, run):
+    client = serve(f"es-en={run}", f"es-pt={run}", f"es-de={run}")
+    found = client.get("/v2/languages", params={"type": "target"}).json()
+    assert [one["language"] for one in found] == ["DE", "EN-GB", "EN-US", "PT-BR", "PT-PT"]
+    assert client.get("/v2/languages").json() == [{"language": "ES", "name": "Spanish"}]
+    assert client.get("/v2/languages?type=both").status_code == 400
+    for code in ("EN", "EN-US", "pt-br", "PT-PT", "DE"):
+        assert say(client, target_lang=code, source_lang="ES").status_code == 200, code
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": ""}, "name"),
+        ({"entries": "a"}, "line 1"),
+        ({"entries": "a\tb\n\na\tc"}, "second time"),
+        ({"entries": "a\tb\tc"}, "line 1"),
+        ({"entries": ""}, "between 1"),
+        ({"entries": "a\t" + "b" * 501}, "line 1"),
+        ({"entries_format": "xml"}, "tsv"),
+        ({"source_lang": None}, "source_lang"),
+        ({"target_lang": "DE"}, "target_lang"),
+    ],
+)
+def test_what_is_wrong_in_a_glossary(client, fields, said):
+    form = {"name": "n", "source_lang": "en", "target_lang": "es", "entries": "a\tb", "entries_format": "tsv", **fields}
+    answer = client.post("/v2/glossaries", json=form)
+    assert answer.status_code == 400
+    assert said in answer.json()["message"]
+
+
+def test_glossaries_are_bounded(client, monkeypatch):
+    monkeypatch.setattr(glossaries, "SHARE", 2)
+    form = {"name": "n", "source_lang": "en", "target_lang": "es", "entries": "a\tb", "entries_format": "tsv"}
+    assert [client.post("/v2/glossaries", json=form).status_code for _ in range(3)] == [201, 201, 456]
+    monkeypatch.setattr(glossaries, "ENTRIES", 1)
+    answer = client.post("/v2/glossaries", json={**form, "entries": "a\tb\nc\td"})
+    assert answer.status_code == 400

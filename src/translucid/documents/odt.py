@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from translucid.data.languages import Languages
@@ -10,8 +11,8 @@ from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
 from translucid.documents.packed import Packed
 from translucid.documents.slots import SlottedXml
-from translucid.documents.xml_inline import Inline, Role, add_text, escaped, folded
-from translucid.documents.xml_spans import Element, XmlFile
+from translucid.documents.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab
+from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import prefix
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
@@ -22,7 +23,8 @@ _SPACES = {
 _TYPE = b"application/vnd.oasis.opendocument.text"
 _PARAGRAPHS = ("text:p", "text:h")
 _PAIRS = {"text:span", "text:a", "text:meta"}
-_BREAKS = {"text:tab", "text:line-break", "text:s"}
+_LINE_BREAKS = {"text:tab", "text:line-break"}
+_BREAKS = {*_LINE_BREAKS, "text:s"}
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
@@ -69,10 +71,24 @@ def _take(document: SlottedXml, unseen: set[str], paragraph: Element, place: str
         texts=folded,
         write=partial(_written, prefix(document.file.raw(paragraph.start, paragraph.inner))),
     )
-    if paragraph.parts:
-        add_text(document, inline, paragraph.parts, Segment(Marked(""), place))
+    for line in _lines(document.file, paragraph):
+        add_text(document, inline, line, Segment(Marked(""), place))
     for inner in paragraph.within(*_PARAGRAPHS):
         _take(document, unseen, inner, f"{place}, note or frame")
+
+
+def _lines(file: XmlFile, paragraph: Element) -> Iterator[list[Element | Piece]]:
+    """Part a paragraph at those breaks that are not within a sentence."""
+    line, before = list[Element | Piece](), ""
+    for part in paragraph.parts:
+        raw = file.raw(part.start, part.end)
+        if isinstance(part, Element) and part.name in _LINE_BREAKS and line and ends_line(before, raw):
+            yield line
+            line, before = [], "\t" * is_tab(raw)
+        line.append(part)
+        before += part.text
+    if line:
+        yield line
 
 
 def _role(unseen: set[str], element: Element) -> Role:

@@ -13,7 +13,18 @@ from typing import NamedTuple
 from translucid.documents.document import Segment
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.slots import Kept, SlottedXml, Targets
-from translucid.documents.xml_inline import PARTS_WORDS, Content, Item, Role, escaped, joined, paired, parted
+from translucid.documents.xml_inline import (
+    PARTS_WORDS,
+    Content,
+    Item,
+    Role,
+    ends_line,
+    escaped,
+    is_tab,
+    joined,
+    paired,
+    parted,
+)
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import prefix
 
@@ -68,7 +79,31 @@ class Paragraph:
             if isinstance(one, _Run) and isinstance(one.item, str):
                 sizes[one.properties] += len(one.item.strip("\0"))
         self.plain = sizes.most_common(1)[0][0] if sizes else ""
-        self.content = Content.of(parted(paired(self._grouped(runs))), edges=True)
+        lines = [joined(parted(paired(self._grouped(line)))) for line in self._lines(runs)]
+        self.lines = [(items, Content.of(items, edges=True)) for items in lines]
+        """What stands between breaks, and the text in it, if there is one to translate."""
+
+    def _lines(self, runs: Iterable[_Run | Item]) -> Iterator[list[_Run | Item]]:
+        """Part runs where a sentence ends at a break; the break is the first of what follows it."""
+        line, depth, before = list[_Run | Item](), 0, ""
+        items = iter(runs)
+        for one in items:
+            item = one.item if isinstance(one, _Run) else one
+            if isinstance(item, Mark):
+                depth += {Side.opens: 1, Side.closes: -1, Side.alone: 0}[item.side]
+            elif item != PARTS_WORDS:
+                before += item
+            else:
+                following = next(items)
+                mark = following.item if isinstance(following, _Run) else following
+                assert isinstance(mark, Mark)
+                if not depth and ends_line(before, mark.raw):
+                    yield line
+                    line, before = [], "\t" * is_tab(mark.raw)
+                line.append(one)
+                one = following
+            line.append(one)
+        yield line
 
     def _runs(self, parts: Iterable[Element | Piece]) -> Iterator[_Run | Item]:
         for part in self.dialect.grouped(list(parts)):
@@ -133,14 +168,17 @@ class Paragraph:
             else:
                 yield one
 
-    def written(self, target: Marked, kept: Kept) -> str:
-        """Return the runs of a translation."""
-        assert self.content is not None
+    def written(self, targets: Iterable[Marked], kept: Kept) -> str:
+        """Return the runs of its translation, one of each line that has a text."""
+        given = iter(targets)
+        items = list[Item]()
+        for line, content in self.lines:
+            items += [*content.lead, *next(given).parts, *content.tail] if content else line
         closing = f"</{self.name}r>"
         inside = [self.plain]
         left = {raw: iter(elements) for raw, elements in self.held.items()}
         written = []
-        for part in joined([*self.content.lead, *target.parts, *self.content.tail]):
+        for part in joined(items):
             if isinstance(part, str):
                 written.append(f"<{self.name}r>{inside[-1]}{self._text(part)}{closing}")
             elif part.pair is not None and part.raw == closing:
@@ -160,13 +198,15 @@ class Paragraph:
 
 
 def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Element | Piece], place: str) -> None:
-    """Make a segment and a slot of the runs of a paragraph, if there is something to translate in them."""
+    """Make segments and a slot of the runs of a paragraph, if there is something to translate in them."""
     paragraph = Paragraph(document.file, dialect, parts)
-    if paragraph.content is None:
-        return
-    number = document.add_segment(Segment(paragraph.content.source, place))
+    sources = [content.source for _, content in paragraph.lines if content]
+    first = len(document.segments)
+    for source in sources:
+        document.add_segment(Segment(source, place))
 
     def write(targets: Targets, kept: Kept) -> str:
-        return paragraph.written(targets[number].marked, kept)
+        marked = (targets[first + i].marked if first + i in targets else source for i, source in enumerate(sources))
+        return paragraph.written(marked, kept)
 
-    document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)
+    document.add_slot(parts[0].start, parts[-1].end, range(first, first + len(sources)), write)

@@ -23,6 +23,8 @@ PARTS_WORDS = "\0"
 """Stands for a space if there are letters on both sides, else for nothing."""
 _BLANK = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
+_TAB = re.compile(r"<\w+:p?tab\b")
+_SENTENCE_ENDS = tuple(".:;!?…。！？؟।")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -221,6 +223,23 @@ def paired(items: Iterable[Item]) -> list[Item]:
             items[i] = replace(mark, pair=count) if whole else Mark(0, mark.raw)
         count += whole
     return items
+
+
+def ends_line(before: str, raw: str) -> bool:
+    """Whether what stands before a break and what stands behind it are two sentences, or cells of a table.
+
+    Args:
+        before: what stands since the last such break, itself included, as far as it is text or a tab.
+        raw: the break as it stands in the file.
+    """
+    if is_tab(raw) or before.startswith("\t") or not before.strip():
+        return True
+    return before.rstrip("\"'»”’) ").endswith(_SENTENCE_ENDS)
+
+
+def is_tab(raw: str) -> bool:
+    """Whether a break, as it stands in the file, is a tab."""
+    return bool(_TAB.search(raw))
 
 
 def parted(items: Iterable[Item]) -> Iterator[Item]:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.documents.changing import all_changed, changed
-from tests.documents.generated import MAKERS
+from tests.probes.documents import MAKERS
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Marked

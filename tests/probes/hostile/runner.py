@@ -12,7 +12,8 @@ from tests.probes.hostile.memory import memory_ceiling
 from tests.probes.hostile.tally import Tally
 
 SHARES = {
-    "corpora": 0.52,
+    "corpora": 0.5,
+    "documents": 0.02,
     "texts": 0.13,
     "settings": 0.115,
     "vocabularies": 0.115,

@@ -1,0 +1,156 @@
+"""Texts of OpenDocument and e-books."""
+
+from io import BytesIO
+from random import Random
+from xml.etree import ElementTree
+from zipfile import ZIP_STORED, ZipFile
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from tests.probes.documents import epub, odt, packed
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.marked import Marked
+from translucid.ground.errors import UserError
+
+OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
+NAMES = " ".join(f'xmlns:{name}="{OASIS.format(name)}"' for name in ("office", "text", "style"))
+STYLES = '<style:style style:name="R" style:family="text"><style:text-properties o:rsid="1"/></style:style>'
+
+
+def of_odt(inside, styles=STYLES, **members):
+    content = (
+        f'<office:document-content {NAMES} xmlns:o="http://openoffice.org/2009/office">'
+        f"<office:automatic-styles>{styles}</office:automatic-styles>"
+        f"<office:body>{inside}</office:body></office:document-content>"
+    )
+    return packed(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.text",
+            "META-INF/manifest.xml": "<m/>",
+            "content.xml": content,
+            **members,
+        }
+    )
+
+
+def read(content, name="a.odt"):
+    return read_document(name, content, ENGLISH_SPANISH)
+
+
+def body(content):
+    text = ZipFile(BytesIO(content)).read("content.xml").decode()
+    return text[text.index("<office:body>") + 13 : text.index("</office:body>")]
+
+
+@pytest.mark.parametrize(
+    ("inside", "texts", "after"),
+    [
+        ("<text:p>One\n   cat</text:p>", ["One cat"], "<text:p>ONE CAT</text:p>"),
+        ("<text:h> One </text:h>", ["One"], "<text:h> ONE </text:h>"),
+        ('<text:p>a<text:span text:style-name="R">b</text:span>c</text:p>', ["abc"], "<text:p>ABC</text:p>"),
+        (
+            '<text:p><text:span text:style-name="B">b</text:span></text:p>',
+            ["b"],
+            '<text:p><text:span text:style-name="B">B</text:span></text:p>',
+        ),
+        ("<text:p>a<text:soft-page-break/>b</text:p>", ["ab"], "<text:p>AB</text:p>"),
+        ("<text:p>a<text:s/>b</text:p>", ["a b"], "<text:p>A <text:s/>B</text:p>"),
+        ("<text:p>a<text:tab/>b</text:p>", ["a", "b"], "<text:p>A<text:tab/>B</text:p>"),
+        ("<text:p>a.<text:line-break/>b</text:p>", ["a.", "b"], "<text:p>A.<text:line-break/>B</text:p>"),
+        ("<text:p>a<text:line-break/>b</text:p>", ["a b"], "<text:p>A <text:line-break/>B</text:p>"),
+        ("<text:tracked-changes><text:p>a</text:p></text:tracked-changes>", [], None),
+        ("<text:p><text:page-number>1</text:page-number></text:p><text:p/>", [], None),
+    ],
+)
+def test_paragraphs_are_read_and_written(inside, texts, after):
+    document = read(of_odt(inside))
+    assert [one.source.text for one in document.segments] == texts
+    assert body(document.filled(all_changed(document))) == (after or inside)
+
+
+def test_notes_and_frames_are_translated_in_their_paragraph():
+    inside = "<text:note-citation>1</text:note-citation><text:note-body><text:p>Inside</text:p></text:note-body>"
+    note = f"<text:note>{inside}</text:note>"
+    document = read(of_odt(f"<text:p>Before{note} after</text:p>"))
+    assert [one.source.text for one in document.segments] == ["Before after", "Inside"]
+    for numbers in ((0,), (1,), (0, 1)):
+        targets = {i: target for i, target in all_changed(document).items() if i in numbers}
+        after = body(document.filled(targets))
+        assert ("INSIDE" in after, "AFTER" in after) == (1 in numbers, 0 in numbers)
+        assert after.lower().count("inside") == 1
+
+
+def test_breaks_of_a_translation_become_elements():
+    document = read(of_odt("<text:p>a</text:p>"))
+    assert body(document.filled({0: Target(Marked("a\tb\nc"))})) == "<text:p>a<text:tab/>b<text:line-break/>c</text:p>"
+
+
+def test_headers_stand_in_the_styles():
+    styles = f"<office:document-styles {NAMES}><text:p>Header</text:p></office:document-styles>"
+    document = read(of_odt("<text:p>a</text:p>", **{"styles.xml": styles}))
+    assert [one.place for one in document.segments] == ["paragraph 1", "headers and footers, paragraph 1"]
+    assert b"HEADER" in ZipFile(BytesIO(document.filled(all_changed(document)))).read("styles.xml")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (packed({"a": ""}), "a.odt: is another kind of document"),
+        (packed({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}), "a.odt: is another kind of document"),
+        (of_odt("", **{"Basic/script-lc.xml": ""}), "a.odt: has macros"),
+        (of_odt("", **{"META-INF/manifest.xml": "<m><encryption-data/></m>"}), "a.odt: is encrypted"),
+        (of_odt("\n<text:p>"), "a.odt/content.xml:2: is no XML"),
+    ],
+)
+def test_what_can_not_be_read_is_one_line(content, said):
+    with pytest.raises(UserError, match=f"^{said}"):
+        read(content)
+
+
+def test_a_book_is_read_in_its_order_and_the_first_member_stays_as_it_must_be():
+    content = epub(Random(1))
+    document = read(content, "a.epub")
+    pages = list(dict.fromkeys(one.place.partition(",")[0] for one in document.segments))
+    assert pages == ["a.xhtml", "b b.xhtml", "nav.xhtml", "contents"]
+    filled = document.filled(all_changed(document))
+    first = ZipFile(BytesIO(filled)).infolist()[0]
+    assert (first.filename, first.compress_type, filled[30:58]) == (
+        "mimetype",
+        ZIP_STORED,
+        b"mimetypeapplication/epub+zip",
+    )
+    archive = ZipFile(BytesIO(filled))
+    assert b"<text>CHAPTER ONE</text>" in archive.read("OEBPS/toc.ncx")
+    assert b">CHAPTER ONE</a>" in archive.read("OEBPS/nav.xhtml")
+    for name in archive.namelist()[1:]:
+        ElementTree.fromstring(archive.read(name))
+
+
+def changed_book(**members):
+    archive = ZipFile(BytesIO(epub(Random(1))))
+    return packed({**{name: archive.read(name) for name in archive.namelist()}, **members})
+
+
+def encrypted(member):
+    reference = f'<CipherReference URI="{member}"/>'
+    return changed_book(**{"META-INF/encryption.xml": f'<e xmlns="http://www.w3.org/2001/04/xmlenc#">{reference}</e>'})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (odt(Random(1)), "a.epub: is another kind of document"),
+        (packed({"mimetype": "application/epub+zip"}), "a.epub: has no book in it"),
+        (encrypted("OEBPS/text/a.xhtml"), "a.epub/OEBPS/text/a.xhtml: is protected against copying"),
+        (changed_book(**{"OEBPS/book.opf": "<package>"}), "a.epub/OEBPS/book.opf:1: is no XML"),
+    ],
+)
+def test_books_that_can_not_be_read_are_one_line(content, said):
+    with pytest.raises(UserError, match=f"^{said}"):
+        read(content, "a.epub")
+
+
+def test_a_font_that_is_scrambled_is_no_lock():
+    assert read(encrypted("OEBPS/font.otf"), "a.epub").segments

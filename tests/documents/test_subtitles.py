@@ -188,3 +188,10 @@ def test_marks_move_with_the_lines():
     assert in_lines(Marked("uno dos", marks), 2, "\r\n").whole == "uno\r\n<i>dos</i>"
     marks = (Mark(3, "<i>", Side.opens, 0), Mark(7, "</i>", Side.closes, 0))
     assert in_lines(Marked("uno dos", marks), 2, "\n").whole == "uno<i>\ndos</i>"
+
+
+def test_a_translation_that_is_too_long_to_read_is_doubted():
+    (segment,) = read(srt("One.")).segments
+    assert Target(Marked("x" * 42)).within(segment.longest).doubts == ()
+    assert Target(Marked("x" * 43)).within(segment.longest).doubts == ("length: 43 characters, 42 at most",)
+    assert Target(Marked("x" * 43)).within(None).doubts == ()

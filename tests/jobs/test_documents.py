@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from translucid.documents.document import Segment
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.jobs.documents import asked_for, translate_document
@@ -104,9 +105,11 @@ def test_another_job_starts_over_and_says_why(tmp_path):
 
 def test_a_segment_goes_to_another_process_and_back():
     marked = Marked("a b\n\u2028", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(3, "%s")))
-    (line,) = marked_lines([marked]).splitlines()
+    (line,) = marked_lines([Segment(marked, "line 1", longest=3)]).splitlines()
+    record = json.loads(line)
+    assert record.pop("longest") == 3
     told = {"origin": "memory", "confidence": 0.5, "doubts": ["lost: x"]}
-    target = target_of(json.dumps({"marked": json.loads(line), **told}).encode())
+    target = target_of(json.dumps({"marked": record, **told}).encode())
     assert target.marked == marked and (target.origin, target.confidence, target.doubts) == (
         "memory",
         0.5,

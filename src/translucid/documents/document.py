@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from translucid.documents.marked import Marked
@@ -37,6 +37,13 @@ class Target:
     """Probability that it is good, calibrated, if the run can tell."""
     doubts: tuple[str, ...] = ()
     """What looks wrong, each as `kind: what was seen`."""
+
+    def within(self, longest: int | None) -> Target:
+        """Return it with one doubt more if it has more characters than it may; none: any number."""
+        length = len(self.marked.text)
+        if longest is None or length <= longest:
+            return self
+        return replace(self, doubts=(*self.doubts, f"length: {length} characters, {longest} at most"))
 
 
 class Document(Protocol):

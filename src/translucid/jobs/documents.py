@@ -54,7 +54,7 @@ def translate_document(
             warned.summary(len(numbers), "segment", lambda n: segments[numbers[n - 1]].place) if warned.lines else None
         )
 
-    lines = BytesIO(marked_lines(segments[i].source for i in numbers))
+    lines = BytesIO(marked_lines(segments[i] for i in numbers))
     to = FilledFile(output, document, numbers) if output else FilledStream(document, numbers)
     run(job, lines, to, way, say=say, advance=advance, summary=looks_wrong)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from translucid.documents.document import Target
+from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.jobs.job import Done, Job, Worker
 from translucid.jobs.windows import Window
@@ -41,14 +41,16 @@ class SegmentWorker(Worker):
     def work(self, window: Window) -> tuple[Window, Done]:
         """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
         segments = SegmentTranslator(self.translator, self.job.options, self.recall)
-        found = list(segments.stream(_marked(json.loads(line)) for line in window.lines))
+        records = list(map(json.loads, window.lines))
+        translated = segments.stream(map(_marked, records))
+        found = [target.within(record["longest"]) for record, target in zip(records, translated, strict=True)]
         warnings = [(i, doubt) for i, target in enumerate(found) for doubt in target.doubts]
         return window, Done("".join(map(_target_line, found)).encode(), warnings)
 
 
-def marked_lines(texts: Iterable[Marked]) -> bytes:
-    """Return texts with marks as lines of JSON."""
-    return "".join(json.dumps(_record(text)) + "\n" for text in texts).encode()
+def marked_lines(segments: Iterable[Segment]) -> bytes:
+    """Return segments as lines of JSON."""
+    return "".join(json.dumps({**_record(one.source), "longest": one.longest}) + "\n" for one in segments).encode()
 
 
 def target_of(line: bytes) -> Target:

@@ -298,12 +298,8 @@ class DocumentJobs:
         for numbers in in_chunks(wanted, lambda i: len(segments[i].source.text)):
             between_steps()
             sources = [segments[i].source for i in numbers]
-<<<<<<< HEAD
-            job.files.translated(list(zip(numbers, translated(self.desk, served, sources), strict=True)))
-=======
-            found = zip(numbers, translated(served, sources), strict=True)
+            found = zip(numbers, translated(self.desk, served, sources), strict=True)
             job.files.translated([(i, target.within(segments[i].longest)) for i, target in found])
->>>>>>> b4c0238 (docs(documents): the rule and the formats of text; what is too long to read is doubted)
             job.done += len(numbers)
             job.characters_done += sum(len(source.text) for source in sources)
 

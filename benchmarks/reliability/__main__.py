@@ -43,6 +43,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
             yield training.damages(work / f"damages of {kind.name}", 16 if quick else 200, kind)
     elif part == "batch":
         yield jobs_killed(work / "batch", model(work), 4 if quick else 40, 20_000)
+        yield jobs_killed(work / "documents", model(work), 4 if quick else 40, 20_000, killed_jobs.document)
     elif part == "serving":
         yield serving.under_load(model(work), 0.2 if quick else 5)
     elif part == "mixed":
@@ -101,8 +102,8 @@ def jobs_killed(
     work: Path, run: Path, kills: int, lines: int, given: Callable[..., killed_jobs.Job] = killed_jobs.texts
 ) -> Finding:
     """Kill jobs of one process and of two."""
-    what = "translation" if given is killed_jobs.texts else "caption"
-    finding = Finding(f"{what} jobs of {lines:,} lines killed (SIGKILL), then given again")
+    whats = {killed_jobs.texts: "translation", killed_jobs.document: "document", killed_jobs.pictures: "caption"}
+    finding = Finding(f"{whats[given]} jobs of {lines:,} lines killed (SIGKILL), then given again")
     for workers in (1, 2):
         (work / str(workers)).mkdir(parents=True)
         counts = killed_jobs.run(work / str(workers), run, kills=kills // 2, lines=lines, workers=workers, given=given)

@@ -9,7 +9,7 @@ from translucid.ground.errors import UserError
 
 COUNTS = {
     "corpora": 600,
-    "documents": 150,
+    "documents": 300,
     "texts": 300,
     "settings": 300,
     "vocabularies": 200,

@@ -40,10 +40,11 @@ def brief_run(small_run, tmp_path):
     return copied
 
 
-def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path):
+@pytest.mark.parametrize(("given", "lines"), [(killed_jobs.texts, 5000), (killed_jobs.document, 3000)])
+def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path, given, lines):
     work = tmp_path / "work"
     work.mkdir()
-    counts = killed_jobs.run(work, brief_run, kills=2, lines=5000, options=QUICK[:4], seed=2)
+    counts = killed_jobs.run(work, brief_run, kills=2, lines=lines, options=QUICK[:4], seed=2, given=given)
     assert counts["kills"] >= 2 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)
 
@@ -59,6 +60,9 @@ def test_the_probe_would_see_what_is_wrong():
     assert killed_jobs.compared(lines(0, 1, 1, 2, 3), whole, 4) == {**wrong, "duplicated": 1}
     assert killed_jobs.compared(lines(0, 2, 1, 3), whole, 4) == {**wrong, "out_of_order": 1}
     assert killed_jobs.compared(whole.replace(b"x", b"y"), whole, 4) == wrong
+    messages = b"".join(b'msgid "%d x"\nmsgstr "y"\n' % i for i in range(3))
+    assert set(killed_jobs.compared(messages, messages, 3).values()) == {0}
+    assert killed_jobs.compared(messages.replace(b"y", b"", 1), messages, 3) == {**wrong, "lost": 1}
 
 
 def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start, whole, tmp_path):

@@ -1,6 +1,7 @@
 """Kill a job many times, at random moments, and see what is left of its output.
 
     python -m tests.probes.killed_jobs runs/demo [--lines 20000] [--kills 20] [--workers 2]
+    python -m tests.probes.killed_jobs runs/demo --document
     python -m tests.probes.killed_jobs runs/caption-demo --images [--lines 2000]
 
 The same command is given again after each kill, until it ends by itself; then a new job begins, until there have been
@@ -13,6 +14,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -43,6 +45,8 @@ class Job:
     """How it ends."""
     repeatable: bool = True
     """Whether the last digits of a score are the same with any number of processes."""
+    form: str = "jsonl"
+    """Of the output."""
 
 
 def texts(work: Path, model: Path, lines: int) -> Job:
@@ -50,6 +54,13 @@ def texts(work: Path, model: Path, lines: int) -> Job:
     text = work / "in.txt"
     text.write_text("".join(f"{i} {source}\n" for i, source in enumerate(_sources(lines))), encoding="utf-8")
     return Job(["translate", str(model), "--input", str(text)])
+
+
+def document(work: Path, model: Path, lines: int) -> Job:
+    """Write messages to be translated."""
+    messages = (f'msgid "{i} {source}"\nmsgstr ""\n' for i, source in enumerate(_sources(lines)))
+    (work / "in.po").write_text("\n".join(messages), encoding="utf-8")
+    return Job(["translate", str(model), str(work / "in.po")], form="po")
 
 
 def pictures(work: Path, model: Path, lines: int) -> Job:
@@ -95,9 +106,10 @@ def run(
         that of a run without a kill), orphans (worker processes that outlived their job) and leftovers (files beside
         a finished output).
     """
-    whole, out = work / "whole.jsonl", work / "out.jsonl"
     job = given(work, model, lines)
-    command = [sys.executable, "-m", "translucid", *job.command, "--format", "jsonl", *options]
+    whole, out = work / f"whole.{job.form}", work / f"out.{job.form}"
+    form = ["--format", "jsonl"] if job.form == "jsonl" else []
+    command = [sys.executable, "-m", "translucid", *job.command, *form, *options]
     several = ["--workers", str(workers)]
     started = time.monotonic()
     _one([*command, "--output", str(whole), *([] if job.repeatable else several)], job.code)
@@ -154,7 +166,10 @@ class Moment:
 
 def compared(found: bytes, wanted: bytes, lines: int) -> dict[str, int]:
     """Count what is wrong with an output of so many lines."""
-    numbers = [_number(json.loads(line)) for line in found.split(b"\n")[:-1]]
+    if found.startswith(b"{"):
+        numbers = [_number(json.loads(line)) for line in found.split(b"\n")[:-1]]
+    else:
+        numbers = [int(number) for number in re.findall(rb'msgid "(\d+) .*\nmsgstr "[^"]', found)]
     return {
         "lost": len(set(range(lines)) - set(numbers)),
         "duplicated": len(numbers) - len(set(numbers)),
@@ -229,6 +244,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model", type=Path, help="a run folder")
     parser.add_argument("--images", action="store_true", help="it writes about images")
+    parser.add_argument("--document", action="store_true", help="it translates a document")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--lines", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=1)
@@ -241,7 +257,7 @@ def main() -> None:
             kills=given.kills,
             lines=given.lines,
             workers=given.workers,
-            given=pictures if given.images else texts,
+            given=pictures if given.images else document if given.document else texts,
             seed=given.seed,
         )
     print(json.dumps(counts, indent=2))

@@ -41,8 +41,10 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
         if member in locked:
             raise packed.refused("is protected against copying", member)
         if kind == _PAGE:
-            page = html.read(packed.place(member), packed.read(member), languages)
-            bundle.add(member, page, posixpath.basename(member))
+            page = packed.read(member)
+            if b"<!ENTITY" in page:
+                raise packed.refused("declares entities of its own, which is refused", member)
+            bundle.add(member, html.read(packed.place(member), page, languages), posixpath.basename(member))
         else:
             bundle.add(member, _contents(packed, member), "contents")
     return bundle

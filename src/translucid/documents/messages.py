@@ -11,6 +11,8 @@ from translucid.documents.html_elements import VOID
 from translucid.documents.marked import Side
 from translucid.documents.spans import Part, Span, spanned
 
+LONGEST_CODE = 200
+"""Characters of a name, an address or the like, at most."""
 DEEPEST = 20
 """Plurals and selections that may stand in each other."""
 _TAG = re.compile(
@@ -29,7 +31,7 @@ _CODE = re.compile(
     r"|[a-z][a-z0-9]*[A-Z]\w*(?:\(\))?|[\w-]+(?:\.[\w-]+)+(?:\(\))?"  # camelCase, dotted names, files
     r"|\w*_\w+|--?[a-z][\w-]*|@[\w/-]+"  # names, switches
     r"|[a-z]{2,3}-[A-Z]{2}"  # languages
-    r"|\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4,}){1,4}\}?"  # identifiers
+    r"|\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4,12}){1,4}\}?"  # identifiers
     r"|v?\d[\w.:+-]*"  # versions, dates, sizes
 )
 
@@ -41,7 +43,7 @@ def is_language(text: str) -> bool:
     ['Save']
     """
     text = text.strip()
-    return not stands_alone(text) and bool(text) and not _CODE.fullmatch(text)
+    return not stands_alone(text) and bool(text) and (len(text) > LONGEST_CODE or not _CODE.fullmatch(text))
 
 
 def message_spans(text: str, *, icu: bool = False, accelerators: bool = False) -> list[Span]:

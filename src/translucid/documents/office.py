@@ -46,12 +46,12 @@ def parts(packed: Packed, kinds: dict[str, str], main: str) -> Iterator[tuple[st
         "vbaProject" in n for n in packed.names
     ):
         raise packed.refused("has macros, which is refused")
-    if not any(one.endswith(main) for one in types):
-        raise packed.refused("is another kind of document than its name says")
     named = {one.attributes.get("PartName", "").lstrip("/"): one.attributes.get("ContentType", "") for one in listed}
     found = [
         (end, name) for name, kind in named.items() for end in kinds if kind.endswith(end) and name in packed.names
     ]
+    if not any(end == main for end, _ in found):
+        raise packed.refused("is another kind of document than its name says")
     for end, name in sorted(found, key=lambda one: (list(kinds).index(one[0]), _numbered(one[1]))):
         yield name, kinds[end]
 

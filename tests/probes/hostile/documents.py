@@ -15,11 +15,101 @@ from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Marked
 
-TEXTS = {
-    "a.txt": "One line\n\n  another é\r\n",
-    "a.html": "<html lang=en><p title='x'>A <b>cat</b> &amp; <img alt='a dog'><br>sleeps<pre>as is</pre>",
+TEXTS: dict[str, bytes] = {
+    "a.po": b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n != 1;\\n"\n\n#, python-format\nmsgid "%s cat"\n'
+    b'msgid_plural "%s cats"\nmsgstr[0] ""\nmsgstr[1] ""\n',
+    "a.srt": b"1\n00:00:01,000 --> 00:00:02,000\n<i>Hello,</i>\nmy cat.\n\n2\n00:00:03,000 --> 00:00:04,000\nBye.\n",
+    "a.vtt": b"WEBVTT\n\nSTYLE\n::cue {}\n\n1\n00:01.000 --> 00:02.000 align:start\n<v Ann>Hello</v>\n",
+    "a.html": b"<!DOCTYPE html><html lang=en><head><title>Cat</title></head><body><p>A <b>cat</b> &amp; "
+    b"<img alt='a dog'><pre>x</pre><p translate=no>y</body></html>",
+    "a.md": b"---\ntitle: x\n---\n# A *cat*\n\n- [one](http://a.b 'title')\n\n"
+    b"| a | b |\n|---|---|\n| c | d |\n\n```\nx\n```\n",
+    "a.txt": b"One.\r\n\nTwo.\n",
+    "a.json": b'{"a": "A cat", "b": ["{n, plural, one {# cat} other {# cats}}", 1, null], "c": "http://a.b"}',
+    "a.yaml": b"en:\n  a: A cat\n  b: &x 'two cats'\n  c: |\n    more\n    cats\n  d: *x\n",
+    "a.strings": b'/* note */\n"key" = "A \\"cat\\"\\n";\n',
+    "a.properties": b"# note\nkey = A \\u00e9 cat \\\n  and more\nother:one\n",
+    "a.csv": b'id,text\n1,"A cat, a dog"\n2,One\n',
 }
 """Of the kinds that are text, by a name."""
+BITS = [
+    *(
+        b"<b>",
+        b"</b>",
+        b"<",
+        b">",
+        b"&",
+        b"&a;",
+        b"&#0;",
+        b"&#99999999999;",
+        b"<!--",
+        b"-->",
+        b"]]>",
+        b"<![CDATA[",
+        b"<?",
+    ),
+    *(
+        b'"',
+        b"'",
+        b"\\",
+        b"{",
+        b"}",
+        b"{{",
+        b"%",
+        b"%(",
+        b"$",
+        b"`",
+        b"```\n",
+        b"*",
+        b"**",
+        b"[",
+        b"](",
+        b"|",
+        b"\n---\n",
+    ),
+    *(
+        b"\n",
+        b"\r",
+        b"\r\n\r\n",
+        b"\t",
+        b"\0",
+        b"\x0c",
+        b"\xe2\x80\xa8",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b"-->",
+        b"00:00",
+    ),
+    *(
+        b'msgid "',
+        b'msgstr[9] "x"\n',
+        b"#, fuzzy\n",
+        b"#~ ",
+        b"Plural-Forms: nplurals=99999; plural=n/0;\\n",
+        b"- ",
+        b"? ",
+    ),
+    *(
+        b"&x *x",
+        b"!!python/object",
+        b"<g>" * 300,
+        b"[" * 3000,
+        b'{"a":' * 3000,
+        b"> " * 2000,
+        b"<div>" * 3000,
+        b"(" * 3000,
+    ),
+    *(
+        b"{a, plural, " * 500,
+        b"*_" * 2000,
+        b"`" * 5000,
+        b"9" * 5000,
+        b"<!DOCTYPE a [<!ENTITY b 'c'>]>",
+        b"\\u",
+        b"\\uD800",
+    ),
+]
+"""That mean something in one kind of document or the other."""
 BOMB = 20 << 20
 """Bytes of what is packed far too well."""
 ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
@@ -53,11 +143,13 @@ def fuzz(count: int, seed: int) -> Tally:
 
 
 def _drawn(chance: random.Random) -> tuple[str, Callable[[], object]]:
-    name = chance.choice([*MAKERS, *MAKERS, *TEXTS])
-    content = MAKERS[name](chance) if name in MAKERS else TEXTS[name].encode()
-    how = chance.choice(["whole", "damaged", "damaged", "a member damaged", "spoiled", "spoiled"])
+    name = chance.choice([*MAKERS, *TEXTS])
+    content = MAKERS[name](chance) if name in MAKERS else TEXTS[name]
+    how = chance.choice(["whole", "damaged", "damaged", "a member damaged", "spoiled", "spoiled", "bits"])
     if how == "damaged":
         content = damaged(content, chance)
+    elif how == "bits":
+        content = _one_changed(content, _with_bits(chance), chance)
     elif how != "whole":
         spoil, change = chance.choice(SPOILED)
         how = f"{how} {spoil}" if how == "spoiled" else how
@@ -68,6 +160,16 @@ def _drawn(chance: random.Random) -> tuple[str, Callable[[], object]]:
         )
         content = _one_changed(content, change_it, chance)
     return f"{name}, {how}", lambda: _read(name, content, whole=how == "whole")
+
+
+def _with_bits(chance: random.Random) -> Callable[[bytes], bytes]:
+    def change(content: bytes) -> bytes:
+        for _ in range(chance.choice([1, 1, 2, 5])):
+            at = chance.randrange(len(content) + 1)
+            content = content[:at] + chance.choice(BITS) + content[at:]
+        return content
+
+    return change
 
 
 def _one_changed(content: bytes, change: Callable[[bytes], bytes], chance: random.Random) -> bytes:

@@ -42,7 +42,7 @@ class SegmentTranslator:
         while window := list(islice(iterator, WINDOW)):
             known = [self.recall.used(source.text) if self.recall else None for source in window]
             texts = (source.text for source, match in zip(window, known, strict=True) if not match)
-            translated = self.translator.stream(texts, self.options, on_done=on_done)
+            translated = self.translator.assessed(self.translator.stream(texts, self.options, on_done=on_done))
             for source, match in zip(window, known, strict=True):
                 looks = bool(source.marks) and self.translator.can_look()
                 if match:
@@ -51,7 +51,9 @@ class SegmentTranslator:
                 else:
                     found = next(translated)
                     yield Target(
-                        placed(source, found.text, found.alignment if looks else []), doubts=tuple(found.warnings)
+                        placed(source, found.text, found.alignment if looks else []),
+                        confidence=found.confidence,
+                        doubts=tuple(found.warnings),
                     )
 
 

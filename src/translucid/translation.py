@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
 from html import escape
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from translucid.data.cutting import Piece
 from translucid.decoding.hypothesis import Hypothesis
@@ -52,6 +52,12 @@ class Maker(Protocol):
     def doubts_about(self, found: Translation) -> list[str]:
         """Return what looks wrong in a translation."""
 
+    def confidences(self, found: Sequence[Translation]) -> list[float | None]:
+        """Return the probability that each translation is good."""
+
+    def word_probabilities(self, found: Sequence[Translation]) -> list[list[tuple[str, float]]]:
+        """Return the words of each translation with their probabilities."""
+
 
 @dataclass(frozen=True)
 class Translation(NBest):
@@ -73,6 +79,24 @@ class Translation(NBest):
     def warnings(self) -> list[str]:
         """What looks wrong, each as `kind: what was seen`, such as `unknown characters: 足`."""
         return self._translator.doubts_about(self) if self._translator else []
+
+    @cached_property
+    def confidence(self) -> float | None:
+        """Probability that it is good, if that was fitted by `tune --confidence`; of several sentences, the lowest.
+
+        Of many translations, `Translator.confidences` is faster.
+        """
+        return self._translator.confidences([self])[0] if self._translator else None
+
+    def assessed(self, confidence: float | None) -> Self:
+        """Return itself; its `confidence` is known from now on."""
+        vars(self)["confidence"] = confidence
+        return self
+
+    @cached_property
+    def word_probabilities(self) -> list[tuple[str, float]]:
+        """Its words, each with the product of the probabilities of its pieces; see `Translator.word_probabilities`."""
+        return self._maker.word_probabilities([self])[0]
 
     @property
     def sentences(self) -> list[tuple[str, str]]:
@@ -114,6 +138,11 @@ class Translation(NBest):
         t = self._maker
         pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
         return watch(t.model, t.tokenizer, pairs, t.device)
+
+    @property
+    def was_inspected(self) -> bool:
+        """Whether `inspected` has been made."""
+        return "inspected" in vars(self)
 
     @cached_property
     def words(self) -> list[WordMap]:

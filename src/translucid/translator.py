@@ -13,8 +13,11 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.choosing import EngineName
+from translucid.engines.confidence_file import Languages
+from translucid.engines.observing import Observer
 from translucid.engines.opened import OpenedRun
 from translucid.evaluation.doubts import Doubts
+from translucid.examiner import Examiner
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.on_the_fly import run_of
@@ -27,18 +30,14 @@ if TYPE_CHECKING:
 
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine, TorchEngine
-    from translucid.evaluation.report import Forced
-    from translucid.inspection.inspected import Inspected
-    from translucid.inspection.pair_scores import PairScore
+    from translucid.evaluation.confidence.estimator import Estimator
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
 """Lines read ahead, sorted by length and translated together; what bounds the memory of a long job."""
-INSPECTED = 256
-"""Pairs inspected together."""
 
 
-class Translator:
+class Translator(Examiner):
     """A trained model, its tokenizer and its settings."""
 
     def __init__(
@@ -62,13 +61,13 @@ class Translator:
         """
         self.tokenizer, self.configuration = tokenizer, configuration
         self.longest = longest or configuration.longest
-        """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
         self.cutter = Cutter(tokenizer, self.longest, configuration.data.languages[0])
         """Cuts texts into what is translated in one go."""
         self._doubts = Doubts(tokenizer, *configuration.data.languages)
         self._drawn = 0
         self._own = own
         self._opened: OpenedRun | None = None
+        self._fitted: Callable[[Languages], tuple[Estimator | None, str]] = lambda languages: (None, "")
         self.engine = engine or own()
         self._wide = wide or (lambda: self.engine)
 
@@ -103,6 +102,7 @@ class Translator:
         engine = (self.engine if languages == self.configuration.data.languages else self._wide()).opened(tokenizer)
         given = engine, self.longest, self._wide
         other = Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), *given)
+        other._fitted = self._fitted
         other._doubts = self._doubts.between(tokenizer, *languages)
         return other
 
@@ -172,7 +172,7 @@ class Translator:
         tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
         opened = OpenedRun(folder, configuration, tokenizer, device, engine, others, threads)
         made = cls(tokenizer, configuration, opened.own, opened.engine(adapter), opened.together.longest, opened.wide)
-        made._opened = opened
+        made._opened, made._fitted = opened, opened.confidence
         return made
 
     @overload
@@ -268,12 +268,20 @@ class Translator:
         return Translation(text, nbest, pieces, self)
 
     def doubts_about(self, found: Translation) -> list[str]:
-        """Return what looks wrong in a translation, each as `kind: what was seen`."""
+        """Return what looks wrong in a translation, each as `kind: what was seen`; in attention, if that was seen."""
         doubts = list(self.cutter.warnings(found.pieces))
+        if found.was_inspected and self.estimator and (detached := self.estimator.detached):
+            watched = map(self.observer.watched, found.parts, found.inspected)
+            doubts += [doubt for seen in watched for doubt in detached.about(seen)]
         for piece, best in found.parts:
             text = self.tokenizer.decode(best.tokens)
             doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
         return list(dict.fromkeys(doubts))
+
+    @property
+    def observer(self) -> Observer:
+        """Looks again at what was found."""
+        return Observer(self.tokenizer, self.engine, lambda: self.own)
 
     def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
         """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.
@@ -281,100 +289,39 @@ class Translator:
         The pieces of a text's sentences stand one after the other, each sentence's end token behind it, but not what
         names its language. The figures are the model's own, by forced decoding.
         """
-        from translucid.inspection.watching import watch
-
-        searched = [piece.ids for piece in found.pieces if piece.ids]
-        pairs = [
-            (ids, [*hypothesis.tokens, SPECIAL.end])
-            for one in found.nbest
-            for ids, hypothesis in zip(searched, one.hypotheses, strict=True)
-        ]
-        seen = iter(watch(self.model, self.tokenizer, pairs, self.device, look=False) if pairs else [])
-        told = len(self.tokenizer.target_opening)
-        written = (list(zip(one.target, one.log_probs, strict=True))[told:] for one in seen)
-        return [[pair for one in islice(written, len(searched)) for pair in one] for _ in found.nbest]
+        return self.observer.tokens([one.hypotheses for one in found.nbest], found.pieces)
 
     @property
-    def heads(self) -> dict[str, int]:
-        """The attention maps that the model has by name, and how many heads each has."""
-        return self.configuration.model.maps
+    def estimator(self) -> Estimator | None:
+        """What tells how sure translations are, if `translucid tune --confidence` has fitted it and it holds."""
+        return self._fitted(self.configuration.data.languages)[0]
 
-    def can_look(self) -> bool:
-        """Whether the model has attention between source and target, without which there is no alignment."""
-        return self.configuration.model.looks
+    @property
+    def estimator_note(self) -> str:
+        """Why what was fitted does not hold, if something was and does not."""
+        return self._fitted(self.configuration.data.languages)[1]
 
-    def pair_ids(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
-        """Return source and target ids of pairs, both with the end token."""
-        from translucid.inspection.pair_scores import pair_ids
+    def confidences(self, found: Sequence[Translation]) -> list[float | None]:
+        """Return for each translation the probability that it is good; of several sentences, that of the worst.
 
-        return pair_ids(self.tokenizer, pairs, SPECIAL.end)
-
-    def inspect(self, pairs: Sequence[tuple[str, str]], *, first: int = 1) -> list[Inspected]:
-        """Watch the model write given targets for given sources, word for word (forced decoding).
-
-        Args:
-            pairs: of texts.
-            first: the number of the first pair, for messages.
-
-        Raises:
-            UserError: a text is longer than the model takes in one piece.
+        None where nobody can tell: there is no `estimator`, or nothing was translated. Several are looked at together.
         """
-        from translucid.inspection.watching import watch
+        if not (estimator := self.estimator):
+            return [None] * len(found)
+        return self.observer.confidences(estimator, [one.parts for one in found])
 
-        ids = self.pair_ids(pairs)
-        for number, (source, target) in enumerate(ids, first):
-            longest = max(len(source), len(target))
-            if self.model.max_length and longest > self.model.max_length:
-                what = f"pair {number} has {longest} tokens, the model takes {self.model.max_length}"
-                raise UserError(what, fix="Split it into sentences.")
-        return watch(self.model, self.tokenizer, ids, self.device)
+    def assessed(self, found: Iterable[Translation]) -> Iterator[Translation]:
+        """Yield translations whose `confidence` is known: they are looked at together, not each when it is asked for."""
+        all_found = list(found)
+        for one, confidence in zip(all_found, self.confidences(all_found), strict=True):
+            yield one.assessed(confidence)
 
-    def inspect_all(
-        self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
-    ) -> Iterator[Inspected]:
-        """Do the same for any number of pairs, with the maps of a few in memory; `on_done` is told of each part."""
-        for first in range(0, len(pairs), INSPECTED):
-            part = pairs[first : first + INSPECTED]
-            yield from self.inspect(part, first=first + 1)
-            if on_done:
-                on_done(len(part))
+    def word_probabilities(self, found: Sequence[Translation]) -> list[list[tuple[str, float]]]:
+        """Return for each translation its words, each with its probability: the product of those of its pieces.
 
-    def forced_scores(
-        self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
-    ) -> tuple[Forced | None, int]:
-        """Return how the model finds given targets for given sources, and how many pairs are too long to be asked.
-
-        The former is None if all are.
-
-        Args:
-            pairs: of texts.
-            on_done: called with the number of pairs done after each batch.
+        A piece's probability is given the source and all before it. What stays as it is has probability 1.
         """
-        from translucid.evaluation.report import Forced
-        from translucid.inspection.pair_scores import forced_scores, perplexity
-
-        ids = self.pair_ids(pairs)
-        kept = [pair for pair in ids if max(map(len, pair)) <= self.longest]
-        told = len(self.tokenizer.target_opening)
-        entropy, correct, tokens = forced_scores(self.model, kept, self.device, on_batch=on_done, told=told)
-        forced = Forced(perplexity(-entropy, tokens), correct / tokens, tokens) if tokens else None
-        return forced, len(ids) - len(kept)
-
-    @overload
-    def score(self, source: str, target: str) -> PairScore: ...
-    @overload
-    def score(self, source: list[str], target: list[str]) -> list[PairScore]: ...
-    def score(self, source: str | list[str], target: str | list[str]) -> PairScore | list[PairScore]:
-        """Return how likely the model finds a given translation of a text, or several of several.
-
-        Raises:
-            UserError: a source is blank, or a text is longer than the model takes in one piece.
-        """
-        from translucid.inspection.pair_scores import all_scored, score_pairs
-
-        pairs: Any = [(source, target)] if isinstance(source, str) else list(zip(source, target, strict=True))
-        found = all_scored(score_pairs(self.model, self.tokenizer, pairs, self.device, self.longest))
-        return found[0] if isinstance(source, str) else found
+        return self.observer.words([(one.pieces, one.parts) for one in found])
 
     def trace(self, text: str, beam: int) -> BeamTrace:
         """Translate a text in one piece and return the tree of its beam search.

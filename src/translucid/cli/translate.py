@@ -96,7 +96,11 @@ def translate(
         bool, typer.Option("--alignments", help="Add word alignments from attention, as 0-0 1-2, after a tab.")
     ] = False,
     token_scores: Annotated[
-        bool, typer.Option("--token-scores", help="In jsonl, add each piece written with its log-probability.")
+        bool,
+        typer.Option(
+            "--token-scores",
+            help="In jsonl, add each piece with its log-probability, and each word with its probability.",
+        ),
     ] = False,
     output_format: Annotated[
         Format,
@@ -160,6 +164,7 @@ def translate(
     """
     from translucid.cli.documents import document_among, translate_file
     from translucid.data.file_kinds import refuse_documents
+    from translucid.engines.confidence_file import confidence_note
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.interop.on_the_fly import run_of
@@ -235,6 +240,10 @@ def translate(
         open_memory(memory, configuration.data.languages, console).close()  # its index, before the workers begin
     if tune_on:
         job = _tuned(job, tune_on, console)
+    if (document or output_format is Format.jsonl) and (
+        note := confidence_note(RunFolder(run), configuration.data.languages)
+    ):
+        console.print(f"warning: {note}", soft_wrap=True)
     if isinstance(job, SegmentJob):
         assert document
         translate_file(job, document, output, _way(job, document, workers, ray), again=again)

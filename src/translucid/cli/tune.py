@@ -1,16 +1,19 @@
-"""`translucid tune`."""
+"""`translucid tune`: the fastest way to translate, and how sure translations are."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
 
-from translucid.cli.arguments import SourceOption, TargetOption, pair_up
+from translucid.cli.arguments import SourceOption, TargetOption, pair_up, refuse_to_replace
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console
+
+if TYPE_CHECKING:
+    from translucid.confidence_fitting import Fitted
 
 
 def tune(
@@ -23,16 +26,35 @@ def tune(
     ] = None,
     allow: Annotated[float, typer.Option(help="BLEU that may be lost.", min=0)] = ALLOWED,
     shortlists: Annotated[
-        bool, typer.Option("--shortlists", help="Also try two lexical shortlists; see above for what they cost.")
-    ] = False,
+        bool | None, typer.Option("--shortlists", help="Also try two lexical shortlists; see above for what they cost.")
+    ] = None,
     pairs: Annotated[
         int, typer.Option(help="With --shortlists: learn from so many training pairs, at most.", min=1)
     ] = 50_000,
-    sentences: Annotated[int, typer.Option(help="Translate this many sentences each time.", min=1)] = 1000,
+    sentences: Annotated[
+        int | None, typer.Option(help="Translate this many sentences each time: 1000; 2000 with --confidence.", min=1)
+    ] = None,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Instead learn to tell how sure translations are; see below.")
+    ] = False,
+    threshold: Annotated[
+        float | None, typer.Option(help="With --confidence: chrF from which on a translation is good (40).", min=0)
+    ] = None,
+    features: Annotated[
+        Literal["search", "tokens", "attention", "dropout"] | None,
+        typer.Option(help="With --confidence: use these; if not given, the cheapest that do well."),
+    ] = None,
+    dropout_passes: Annotated[
+        int | None, typer.Option(help="With --confidence: also try so many passes with dropout.", min=2, max=1000)
+    ] = None,
+    diagram: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --confidence: draw its reliability, .png, .svg or .pdf.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --diagram.")] = False,
     source_language: SourceOption = None,
     target_language: TargetOption = None,
 ) -> None:
-    """Find the fastest way to translate on this machine's CPU, and remember it.
+    """Find the fastest way to translate on this machine's CPU, and remember it; or learn how sure translations are.
 
     Tries our own engine and, for a Transformer, CTranslate2 with full and with 8-bit weights, each with all pieces of
     the vocabulary and, if both languages share one, with those alone that the training text has in the target language.
@@ -46,6 +68,11 @@ def tune(
     Of a model of many languages, such pieces hold for the pair of languages that they were learned from; between
     others, all are considered.
 
+    With --confidence, pairs that the run was not trained on are translated, and features of each translation are fitted
+    to whether its chrF against the reference reaches --threshold: what the search tells; each token (costs a third more
+    time with CTranslate2, nothing with our own search); attention (half more); passes with dropout. From then on
+    `translate --format jsonl`, `look`, documents and the server tell the probability that a translation is good.
+
     **Examples**
 
         translucid tune runs/mine
@@ -53,19 +80,46 @@ def tune(
         translucid tune runs/mine --shortlists
 
         translucid tune runs/mine --train pairs.tsv --valid dev.tsv --allow 0.5
+
+        translucid tune runs/mine --confidence --diagram reliability.svg
+
+        translucid tune runs/mine --confidence --valid dev.tsv --threshold 50 --dropout-passes 10
     """
-    from translucid.engines.tuning import find_fastest
+    from translucid.confidence_fitting import fit_confidence
+    from translucid.engines.tuning import SENTENCES, find_fastest
+    from translucid.ground.errors import UserError
+    from translucid.inspection import PICTURES, refuse_picture
     from translucid.interop.on_the_fly import run_of
 
     console = Console(stderr=True)
+    only = {"--threshold": threshold, "--features": features, "--dropout-passes": dropout_passes, "--diagram": diagram}
+    never = {"--train": train, "--shortlists": shortlists}
+    if lone := next((name for name, value in (never if confidence else only).items() if value is not None), None):
+        fix = "Leave it out." if confidence else "Add that, or leave this out."
+        raise UserError(f"{lone} does not go {'with' if confidence else 'without'} --confidence", fix=fix)
+    if confidence:
+        refuse_to_replace(diagram, overwrite, PICTURES)
+        if diagram:
+            refuse_picture(diagram)
+        given = {"threshold": threshold, "sentences": sentences, "kind": features, "passes": dropout_passes}
+        found = fit_confidence(
+            run_of(run),
+            console=console,
+            valid=pair_up(valid or []),
+            source=source_language,
+            target=target_language,
+            **{name: value for name, value in given.items() if value is not None},  # type: ignore[arg-type]
+        )
+        _show_confidence(found, diagram)
+        return
     tried, best = find_fastest(
         run_of(run),
         train=pair_up(train or []),
         valid=pair_up(valid or []),
         allow=allow,
-        shortlists=shortlists,
+        shortlists=bool(shortlists),
         pairs=pairs,
-        sentences=sentences,
+        sentences=sentences or SENTENCES,
         source=source_language,
         target=target_language,
         console=console,
@@ -80,3 +134,31 @@ def tune(
         tuned = trial.tuned
         table.add_row(tuned.engine, tuned.quantization, tuned.considered, speed, f"{trial.bleu:.2f}", kept)
     Console().print(table)
+
+
+def _show_confidence(found: Fitted, diagram: Path | None) -> None:
+    """Print how well each kind of features does and how far the chosen one can be relied on, and draw that."""
+    console, fitted = Console(), found.estimator
+    console.print(f"{fitted.pairs:,} translations, {fitted.bad:,} of them with a chrF under {fitted.threshold:g}")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("features")
+    for column in ("time", "cross-entropy", "calibration", "worst fifth", ""):
+        table.add_column(column, justify="right")
+    for one in fitted.figures:
+        kept, cost = "← from now on" if one.kind == fitted.kind else "", f"{found.costs[one.kind]:.2f} x"
+        figures = f"{one.cross_entropy:.3f}", f"{one.calibration_error:.3f}", f"{one.lift:.1f} x"
+        table.add_row(one.kind, cost, *figures, kept)
+    console.print(table)
+    console.print("calibration: expected error; worst fifth: times its share of the bad translations\n")
+    table = Table(box=None, pad_edge=False)
+    for column in ("confidence", "good", "translations"):
+        table.add_column(column, justify="right")
+    for part in fitted.reliability:
+        table.add_row(f"{part.said:.0%}", f"{part.seen:.0%}", f"{part.count:,}")
+    console.print(table)
+    if diagram:
+        from translucid.inspection.plots import draw_reliability, save_figure
+
+        chosen = next(one for one in fitted.figures if one.kind == fitted.kind)
+        save_figure(draw_reliability(fitted.reliability, chosen.calibration_error), diagram)
+        console.print(f"\nsaved: {diagram}", soft_wrap=True)

@@ -15,6 +15,7 @@ from translucid.decoding.bulk import decode_sentences
 from translucid.decoding.decoding_options import Considered, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.shortlist import Shortlist, read_shortlist
+from translucid.inspection.pair_scores import pair_scores
 from translucid.models.protocol import SequenceModel
 
 
@@ -45,6 +46,12 @@ class Engine(Protocol):
 
         Raises:
             UserError: the model's output is not a number.
+        """
+
+    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """Return the log-probability of each target token, in nats, when the model is made to write given outputs.
+
+        `pairs`: source and target ids, both with the end token. What every output begins with is left out.
         """
 
 
@@ -122,3 +129,8 @@ class TorchEngine:
             numbers=numbers,
             opening=self.opening,
         )
+
+    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """See `Engine`."""
+        scores = pair_scores(self.model, pairs, self.device, told=len(self.opening))
+        return [one.log_probabilities for one in scores]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from translucid.data.tokenizer import Tokenizer
 from translucid.engines.choosing import EngineName, choose_engine
+from translucid.engines.confidence_file import Languages, load_confidence
 from translucid.engines.together import Together
+from translucid.evaluation.confidence.estimator import Estimator
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
@@ -48,6 +50,7 @@ class OpenedRun:
         self.averages = bool(others)
         self.worn = Wearer(folder)
         self._engines: dict[tuple[str | None, bool], Engine] = {}
+        self._confidence: dict[Languages, tuple[Estimator | None, str]] = {}
 
     def engine(self, adapter: str | Path | None) -> Engine:
         """Return what searches for translations when this adapter is worn; see `Translator.use`.
@@ -63,6 +66,18 @@ class OpenedRun:
     def wide(self) -> Engine:
         """Return what searches, with what is worn now, where the target language is another one."""
         return self._chosen(listed=not self.configuration.data.tokenizer.languages)
+
+    def confidence(self, languages: Languages) -> tuple[Estimator | None, str]:
+        """Return what tells how sure translations between two languages are; or why what was fitted does not hold.
+
+        Raises:
+            UserError: its file is damaged.
+        """
+        if self.averages or self.worn.fingerprint:
+            return None, ""  # it was fitted to the run as it is
+        if languages not in self._confidence:
+            self._confidence[languages] = load_confidence(self.folder, self.tokenizer, languages)
+        return self._confidence[languages]
 
     def _chosen(self, *, listed: bool) -> Engine:
         mark = self.worn.fingerprint

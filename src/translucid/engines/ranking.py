@@ -59,6 +59,10 @@ class RankedEngine:
         found = self.engine.decode(sentences, wide, on_batch, numbers)
         return [nbest[: options.nbest] for nbest in self.ranking(sentences, found, wide)]
 
+    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """See `Engine`."""
+        return self.engine.forced(pairs)
+
 
 def in_order(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Sort by score, the best first, of equal ones the earlier first."""

@@ -76,6 +76,14 @@ def plain_name(name: str) -> str:
     return name.rstrip("2")
 
 
+def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Return sacreBLEU's chrF of each translation against its reference, 0 to 100."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    metric = CHRF()
+    return [metric.sentence_score(text, [right]).score for text, right in zip(hypotheses, references, strict=True)]
+
+
 def reference_sets(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
     """Turn the references of each source into sets with one for each, None where one has fewer than others.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, Self
 from translucid import __version__
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
+from translucid.engines.confidence_file import confidence_mark
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
 from translucid.engines.ranking import RankedEngine, Ranking
@@ -90,6 +91,7 @@ class Job:
             "the memory": _state(self),
             "--memory-from": self.memory_from,
             "the tuning": " ".join(map(digest, tuning)) or None,
+            "the confidence": confidence_mark(self.run) if self.form == "jsonl" else None,
             "the device": device,
             "--engine": self.engine,
             "--format": self.form,
@@ -230,6 +232,8 @@ class Worker:
         known = [self.recall.used(source) if self.recall else None for source in sources]
         unknown = [source for source, match in zip(sources, known, strict=True) if not match]
         found = self.translator.stream(unknown, self.job.options, split=self.job.split_sentences, first=first)
+        if self.job.form == "jsonl":
+            found = self.translator.assessed(found)
         written, warnings = [], []
         for source, group, match in zip(sources, groups, known, strict=True):
             if match:
@@ -269,12 +273,15 @@ class Worker:
         if job.columns > 1:
             record["alternatives"] = found.alternatives
             record["scores"] = [round(one.score, 6) for one in found.nbest]
+        if self.translator.estimator:
+            record["confidence"] = None if found.confidence is None else round(found.confidence, 4)
         if job.token_scores:
             # One list for each translation, a pair of piece and log-probability for each token.
             record["token_log_probabilities"] = [
                 [(piece, round(value, 6)) for piece, value in one]
                 for one in self.translator.token_log_probabilities(found)[: job.columns]
             ]
+            record["word_probabilities"] = [(word, round(value, 6)) for word, value in found.word_probabilities]
         if job.alignments:
             record["alignment"] = found.alignment
         return {**record, "warnings": found.warnings}

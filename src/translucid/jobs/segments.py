@@ -9,6 +9,7 @@ from typing import Any
 
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Mark, Marked, Side
+from translucid.engines.confidence_file import confidence_mark
 from translucid.jobs.job import Done, Job, Worker
 from translucid.jobs.windows import Window
 from translucid.segment_translator import SegmentTranslator
@@ -23,7 +24,8 @@ class SegmentJob(Job):
 
     def identity(self, device: str) -> dict[str, Any]:
         """See `Job`."""
-        return {**super().identity(device), "--format": "segments"}
+        own = {"--format": "segments", "the confidence": confidence_mark(self.run)}
+        return {**super().identity(device), **own}
 
     @property
     def window(self) -> int:

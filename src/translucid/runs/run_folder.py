@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 FOUND = "tuned.json", "shortlist.tsv"
 """What has been found to be the fastest way to translate with the model, and the target pieces considered."""
+CONFIDENCE = "confidence.json"
+"""How features of the model's translations become a probability that they are good."""
 ADAPTER = "adapter.safetensors"
 """What a fine-tuning by differences of low rank has learned; see `adapters.py`."""
 SCENES = "scenes"
@@ -38,10 +40,16 @@ PAIRS = "pairs"
 """Where the pairs of a memory are that a run learns from; these are there before it, too."""
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
-    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER),
+    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE),
     *FOUND,
 )
-_LARGEST = {"config.yaml": LONGEST, "tuned.json": 1 << 16, "shortlist.tsv": 1 << 26, "metrics.jsonl": 1 << 28}
+_LARGEST = {
+    "config.yaml": LONGEST,
+    "tuned.json": 1 << 16,
+    CONFIDENCE: 1 << 16,
+    "shortlist.tsv": 1 << 26,
+    "metrics.jsonl": 1 << 28,
+}
 """Bytes that a file may have; tokenizers have a limit of their own, tensors are as many as the model says."""
 
 
@@ -198,7 +206,7 @@ class RunFolder:
         """
         from translucid.layers.low_rank import merged
 
-        for name in FOUND:
+        for name in (*FOUND, CONFIDENCE):
             (self.path / name).unlink(missing_ok=True)
         shape = model.options.model_dump(mode="json")
         save_tensors(self.model_file, merged(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})

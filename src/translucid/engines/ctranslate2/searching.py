@@ -242,6 +242,22 @@ class CTranslate2Engine:
             done(len(left))
         return results
 
+    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """See `Engine`."""
+        most = self.longest or POSITIONS
+        asked = [pair for pair in pairs if max(map(len, pair)) <= most]
+        scored = self.translator.score_batch(
+            [self._source(source) for source, _ in asked],
+            [[self.pieces[token] for token in target[:-1]] for _, target in asked],
+            max_batch_size=min(BATCH, max(-(-len(asked) // self.parts), 1)),
+            asynchronous=True,
+        )
+        found = iter([list(_waited_for(score).log_probs[len(self.opening) :]) for score in scored])
+        left = iter(
+            self.own().forced([pair for pair in pairs if max(map(len, pair)) > most]) if len(asked) < len(pairs) else ()
+        )
+        return [next(found if max(map(len, pair)) <= most else left) for pair in pairs]
+
     def _one_by_one(self, asked: Sequence[_Asked], options: DecodingOptions) -> Iterator[_Begun]:
         """Begin a search for each, a few ahead of the one that is waited for."""
         ahead: deque[_Begun] = deque()

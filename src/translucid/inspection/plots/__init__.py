@@ -1,4 +1,4 @@
-"""Pictures by Matplotlib: attention (on words, on images), masks, positions, beam search, training. All are figures."""
+"""Pictures by Matplotlib: attention (words, images), masks, positions, beam, training, calibration; all are figures."""
 
 from translucid.inspection.plots.beam import draw_beam
 from translucid.inspection.plots.curves import draw_curves
@@ -6,6 +6,7 @@ from translucid.inspection.plots.heatmaps import draw_attention, draw_heads, dra
 from translucid.inspection.plots.lit_image import draw_lit, draw_lit_rows
 from translucid.inspection.plots.mask import draw_mask, draw_masks, draw_padding
 from translucid.inspection.plots.positions import draw_positions
+from translucid.inspection.plots.reliability import draw_reliability
 from translucid.inspection.plots.saving import save_figure
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "draw_masks",
     "draw_padding",
     "draw_positions",
+    "draw_reliability",
     "draw_words",
     "save_figure",
 ]

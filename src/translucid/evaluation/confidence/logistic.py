@@ -1,0 +1,69 @@
+"""Logistic regression, and probabilities that mean what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from translucid.evaluation.confidence.features import Figures
+
+STEPS, NEAR = 100, 1e-10
+"""Newton steps at most, and how small the last one is."""
+
+
+def sigmoid(z: Figures) -> Figures:
+    """Return 1 / (1 + exp(-z)), without overflow."""
+    return 0.5 * (1 + np.tanh(0.5 * z))
+
+
+def cross_entropy(z: Figures, truth: Figures) -> Figures:
+    """Return -t log s(z) - (1 - t) log(1 - s(z)) of each [n], in nats; s is the sigmoid."""
+    return np.logaddexp(0, z) - truth * z
+
+
+def logistic(x: Figures, truth: Figures, penalty: float) -> Figures:
+    """Return the weights [k] of standardised features and behind them the offset, fitted by Newton's method.
+
+        argmin_w,b  sum_i cross_entropy(w x_i + b, t_i) + penalty / 2 |w|^2
+
+    Args:
+        x: [n, k].
+        truth: [n], the probability to be told, 0 to 1.
+        penalty: of the weights, not of the offset.
+    """
+    ones = np.column_stack([x, np.ones(len(x))])
+    held = penalty * np.diag([*np.ones(x.shape[1]), 0.0])
+    weights = np.zeros(ones.shape[1])
+
+    def cost(w: Figures) -> float:
+        return float(cross_entropy(ones @ w, truth).sum() + 0.5 * w @ held @ w)
+
+    for _ in range(STEPS):
+        p = sigmoid(ones @ weights)
+        slope = ones.T @ (p - truth) + held @ weights
+        curvature = (ones * np.maximum(p * (1 - p), 1e-12)[:, None]).T @ ones + held
+        step = np.linalg.solve(curvature, slope)
+        # Newton's step may go too far where the curve is flat; half of it goes down as well.
+        while np.abs(step).max() > NEAR and cost(weights - step) > cost(weights):
+            step = step / 2
+        weights = weights - step
+        if np.abs(step).max() <= NEAR:
+            break
+    return weights
+
+
+def platt(z: Figures, good: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return slope and offset that make sigmoid(slope z + offset) a calibrated probability.
+
+    Platt 1999 (Probabilistic outputs for support vector machines, section 2.2), with its targets a little inside 0 and
+    1, so that nothing becomes certain where all is told apart.
+
+    Args:
+        z: [n], scores of examples that they were not fitted on.
+        good: [n].
+    """
+    number = good.sum(), len(good) - good.sum()
+    truth = np.where(good, (number[0] + 1) / (number[0] + 2), 1 / (number[1] + 2))
+    scale = float(z.std()) or 1.0
+    slope, offset = logistic(z[:, None] / scale, truth, 0.0)
+    return float(slope / scale), float(offset)

@@ -1,0 +1,213 @@
+"""How sure translations are, from `tune --confidence` to what is told of each."""
+
+import json
+import math
+import shutil
+
+import pytest
+
+from translucid import Translator
+from translucid.builtin.phrasebook import generate
+from translucid.documents.marked import Marked
+from translucid.engines.opened import OpenedRun
+from translucid.segment_translator import SegmentTranslator
+
+TEXTS = ["I like soccer.", "I like soccer. She works at the hospital.", "", "https://example.com"]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Sentence pairs, 200 of them."""
+    file = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    lines = [f"{p.source}\t{p.target}\n" for p in generate(200, split="test", max_words=8)]
+    file.write_text("".join(lines), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(autouse=True)
+def _quality(monkeypatch):
+    """All that the model says is bad: here the length of the reference decides, so that there is something to tell."""
+    chrf = "translucid.confidence_fitting.sentence_chrf"
+    monkeypatch.setattr(chrf, lambda texts, references: [10.0 * (len(text) % 10) for text in references])
+
+
+@pytest.fixture
+def fitted(small_run, pairs, tmp_path, call):
+    """A run that can tell how sure it is, and what was said: fitted("--features", "tokens")."""
+
+    def fitting(*more):
+        run = tmp_path / "run"
+        if not run.exists():
+            shutil.copytree(small_run, run)
+        outcome = call("tune", run, "--confidence", "--valid", pairs, *more)
+        assert outcome.code == 0, outcome.err
+        return run, outcome
+
+    return fitting
+
+
+def rows(outcome):
+    assert outcome.code == 0, outcome.err
+    return [json.loads(line) for line in outcome.out.splitlines()]
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+@pytest.mark.parametrize("kind", ["search", "tokens", "attention"])
+def test_confidence_is_told_with_each_kind_of_features(fitted, call, kind, engine):
+    run, outcome = fitted("--features", kind)
+    assert kind in outcome.out and "from now on" in outcome.out
+    told = rows(call("translate", run, "--format", "jsonl", "--engine", engine, *TEXTS))
+    first, both, nothing, address = (row["confidence"] for row in told)
+    assert 0 < first < 1 and nothing is None and address is None
+    # Of several sentences the worst decides.
+    other = rows(call("translate", run, "--format", "jsonl", "--engine", engine, "She works at the hospital."))
+    assert both == pytest.approx(min(first, other[0]["confidence"]), abs=2e-4)
+
+
+def test_both_engines_and_all_ways_to_ask_say_the_same(fitted):
+    run, _ = fitted("--features", "tokens")
+    ours, theirs = (Translator.load(run, "cpu", engine) for engine in ("torch", "ctranslate2"))
+    for text in TEXTS[:2]:
+        one, other = ours.translate(text), theirs.translate(text)
+        assert one.text == other.text
+        assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
+        assert [word for word, _ in one.word_probabilities] == [word for word, _ in other.word_probabilities]
+        assert dict(one.word_probabilities) == pytest.approx(dict(other.word_probabilities), abs=1e-3)
+    together = ours.translate(TEXTS)
+    assert ours.confidences(together) == [pytest.approx(one.confidence, abs=1e-5) for one in together]
+    (segment,) = SegmentTranslator(ours).stream([Marked(TEXTS[0])])
+    assert segment.confidence == pytest.approx(together[0].confidence, abs=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_word_has_the_product_of_its_pieces(small_run, pairs, engine):
+    translator = Translator.load(small_run, "cpu", engine)
+    sources = [line.split("\t")[0] for line in pairs.read_text().splitlines()[:40]]
+    found = translator.translate([*sources, f"{sources[0]} https://example.com"])
+    for one in found:
+        *tokens, _ = translator.token_log_probabilities(one)[0]
+        if len(one.parts) == 1 and len(one.pieces) == 1:
+            words = [[value for _, value in tokens[:1]]]
+            for piece, value in tokens[1:]:
+                words += [[]] * piece.startswith("▁")
+                words[-1] = [*words[-1], value]
+            assert [word for word, _ in one.word_probabilities] == one.text.split()
+            expected = [math.exp(sum(values)) for values in words]
+            assert [p for _, p in one.word_probabilities] == pytest.approx(expected, rel=1e-2)
+    assert max(len(one.word_probabilities) for one in found) > 3
+    assert translator.translate("https://example.com").word_probabilities == [("https://example.com", 1.0)]
+
+
+def test_words_go_with_token_scores(fitted, call):
+    run, _ = fitted("--features", "search")
+    told = rows(call("translate", run, "--format", "jsonl", "--token-scores", *TEXTS))
+    assert [[word for word, _ in row["word_probabilities"]] for row in told] == [
+        row["translation"].split() for row in told
+    ]
+    assert all(0 <= p <= 1 for row in told for _, p in row["word_probabilities"])
+
+
+def test_without_it_nothing_is_told(small_run, call):
+    (row,) = rows(call("translate", small_run, "--format", "jsonl", "I like soccer."))
+    assert "confidence" not in row and "word_probabilities" not in row
+    assert Translator.load(small_run, "cpu").translate("I like soccer.").confidence is None
+
+
+def test_dropout_is_the_same_each_time_and_in_any_company(fitted):
+    run, outcome = fitted("--features", "dropout", "--dropout-passes", 4)
+    assert "dropout" in outcome.out
+    translator = Translator.load(run, "cpu")
+    assert translator.estimator.passes == 4
+    alone = translator.translate("I like soccer.").confidence
+    assert alone == translator.translate(["She works.", "I like soccer."])[1].confidence
+    assert not translator.model.training
+
+
+def test_what_was_fitted_to_another_model_is_said_and_left_out(fitted, small_run, train, tmp_path, call):
+    run, _ = fitted("--features", "search")
+    other = tmp_path / "other"
+    train(other, "training.max_steps=8")
+    shutil.copy(run / "confidence.json", other)
+    outcome = call("translate", other, "--format", "jsonl", "I like soccer.")
+    assert "confidence" not in rows(outcome)[0]
+    assert "another model" in outcome.err and len(outcome.err.splitlines()) <= 2
+    record = json.loads((run / "confidence.json").read_text())
+    (run / "confidence.json").write_text(json.dumps({**record, "languages": ["en", "fr"]}))
+    assert "translations from en to fr" in Translator.load(run, "cpu").estimator_note
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace('"mean": {', '"median": {', 1),
+        lambda text: text.replace('"kind": "search"', '"kind": "tokens"'),
+        lambda text: text.replace('"offset": ', '"offset": NaN, "x": ', 1),
+    ],
+)
+def test_a_damaged_file_is_one_line(fitted, call, damage):
+    run, _ = fitted("--features", "search")
+    file = run / "confidence.json"
+    file.write_text(damage(file.read_text()))
+    outcome = call("translate", run, "--format", "jsonl", "I like soccer.")
+    assert outcome.code == 2
+    assert "confidence.json: can't be read" in outcome.err and "tune --confidence again" in outcome.err
+    assert call("translate", run, "I like soccer.").code == 0
+
+
+def test_it_is_not_told_of_other_models_than_the_one_it_was_fitted_to(fitted):
+    run, _ = fitted("--features", "search")
+    assert Translator.load(run, "cpu", "torch").estimator
+    assert Translator.load(run, "cpu", "torch", others=[run]).estimator is None
+
+
+def test_a_diagram_is_drawn_and_not_overwritten(fitted, pairs, tmp_path, call):
+    file = tmp_path / "reliability.svg"
+    run, outcome = fitted("--diagram", file)
+    assert f"saved: {file}" in outcome.out and b"<svg" in file.read_bytes()
+    again = call("tune", run, "--confidence", "--valid", pairs, "--diagram", file)
+    assert again.code == 2 and "--overwrite" in again.err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--threshold", "30"], "--threshold does not go without --confidence"),
+        (["--confidence", "--shortlists"], "--shortlists does not go with --confidence"),
+        (["--confidence", "--features", "dropout"], "go together"),
+        (["--confidence", "--sentences", "30"], "too few to tell good from bad"),
+        (["--confidence", "--threshold", "100"], "too few to tell good from bad"),
+        (["--confidence", "--diagram", "x.txt"], "x.txt"),
+    ],
+)
+def test_what_can_not_be_is_one_line(small_run, pairs, call, given, said):
+    outcome = call("tune", small_run, "--valid", pairs, *given)
+    assert outcome.code == 2 and said in outcome.err and len(outcome.err.splitlines()) == 1
+    assert not (small_run / "confidence.json").exists()
+
+
+def test_a_new_model_forgets_what_was_fitted_to_the_old_one(fitted):
+    run, _ = fitted("--features", "search")
+    opened = Translator.load(run, "cpu")
+    assert isinstance(opened._opened, OpenedRun)
+    opened._opened.folder.save_model(opened.model, opened.tokenizer, {})
+    assert not (run / "confidence.json").exists()
+
+
+def test_other_features_say_something_else(fitted):
+    run, _ = fitted("--features", "search")
+    one = Translator.load(run, "cpu").translate("She works at the hospital.").confidence
+    fitted("--features", "tokens")
+    assert one != Translator.load(run, "cpu").translate("She works at the hospital.").confidence
+
+
+def test_attention_that_is_detached_is_named_where_it_was_seen(fitted, monkeypatch):
+    run, _ = fitted()
+    translator = Translator.load(run, "cpu")
+    limits = translator.estimator.detached
+    assert limits and not any("detached" in w for w in translator.translate("She works at the hospital.").warnings)
+    low = translator.estimator.model_copy(update={"detached": limits.model_copy(update={"limit": -9.0})})
+    monkeypatch.setattr(translator, "_fitted", lambda languages: (low, ""))
+    found = translator.translate("She works at the hospital.")
+    assert found.alignment and any(warning.startswith("detached attention: ") for warning in found.warnings)
+    assert not any("detached" in w for w in translator.translate("She works at the hospital.").warnings)

@@ -1,0 +1,239 @@
+"""How sure a translation is: each feature by hand; probabilities that mean what they say, where the truth is known."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from translucid.evaluation.classification import calibration_error
+from translucid.evaluation.confidence import estimator as estimating
+from translucid.evaluation.confidence import features
+from translucid.evaluation.confidence.estimator import Detached
+from translucid.evaluation.confidence.features import FEATURES, KINDS, Seen, measured
+from translucid.evaluation.confidence.fitting import (
+    FOLDS,
+    bins,
+    cheapest,
+    detached,
+    estimator,
+    fit,
+    folds_of,
+    lift,
+)
+from translucid.evaluation.confidence.logistic import cross_entropy, logistic, platt, sigmoid
+
+HALF, QUARTER = math.log(0.5), math.log(0.25)
+SEEN = Seen(
+    source="I like it",
+    target="Me gusta",
+    tokens=4,
+    log_probability=2 * HALF + QUARTER,
+    token_log_probs=np.array([0.0, HALF, QUARTER, HALF]),
+    attention=np.array(
+        [
+            [0.1, 0.7, 0.1, 0.1, 0.0],
+            [0.5, 0.0, 0.05, 0.45, 0.0],
+            [0.0, 0.0, 0.0, 0.0, 1.0],
+            [0.2, 0.2, 0.2, 0.2, 0.2],
+        ]
+    ),
+    opening=1,
+    dropped=np.array([-4.0, -8.0, -6.0]),
+)
+"""Four target tokens, the last the end token; of five source tokens the first and the last are no words."""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mean", -math.log(2)),  # (2 log 1/2 + log 1/4) / 4
+        ("length", math.log(4)),
+        ("length_ratio", math.log(4 / 3)),
+        ("letters_ratio", math.log(8 / 9)),
+        ("pieces_a_word", math.log(4 / 2)),
+        ("mean_probability", (1 + 0.5 + 0.25 + 0.5) / 4),
+        ("lowest", QUARTER),
+        ("spread", math.sqrt(0.5) * math.log(2)),  # of 0, -1, -2 and -1 times log 2
+        ("unsure", 1 / 4),
+        (
+            "entropy",  # the end token's row does not count
+            -(0.7 * math.log(0.7) + 0.3 * math.log(0.1) + 0.5 * HALF + 0.05 * math.log(0.05) + 0.45 * math.log(0.45))
+            / 3,
+        ),
+        ("coverage", 2 / 3),  # 0.7, 0.15 and 0.55 of three words
+        ("elsewhere", (0.1 + 0.5 + 1) / 3),
+        ("dropout_mean", -6 / 4),
+        ("dropout_spread", math.sqrt(8 / 3) / 4),
+    ],
+)
+def test_each_feature_by_hand(name, value):
+    assert measured([SEEN], [name]).tolist() == [[pytest.approx(value, abs=1e-9)]]
+
+
+def test_every_feature_is_of_a_kind_and_has_been_reckoned():
+    assert set().union(*KINDS.values()) == set(FEATURES)
+    reckoned = test_each_feature_by_hand.pytestmark[0].args[1]
+    assert [name for name, _ in reckoned] == list(FEATURES)
+
+
+def test_features_of_next_to_nothing_are_numbers():
+    nothing = Seen("", "", 1, -0.1, np.array([-0.1]), np.array([[1.0]]), 0, np.array([-0.1]))
+    assert np.isfinite(measured([nothing], list(FEATURES))).all()
+    assert measured([], ["mean", "lowest"]).shape == (0, 2)
+
+
+def test_what_was_seen_twice_is_put_together():
+    less = Seen("I like it", "Me gusta", 4, SEEN.log_probability, attention=SEEN.attention, opening=1)
+    more = Seen("I like it", "Me gusta", 4, SEEN.log_probability, SEEN.token_log_probs, None, 1, SEEN.dropped)
+    for both in (less.and_also(more), more.and_also(less)):
+        assert measured([both], list(FEATURES)).tolist() == measured([SEEN], list(FEATURES)).tolist()
+
+
+def test_logistic_regression_is_that_of_scikit_learn():
+    chance = np.random.default_rng(1)
+    x = chance.normal(size=(300, 4))
+    truth = (chance.random(300) < sigmoid(x @ [1.0, -2.0, 0.0, 0.5] + 1)).astype(float)
+    theirs = LogisticRegression(C=1 / 3, tol=1e-10, max_iter=1000).fit(x, truth)
+    assert logistic(x, truth, 3.0) == pytest.approx([*theirs.coef_[0], theirs.intercept_[0]], abs=1e-5)
+
+
+def test_what_can_be_told_apart_perfectly_gets_finite_weights():
+    x = np.array([-3.0, -2, -1, 1, 2, 3])[:, None]
+    assert np.isfinite(logistic(x, (x[:, 0] > 0).astype(float), 1.0)).all()
+    slope, offset = platt(x[:, 0], x[:, 0] > 0)
+    assert 0.5 < sigmoid(np.array(slope * 3 + offset)) < 1
+    assert platt(-x[:, 0], x[:, 0] > 0)[0] == pytest.approx(-slope)
+
+
+def test_cross_entropy_and_sigmoid_by_hand():
+    z = np.array([0.0, 2.0, -800.0, 800.0])
+    assert sigmoid(z) == pytest.approx([0.5, 1 / (1 + math.exp(-2)), 0, 1])
+    assert cross_entropy(z, np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx([math.log(2), 2.126928, 0, 800])
+
+
+def test_platt_finds_the_slope_by_which_scores_are_too_sure():
+    chance = np.random.default_rng(1)
+    z = chance.normal(1, 2, 20_000)
+    good = chance.random(len(z)) < sigmoid(z)
+    slope, offset = platt(3 * z - 5, good)
+    assert (slope, offset) == (pytest.approx(1 / 3, rel=0.05), pytest.approx(5 / 3, rel=0.05))
+    assert (
+        calibration_error(sigmoid(3 * z - 5), good)
+        > 0.1
+        > 0.02
+        > calibration_error(sigmoid(slope * (3 * z - 5) + offset), good)
+    )
+
+
+def made(count, seed=1):
+    """Translations, and how probable it is that each is good: the surer the model was, the more."""
+    chance = np.random.default_rng(seed)
+    seen, probable = [], []
+    for number in range(count):
+        tokens = int(chance.integers(3, 15))
+        log_probs = np.log(chance.beta(*chance.uniform(1, 4, 2), tokens))
+        words = " ".join(["word"] * chance.integers(1, tokens))
+        seen.append(Seen(f"{number} {words}", words, tokens, float(log_probs.sum()), log_probs))
+        probable.append(float(sigmoid(np.array(2 + 2 * log_probs.mean()))))
+    probable = np.array(probable)
+    return seen, probable, np.where(chance.random(count) < probable, 90.0, 10.0)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    seen, _, chrf = made(4000)
+    return estimator(seen, chrf, 40.0, ["search", "tokens"])
+
+
+def test_probabilities_are_those_that_the_truth_was_drawn_with(fitted):
+    seen, probable, chrf = made(4000, seed=2)
+    told = fitted(seen)
+    assert np.abs(told - probable).mean() < 0.03
+    assert calibration_error(told, chrf >= 40) < 0.03
+    assert [part.said for part in bins(told, chrf >= 40)] == pytest.approx(
+        [part.seen for part in bins(told, chrf >= 40)], abs=0.08
+    )
+
+
+def test_figures_are_of_translations_that_were_not_fitted(fitted):
+    again = next(one for one in fitted.figures if one.kind == fitted.kind)
+    fresh = [made(4000, seed)[::2] for seed in (3, 4, 5)]
+    lifts = [lift(fitted(seen), chrf < 40) for seen, chrf in fresh]
+    assert again.lift == pytest.approx(np.mean(lifts), rel=0.1)
+    # Noise looks good to those who were fitted to it, and to nobody else.
+    chance = np.random.default_rng(1)
+    x, good = chance.normal(size=(60, 9)), chance.random(60) < 0.5
+    noise = fit("tokens", x, good, folds_of(range(60)))
+    *weights, offset = logistic((x - x.mean(0)) / x.std(0), good.astype(float), 1.0)
+    seeming = cross_entropy((x - x.mean(0)) / x.std(0) @ weights + offset, good.astype(float)).mean()
+    assert seeming < math.log(2) - 0.05 < noise.losses.mean()
+
+
+def test_a_feature_that_is_turned_round_is_noticed(fitted, monkeypatch):
+    """What was fitted with a feature is wrong with its negative, and the figures say so."""
+    seen, _, chrf = made(2000, seed=2)
+    bad = chrf < 40
+    right = fitted(seen)
+    monkeypatch.setattr(features, "FEATURES", {**FEATURES, "mean": lambda one: -FEATURES["mean"](one)})
+    wrong = fitted(seen)
+    assert lift(right, bad) > 1.5 > lift(wrong, bad)
+    assert calibration_error(wrong, ~bad) > 3 * calibration_error(right, ~bad)
+
+
+def test_the_cheapest_is_taken_that_does_nearly_as_well():
+    seen, _, chrf = made(1000)
+    good, folds = chrf >= 40, folds_of([one.source for one in seen])
+    search, tokens = (fit(kind, measured(seen, KINDS[kind]), good, folds) for kind in ("search", "tokens"))
+    assert cheapest([search, tokens]) is search
+    blind = fit("search", np.ones((1000, 5)), good, folds)
+    assert cheapest([blind, tokens]) is tokens
+
+
+def test_the_same_source_is_never_on_both_sides():
+    folds = folds_of(["a", "b", "a", "c", "d", "e", "f", "b"])
+    assert folds.tolist() == [0, 1, 0, 2, 3, 4, 0, 1]
+    assert FOLDS == 5
+
+
+def test_the_worst_fifth_by_hand():
+    confidence = np.array([0.1, 0.9, 0.2, 0.8, 0.7, 0.6, 0.5, 0.95, 0.85, 0.4])
+    bad = confidence < 0.15
+    bad[1] = True
+    # The worst two hold one of the two bad ones, of ten.
+    assert lift(confidence, bad) == pytest.approx(0.5 / 0.2)
+    assert lift(-confidence, bad) == pytest.approx(2.5 if confidence[1] >= 0.9 else 0)
+
+
+def test_bins_by_hand():
+    confidence, good = np.array([0.9, 0.1, 0.8, 0.3]), np.array([True, False, True, True])
+    first, second = bins(confidence, good, 2)
+    assert (first.said, first.seen, first.count) == (pytest.approx(0.2), 0.5, 2)
+    assert (second.said, second.seen, second.count) == (pytest.approx(0.85), 1, 2)
+    assert len(bins(confidence, good, 10)) == 4
+
+
+def looking(length, sharp, seed=1):
+    """A translation whose attention is a softmax of noise: the higher `sharp`, the less spread."""
+    scores = np.exp(sharp * np.random.default_rng(seed).normal(size=(6, length)))
+    return Seen("a b", "c d", 6, -1.0, attention=scores / scores.sum(1, keepdims=True))
+
+
+def test_attention_that_is_spread_as_no_other_is_said():
+    usual = detached([looking(int(5 + i % 20), 2.0, seed=i) for i in range(400)])
+    assert usual.slope > 0
+    assert not usual.about(looking(12, 2.0, seed=1000)) and not usual.about(looking(40, 2.0, seed=1000))
+    (doubt,) = usual.about(looking(12, 0.1))
+    assert doubt.startswith("detached attention: ")
+    assert detached([Seen("a", "b", 1, -1.0)]) is None
+    flat = Seen("a", "b", 1, -1.0, attention=np.full((2, 4), 0.25))
+    assert Detached(offset=0, slope=1, limit=-0.01).about(flat) and not Detached(offset=0, slope=1, limit=0.01).about(
+        flat
+    )
+
+
+def test_an_estimator_survives_its_file(fitted):
+    again = estimating.Estimator.model_validate_json(fitted.model_dump_json())
+    seen, _, _ = made(20, seed=3)
+    assert again(seen).tolist() == fitted(seen).tolist()
+    assert again.whole() and not again.model_copy(update={"kind": "attention"}).whole()

@@ -42,7 +42,8 @@ def look(
     """Translate one text, or caption one image, and show for each word written where the model looked.
 
     What is shown is cross-attention, averaged over all heads and layers if none is chosen. It tells where the model
-    looked, not why it wrote what it wrote.
+    looked, not why it wrote what it wrote. Words with a probability under 30 % are underlined; how sure the whole is, is
+    told if `translucid tune --confidence` has fitted that.
 
     Of an image, a picture has one panel a word, a page lights up the image for the word that is pointed at. There is no
     --flow and no --tsv.
@@ -80,9 +81,11 @@ def look(
         refuse_for("texts", {"--flow": flow, "--tsv": tsv})
         look_at_image(captioner, run, text, target, layer, head, save)
         return
+    from translucid.decoding.hypothesis import percent
+    from translucid.evaluation.confidence.features import UNSURE
     from translucid.inspection.maps import chosen_maps
     from translucid.inspection.saving import save as save_attention
-    from translucid.inspection.terminal import heatmap, looked_at
+    from translucid.inspection.terminal import heatmap, looked_at, with_unsure
     from translucid.translator import Translator
 
     if tsv:
@@ -107,13 +110,21 @@ def look(
         written, pieces = found.text, found.inspected
     else:
         written, pieces = target, translator.inspect([(text, target)])
-    console.print(Text(written, "bold"))
+    words = [pair for one in pieces for pair in one.word_probabilities()]
+    console.print(with_unsure(written, words))
+    if unsure := [f"{word} {percent(p)}" for word, p in words if p < UNSURE]:
+        console.print(f"not sure of: {', '.join(unsure)}")
+    if target is None:
+        if found.confidence is not None:
+            console.print(f"confidence {percent(found.confidence)}")
+        for line in filter(None, [translator.estimator_note, *found.warnings]):
+            console.print(f"warning: {line}", soft_wrap=True)
     for one in pieces:
-        words = one.words(one.rollout() if flow else one.cross(layer, head))
+        shown = one.words(one.rollout() if flow else one.cross(layer, head))
         console.print()
-        console.print(heatmap(words, console.width))
+        console.print(heatmap(shown, console.width))
         console.print()
-        console.print(looked_at(words))
+        console.print(looked_at(shown))
     if save:
         save_attention(pieces, save, text, written, layer, head)
         console.print(f"\nsaved: {save}", soft_wrap=True)

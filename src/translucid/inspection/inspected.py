@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -95,6 +96,11 @@ class Inspected:
     def word_log_probs(self) -> list[float]:
         """Return the log-probability of each target word: the sum over its pieces."""
         return [sum(self.log_probs[first:after]) for _, first, after in self.target_spans]
+
+    def word_probabilities(self) -> list[tuple[str, float]]:
+        """Return the target words without the end token, each with its probability."""
+        spans = zip(self.target_spans, self.word_log_probs(), strict=True)
+        return [(word, math.exp(log_prob)) for (word, _, _), log_prob in spans][:-1]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values: pieces, words, weights rounded to five decimals, log-probabilities."""

@@ -13,11 +13,24 @@ from torch import Tensor
 
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
+from translucid.evaluation.confidence.features import UNSURE
 from translucid.inspection.words import WordMap
 
 BAR = 20
 """Cells of a full bar."""
 SHADES = " ░▒▓█"
+
+
+def with_unsure(text: str, words: Sequence[tuple[str, float]]) -> Text:
+    """Return a translation in bold, those of its words underlined that have a probability under `UNSURE`."""
+    shown, at = Text(text, "bold"), 0
+    for word, probability in words:
+        first = text.find(word, at)
+        if word and first >= 0:
+            at = first + len(word)
+            if probability < UNSURE:
+                shown.stylize("underline bright_yellow", first, at)
+    return shown
 
 
 def heatmap(words: WordMap, width: int) -> RenderableType:

@@ -3,6 +3,8 @@
 // record: { source: [words], target: [words], maps: [{ name, weights: [target][source] }], probabilities: [target],
 //   verbs: [what a target word did, what was done to a source word], languages: [codes of source and target] }
 
+const UNSURE = 0.3; // a word below this probability is underlined
+
 export function showAttention(root, record) {
   const [did, was] = record.verbs ?? ["looked at", "was looked at by"];
   let map = record.maps[0];
@@ -24,6 +26,7 @@ export function showAttention(root, record) {
   root.append(controls, source.line, target.line, said, details);
 
   choice.addEventListener("change", () => { map = record.maps[Number(choice.value)]; draw(); clear(); });
+  record.probabilities?.forEach((p, t) => target.words[t].classList.toggle("unsure", p < UNSURE));
   target.words.forEach((word, t) => hear(word, () => light(target, t, source, map.weights[t], did)));
   source.words.forEach((word, s) => hear(word, () => light(source, s, target, map.weights.map((row) => row[s]), was)));
   draw();

@@ -311,7 +311,7 @@ class Translator(Examiner):
         return self.observer.confidences(estimator, [one.parts for one in found])
 
     def assessed(self, found: Iterable[Translation]) -> Iterator[Translation]:
-        """Yield translations whose `confidence` is known: they are looked at together, not each when it is asked for."""
+        """Yield translations whose `confidence` is known: they are looked at together, not each when asked."""
         all_found = list(found)
         for one, confidence in zip(all_found, self.confidences(all_found), strict=True):
             yield one.assessed(confidence)

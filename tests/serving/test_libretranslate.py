@@ -196,7 +196,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
                 fields.setdefault(path, []).append(set(kind["schema"]["properties"]))
     asked = {"q", "source", "target", "api_key"}
     assert fields == {
-        "/translate": [asked | {"format", "alternatives"}] * 3,
+        "/translate": [asked | {"format", "alternatives", "confidence"}] * 3,
         "/detect": [{"q", "api_key"}] * 3,
         "/translate_file": [{"file", "source", "target", "api_key"}],
         "/suggest": [asked | {"s"}] * 3,

@@ -42,7 +42,7 @@ def look(
     """Translate one text, or caption one image, and show for each word written where the model looked.
 
     What is shown is cross-attention, averaged over all heads and layers if none is chosen. It tells where the model
-    looked, not why it wrote what it wrote. Words with a probability under 30 % are underlined; how sure the whole is, is
+    looked, not why it wrote what it wrote. Words under a probability of 30 % are underlined; how sure the whole is, is
     told if `translucid tune --confidence` has fitted that.
 
     Of an image, a picture has one panel a word, a page lights up the image for the word that is pointed at. There is no

@@ -161,6 +161,8 @@ def serve(
         for served in catalogue:
             sides = (", ".join(side) if len(side) < 4 else f"{len(side)} languages" for side in served.sides)
             console.print(f"{' → '.join(sides)}: {served.name}", soft_wrap=True)
+            if note := served.translator.estimator_note:
+                console.print(f"warning: {note}", soft_wrap=True)
         for writer in catalogue.captioners:
             console.print(f"images: {writer.name}", soft_wrap=True)
         for judge in catalogue.classifiers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -236,13 +236,15 @@ class Worker:
             found = self.translator.assessed(found)
         written, warnings = [], []
         for source, group, match in zip(sources, groups, known, strict=True):
+            translation = None
             if match:
                 text, line = match.target, partial(self._remembered, source, match)
             else:
                 translation = next(found)
-                warnings += [(group[0], warning) for warning in translation.warnings]
                 text, line = translation.text, partial(self._line, translation)
             written += wrapped(text, [texts[i] for i in group]) if self.job.wrapped else [line()]
+            # Last, as there is more to warn of where the attention has been seen.
+            warnings += [(group[0], warning) for warning in translation.warnings] if translation else []
         return window, Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
 
     def _remembered(self, source: str, match: Match) -> str:

@@ -141,7 +141,7 @@ class DeepL:
             return await errand.result(request, work)
         if split == "nonewlines":
             texts = [re.sub(r"\s*\n\s*", " ", text) for text in texts]
-        return [one for one, *_ in await translate_texts(self.desk, errand, request, served, texts, 0)]
+        return [one.versions[0] for one in await translate_texts(self.desk, errand, request, served, texts)]
 
     async def languages(self, request: Request) -> JSONResponse:
         """List languages to translate from, or (type=target) to."""

@@ -229,6 +229,18 @@ def number_field(fields: dict[str, Any], name: str, default: int, most: int, lea
     return value
 
 
+def flag_field(fields: dict[str, Any], name: str) -> bool:
+    """Return a field that says yes or no, no if it is not given; in forms it is `true` or `false`.
+
+    Raises:
+        ApiError: 400, it is something else.
+    """
+    value = {"true": True, "false": False}.get(value, value) if isinstance(value := fields.get(name), str) else value
+    if value not in (None, True, False):
+        raise ApiError(400, f"Invalid request: {name} is neither true nor false")
+    return bool(value)
+
+
 def texts_field(fields: dict[str, Any], options: ServerOptions, name: str = "q") -> tuple[list[str], bool]:
     """Return the texts of a field, and whether it was a list.
 

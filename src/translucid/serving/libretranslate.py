@@ -21,9 +21,9 @@ from translucid.serving.detection import detect, detect_sources
 from translucid.serving.document_jobs import DocumentJobs
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
-from translucid.serving.incoming import number_field, text_field, texts_field
+from translucid.serving.incoming import flag_field, number_field, text_field, texts_field
 from translucid.serving.tagged import translate_html
-from translucid.serving.texts import translate_texts
+from translucid.serving.texts import Answered, translate_texts
 
 SUGGESTED = "suggested"
 """What a memory notes of pairs that clients have suggested."""
@@ -74,19 +74,22 @@ class LibreTranslate:
             codes = [code for code, _ in found]
             details = [{"confidence": round(confidence), "language": code} for code, confidence in found]
             answer["detectedLanguage"] = details if many else details[0] if details else None
-        results: list[list[str]] = [[] for _ in texts]
+        sure = flag_field(fields, "confidence")
+        results = [Answered([])] * len(texts)
         for code in dict.fromkeys(codes):
             ours = [i for i, one in enumerate(codes) if one == code]
-            versions = await self._versions(request, errand, [texts[i] for i in ours], code, target, kind, wanted)
-            for i, version in zip(ours, versions, strict=True):
-                results[i] = version
-        answer["translatedText"] = [one[0] for one in results] if many else results[0][0]
+            given = [texts[i] for i in ours], code, target, kind, wanted
+            for i, one in zip(ours, await self._answered(request, errand, *given, sure=sure), strict=True):
+                results[i] = one
+        told: dict[str, list[Any]] = {"translatedText": [one.versions[0] for one in results]}
+        if sure:
+            told["confidence"] = [one.confidence and round(one.confidence, 4) for one in results]
         if wanted:
-            others = [one[1:] for one in results]
-            answer["alternatives"] = others if many else others[0]
+            told["alternatives"] = [one.versions[1:] for one in results]
+        answer |= told if many else {name: one for name, (one,) in told.items()}
         return JSONResponse(answer)
 
-    async def _versions(
+    async def _answered(
         self,
         request: Request,
         errand: Errand,
@@ -95,14 +98,16 @@ class LibreTranslate:
         target: str,
         kind: str,
         wanted: int,
-    ) -> list[list[str]]:
-        """Return the translation of each text, and alternatives behind it."""
+        *,
+        sure: bool,
+    ) -> list[Answered]:
+        """Return the translation of each text, and alternatives; of plain text also how sure it is, if asked."""
         if source == target and source in self.desk.catalogue.languages:
-            return [[text] for text in texts]
+            return [Answered([text]) for text in texts]
         served = self.desk.catalogue.find(source, target)
         if kind == "html":
-            return [[text] for text in await translate_html(self.desk, errand, request, served, texts)]
-        return await translate_texts(self.desk, errand, request, served, texts, wanted)
+            return [Answered([text]) for text in await translate_html(self.desk, errand, request, served, texts)]
+        return await translate_texts(self.desk, errand, request, served, texts, wanted, sure=sure)
 
     async def detect(self, request: Request) -> JSONResponse:
         """Say which language a text is in."""

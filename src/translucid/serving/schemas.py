@@ -39,6 +39,7 @@ TRANSLATE = body(
     target=TEXT,
     format={"type": "string", "enum": ["text", "html"]},
     alternatives={"type": "integer", "minimum": 0},
+    confidence={"type": "boolean", "description": "also the probability that a translation is good; null if unknown"},
 )
 SUGGEST = body(["q", "s", "source", "target"], q=TEXT, s=TEXT, source=TEXT, target=TEXT)
 DETECT = body(["q"], q=TEXT)

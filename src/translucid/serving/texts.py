@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from fastapi import Request
 
@@ -109,10 +110,26 @@ def fill(desk: Desk, served: Served, documents: Sequence[Document]) -> list[byte
     return filled
 
 
+class Answered(NamedTuple):
+    """What comes back for a text."""
+
+    versions: list[str]
+    """Its translation, and others that are different."""
+    confidence: float | None = None
+    """Of the sentence that is least sure, if that was asked for and the run can tell."""
+
+
 async def translate_texts(
-    desk: Desk, errand: Errand, request: Request, served: Served, texts: Sequence[str], alternatives: int
-) -> list[list[str]]:
-    """Return for each text its translation and up to so many different alternatives.
+    desk: Desk,
+    errand: Errand,
+    request: Request,
+    served: Served,
+    texts: Sequence[str],
+    alternatives: int = 0,
+    *,
+    sure: bool = False,
+) -> list[Answered]:
+    """Return for each text its translation and up to so many different alternatives; and how sure it is, if asked.
 
     Raises:
         ApiError: 503, there is no room, or it took too long.
@@ -122,12 +139,17 @@ async def translate_texts(
     layouts = await off_the_loop(size, lambda: [Layout.of(text, served.source) for text in texts])
     sentences = [sentence for layout in layouts for sentence in layout.sentences]
     if not sentences:
-        return [[text] for text in texts]
+        return [Answered([text]) for text in texts]
     found = await errand.result(request, begin(desk, errand, served, sentences, alternatives + 1))
-    return await off_the_loop(size, lambda: _filled(layouts, found, alternatives))
+    if sure:
+        work = desk.workshop.submit(errand, lambda: list(served.translator.assessed(found)))
+        found = await errand.result(request, work)
+    return await off_the_loop(size, lambda: _filled(layouts, found, alternatives, sure=sure))
 
 
-def _filled(layouts: Sequence[Layout], found: Sequence[Translation], alternatives: int) -> list[list[str]]:
+def _filled(
+    layouts: Sequence[Layout], found: Sequence[Translation], alternatives: int, *, sure: bool
+) -> list[Answered]:
     results, at = [], 0
     for layout in layouts:
         ours = found[at : at + len(layout.sentences)]
@@ -138,5 +160,6 @@ def _filled(layouts: Sequence[Layout], found: Sequence[Translation], alternative
             filled = layout.fill([one.alternatives[rank if rank < len(one.alternatives) else 0] for one in ours])
             if filled not in versions:
                 versions.append(filled)
-        results.append(versions)
+        told = [one.confidence for one in ours if one.confidence is not None] if sure else []
+        results.append(Answered(versions, min(told, default=None)))
     return results

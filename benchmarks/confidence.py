@@ -1,0 +1,133 @@
+"""How well the confidence of a translation tells the good ones from the bad ones.
+
+    python -m benchmarks.confidence RUN --valid dev.tsv --test test.tsv
+    python -m benchmarks.confidence --mlqe ../shared/data/mlqe
+
+With a run: an estimator is fitted to its translations of the validation pairs, as `translucid tune --confidence` does,
+for each kind of features, and tried on the test pairs. Good is a chrF of 40 or more against the reference. `lift` is
+how many times its share of the bad translations the worst fifth by confidence holds (1 is chance, 5 the most); the
+calibration error is that of Guo et al. 2017, over 15 bins; `floor` is what a perfectly calibrated confidence has in the
+mean on as many translations, as bins are small. `time` is the CPU time of translating and telling, over that of
+translating alone.
+
+With MLQE (Fomicheva et al. 2020): Pearson correlation with what people thought of 1,000 translations a language pair,
+of the mean log-probability alone and of a ridge regression on the features that the log-probabilities give, the same
+code, fitted to the 7,000 training translations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from translucid.confidence_fitting import fit_confidence
+from translucid.data.corpus import read_pairs
+from translucid.evaluation.classification import calibration_error
+from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, measured
+from translucid.evaluation.confidence.fitting import lift
+from translucid.evaluation.metrics import sentence_chrf
+from translucid.ground.console import Console
+from translucid.translator import Translator
+
+PAIRS = "en-de", "en-zh", "ro-en", "et-en", "ne-en", "si-en"
+RIDGE = 10.0
+"""Penalty of the weights of standardised features."""
+ROUNDS = 3
+"""Of which the fastest counts."""
+
+
+def of_run(run: Path, valid: str, test: str, sentences: int, passes: int) -> None:
+    """Print the table of a run."""
+    pairs = list(read_pairs(test))[:sentences]
+    sources = [pair.source for pair in pairs]
+    print("| features | time | lift | calibration error | floor | AUC | bad | kept by `tune` |")
+    print("|---|--:|--:|--:|--:|--:|--:|---|")
+    for kind in (None, *(kind for kind in KINDS if kind != "dropout" or passes)):
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place) / "run"
+            shutil.copytree(run, folder, ignore=shutil.ignore_patterns("state", "events*", ".lock", "confidence.json"))
+            given = passes if kind == "dropout" else 0
+            fitted = fit_confidence(
+                folder, console=Console(stderr=True), valid=[valid], kind=kind, passes=given, sentences=sentences
+            )
+            if kind is None:
+                chosen = fitted.estimator.kind
+                continue
+            t = Translator.load(folder, "cpu")
+            found = list(t.stream(sources, split=False))
+            plain = min(_seconds(lambda t=t: list(t.stream(sources, split=False))) for _ in range(ROUNDS))
+            telling = min(_seconds(lambda t=t, found=found: t.confidences(found)) for _ in range(ROUNDS))
+            told = np.array([1.0 if one is None else one for one in t.confidences(found)])
+            good = np.array(sentence_chrf([one.text for one in found], [pair.target for pair in pairs])) >= 40
+            chance = np.random.default_rng(1)
+            floor = np.mean([calibration_error(told, chance.random(len(told)) < told) for _ in range(100)])
+            print(
+                f"| {kind} | {1 + telling / plain:.2f} × | {lift(told, ~good):.2f} "
+                f"| {calibration_error(told, good):.3f} | {floor:.3f} | {_auc(told, good):.3f} "
+                f"| {(~good).mean():.1%} | {'yes' if kind == chosen else ''} |",
+                flush=True,
+            )
+
+
+def _seconds(work) -> float:  # type: ignore[no-untyped-def]
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def _auc(told: Figures, good: Figures) -> float:
+    """Return how probable it is that a good translation has a higher confidence than a bad one."""
+    differences = told[good][:, None] - told[~good]
+    return float((differences > 0).mean() + 0.5 * (differences == 0).mean())
+
+
+def of_mlqe(folder: Path) -> None:
+    """Print the table of MLQE."""
+    names = KINDS["tokens"]
+    print("| pair | mean log-probability | ridge of the features |")
+    print("|---|--:|--:|")
+    for pair in PAIRS:
+        (x, wanted), (held, truth) = (_read(folder / f"{pair}.{part}.jsonl.gz", "tokens") for part in ("train", "dev"))
+        mean, deviation = x.mean(0), x.std(0)
+        x, scaled = (x - mean) / deviation, (held - mean) / deviation
+        weights = np.linalg.solve(x.T @ x + RIDGE * np.eye(len(names)), x.T @ (wanted - wanted.mean()))
+        alone = np.corrcoef(held[:, list(names).index("mean")], truth)[0, 1]
+        print(f"| {pair} | {alone:.3f} | {np.corrcoef(scaled @ weights, truth)[0, 1]:.3f} |", flush=True)
+
+
+def _read(file: Path, kind: Kind) -> tuple[Figures, Figures]:
+    """Return features [n, k] and scores [n] (`z_mean`)."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    seen = []
+    for row in rows:
+        log_probs = np.array(row["log_probs"], np.float64)
+        seen.append(Seen(row["source"], row["translation"], len(log_probs), float(log_probs.sum()), log_probs))
+    return measured(seen, KINDS[kind]), np.array([row["z_mean"] for row in rows], np.float64)
+
+
+def main() -> None:
+    """Read what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", type=Path)
+    parser.add_argument("--valid")
+    parser.add_argument("--test")
+    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--dropout-passes", type=int, default=0)
+    parser.add_argument("--mlqe", type=Path, metavar="FOLDER")
+    given = parser.parse_args()
+    if given.run:
+        of_run(given.run, given.valid, given.test, given.sentences, given.dropout_passes)
+    if given.mlqe:
+        of_mlqe(given.mlqe)
+
+
+if __name__ == "__main__":
+    main()

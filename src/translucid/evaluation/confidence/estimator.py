@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,12 +17,16 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
+Bounded: TypeAlias = Annotated[float, Field(ge=-1e6, le=1e6)]
+"""So that whatever a file says, a confidence is a number."""
+
+
 class Weight(_Record):
     """How a feature counts: its distance from the mean of the pairs, in standard deviations, times a weight."""
 
-    mean: float
-    deviation: float = Field(gt=0)
-    weight: float
+    mean: Bounded
+    deviation: float = Field(ge=1e-9, le=1e6)
+    weight: Bounded
 
 
 class Bin(_Record):
@@ -52,9 +57,9 @@ class Detached(_Record):
     The entropy that is usual for a source of S tokens is offset + slope log S.
     """
 
-    offset: float
-    slope: float
-    limit: float
+    offset: Bounded
+    slope: Bounded
+    limit: Bounded
     """How much more is seldom."""
 
     def about(self, seen: Seen) -> list[str]:
@@ -80,9 +85,9 @@ class Estimator(_Record):
     """With dropout."""
     weights: dict[str, Weight]
     """By feature."""
-    offset: float
-    slope: float
-    shift: float
+    offset: Bounded
+    slope: Bounded
+    shift: Bounded
     figures: list[Figure] = []
     """Of every kind of features that was tried."""
     reliability: list[Bin] = []

@@ -56,6 +56,10 @@ class RecallingEngine:
         """See `Engine`."""
         return self.engine.decode([self._with_match(ids) for ids in sentences], options, on_batch, numbers)
 
+    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """See `Engine`."""
+        return self.engine.forced([(self._with_match(source), target) for source, target in pairs])
+
     def _with_match(self, ids: list[int]) -> list[int]:
         """Return a sentence with its match, if there is one and the model takes both."""
         text = self.tokenizer.decode_source(ids)

@@ -2,10 +2,11 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from translucid.serving import document_jobs, texts
+from translucid.serving import document_jobs, job_files, texts
 from translucid.serving.document_jobs import DocumentJobs
 from translucid.translator import Translator
 
@@ -181,6 +182,20 @@ def test_nobody_asks_and_it_is_forgotten(serve, jobs, monkeypatch):
     client = serve()
     sent = [ended(client, send(client).json()) for _ in range(4)]
     assert [client.get(f"/documents/{one['id']}").status_code for one in sent] == [404, 404, 200, 200]
+    monkeypatch.setattr(document_jobs, "KEPT", 200)
+    monkeypatch.setattr(document_jobs, "KEPT_BYTES", 60_000)
+    client = serve()
+    sent = [ended(client, send(client, b"1" * 25_000 + b"\n").json()) for _ in range(3)]
+    jobs[-1].tidy_up()
+    assert [client.get(f"/documents/{one['id']}").status_code for one in sent] == [404, 404, 200]
+
+
+def test_long_segments_come_a_few_at_a_time(client, monkeypatch):
+    monkeypatch.setattr(job_files, "MOST_CHARACTERS", 20)
+    job = ended(client, send(client, b"I like soccer.\n" * 5).json())
+    rows = client.get(f"/documents/{job['id']}/segments").json()
+    assert [row["number"] for row in rows] == [0, 1]
+    assert client.get(f"/documents/{job['id']}/result").text.count("\n") == 5
 
 
 def test_nothing_is_left_when_the_server_ends(serve, jobs, held):
@@ -260,3 +275,19 @@ def test_a_failure_of_ours_is_told_as_one(client, monkeypatch, caplog):
     assert told["state"] == "failed"
     assert "Internal error" in told["error"] and "zero" not in told["error"]
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_short_requests_go_first_for_some_time(monkeypatch):
+    served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
+    begun = time.monotonic()
+    document_jobs._give_way(served, 0.3)
+    assert 0.3 <= time.monotonic() - begun < 5
+    steps = []
+
+    def step():
+        steps.append(1)
+        served.batcher.sentences = 5 - len(steps)
+
+    monkeypatch.setattr(document_jobs, "between_steps", step)
+    document_jobs._give_way(served, 1000)  # until nobody waits
+    assert len(steps) == 5

@@ -36,12 +36,16 @@ from translucid.serving.texts import translated
 
 LOOK_AGAIN = 0.05
 """Seconds after which one that waits for a job looks whether it has ended."""
+GIVE_WAY = 3.0
+"""While short requests wait, they have so many times the seconds that a part of a document has taken."""
 AT_ONCE = 2
 """Documents that are worked on; others wait."""
 SHARE = 8
 """Documents of one client that wait or are worked on."""
 KEPT = 200
 """Documents that there are at most, done ones too; of these, those that were asked for longest ago have to go."""
+KEPT_BYTES = 2 << 30
+"""That the files of all documents that are done may have; likewise."""
 LONGEST = 200_000
 """Characters of a segment; one with more is no text of a document."""
 
@@ -226,9 +230,12 @@ class DocumentJobs:
         now = time.monotonic()
         with self.lock:
             over = [job for job in self.jobs.values() if job.ended.is_set()]
-            over.sort(key=lambda job: job.touched)
-            excess = len(self.jobs) - KEPT
-            old = [job for i, job in enumerate(over) if i < excess or now - job.touched > self.options.keep_seconds]
+            over.sort(key=lambda job: -job.touched)
+            room, size, old = KEPT - (len(self.jobs) - len(over)), 0, []
+            for i, job in enumerate(over):
+                size += job.files.size
+                if i >= room or size > KEPT_BYTES or now - job.touched > self.options.keep_seconds:
+                    old.append(job)
         for job in old:
             self.delete(job)
         with self.lock:
@@ -295,17 +302,29 @@ class DocumentJobs:
     def _translate(self, job: Job, served: Served, segments: list[Segment], wanted: list[int]) -> None:
         job.done = len(segments) - len(wanted)
         job.characters_done = job.characters - sum(len(segments[i].source.text) for i in wanted)
+        spent = 0.0
         for numbers in in_chunks(wanted, lambda i: len(segments[i].source.text)):
-            between_steps()
+            _give_way(served, GIVE_WAY * spent)
+            begun = time.monotonic()
             sources = [segments[i].source for i in numbers]
             found = zip(numbers, translated(self.desk, served, sources), strict=True)
             job.files.translated([(i, target.within(segments[i].longest)) for i, target in found])
             job.done += len(numbers)
             job.characters_done += sum(len(source.text) for source in sources)
+            spent = time.monotonic() - begun
 
     def _detected(self, document: Document, target: str) -> str:
         ((found, _),) = detect_sources([" ".join(_first_texts(document))], self.desk.catalogue.candidates(target))
         return found
+
+
+def _give_way(served: Served, seconds: float) -> None:
+    """Let short requests go first for some time, as long as there are any."""
+    end = time.monotonic() + seconds
+    between_steps()
+    while served.batcher.sentences and time.monotonic() < end:
+        time.sleep(LOOK_AGAIN / 5)
+        between_steps()
 
 
 def disposition(name: str) -> str:

@@ -18,6 +18,8 @@ _TABLE = """CREATE TABLE segments (
     number INTEGER PRIMARY KEY, place TEXT, source TEXT, source_marks TEXT, existing TEXT, note TEXT, longest INTEGER,
     target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, accepted INTEGER DEFAULT 0)"""
 
+MOST_CHARACTERS = 200_000
+"""Of segments that are returned together."""
 SURE = 0.5
 """Confidence under which a translation wants to be looked at."""
 
@@ -51,6 +53,11 @@ class JobFiles:
     def content(self) -> bytes:
         """The document as it came."""
         return self._document.read_bytes()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.stat().st_size for file in self.folder.iterdir())
 
     def keep(self, result: bytes) -> None:
         """Keep the translated document."""
@@ -95,7 +102,7 @@ class JobFiles:
 
         Args:
             first: number.
-            count: how many; all if it is negative.
+            count: how many at most, fewer if they are long; all if it is negative.
             doubtful: only those that look wrong or are rather not good, and that nobody has accepted.
         """
         which = f"AND NOT accepted AND (doubts != '[]' OR confidence < {SURE})" if doubtful else ""
@@ -103,7 +110,14 @@ class JobFiles:
             cursor = database.execute(
                 f"SELECT * FROM segments WHERE number >= ? {which} ORDER BY number LIMIT ?", (first, count)
             )
-            return [_row(*columns) for columns in cursor]
+            rows: list[Row] = []
+            characters = 0
+            for columns in cursor:
+                rows.append(_row(*columns))
+                characters += len(rows[-1].segment.source.text)
+                if count >= 0 and characters > MOST_CHARACTERS:
+                    break
+            return rows
 
     def targets(self) -> dict[int, Target]:
         """Return the translations by the number of the segment."""

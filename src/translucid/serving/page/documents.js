@@ -234,7 +234,7 @@ function item(one) {
   const draft = stored(DRAFTS + shown.id, {})[one.number];
   const line = element("li", { className: marks(one, draft) });
   line.dataset.number = one.number;
-  const about = element("p", { className: "hint", textContent: one.place, title: one.note ?? "" });
+  const about = element("p", { className: "hint", textContent: `${one.number + 1} · ${one.place}`, title: one.note ?? "" });
   if (one.confidence !== null) {
     const title = `${Math.round(100 * one.confidence)} % sure`;
     about.append(" ", element("meter", { value: one.confidence, min: 0, max: 1, low: SURE, high: SURE, optimum: 1, title }));

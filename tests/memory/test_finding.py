@@ -1,6 +1,7 @@
 """What the index finds is what comparing with every entry finds."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from rapidfuzz import process
@@ -92,6 +93,27 @@ def test_the_same_text_is_found_among_very_many_that_are_like_it(tmp_path, monke
     monkeypatch.setattr(postings, "MOST", 10)
     memory = made(tmp_path, [f"Page {i} of 10" for i in range(300)])
     assert memory.matches("Page 7 of 10")[0].percent == 100
+
+
+def test_of_too_many_candidates_those_with_most_in_common_are_compared(tmp_path, monkeypatch):
+    monkeypatch.setattr(postings, "MOST", 10)
+    like = [f"a b x{i} y{i} z{i} c" for i in range(100)]
+    memory = made(tmp_path, [*like[:50], "a b p q r d", *like[50:]])
+    assert memory.matches("a b p q r c", 50)[0].entry.source == "a b p q r d"
+
+
+def test_several_threads_may_ask_and_write(tmp_path):
+    memory = made(tmp_path, [f"page {i}x of the book" for i in range(50)])
+
+    def work(thread):
+        for i in range(20):
+            memory.add([Pair(f"thread {thread} text {i}x", "t")], str(thread))
+            assert memory.matches(f"page {i}x of the book")[0].percent == 100
+            assert memory.exact(f"thread {thread} text {i}x").entry.who == str(thread)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert [*pool.map(work, range(6))] == [None] * 6
+    assert len(memory) == 50 + 6 * 20
 
 
 def test_lists_that_are_full_go_on_in_another_row(tmp_path, monkeypatch):

@@ -50,6 +50,8 @@ def test_an_error_leaves_what_was_there(file):
         assert memory.exact("new text") is None and memory.exact("old text").target == "y"
         memory.add([Pair("third text", "z")], "c")
         assert {match.entry.source for match in memory.matches("text", 50)} == {"old text", "third text"}
+        # And nothing of the others in the lists: three pairs each, ends included.
+        assert memory._database.execute("SELECT sum(size) FROM postings").fetchone()[0] == 2 * 3
 
 
 def test_a_killed_import_leaves_what_was_there(file):

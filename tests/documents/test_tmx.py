@@ -41,6 +41,16 @@ def test_an_empty_text_is_filled():
     assert '<tuv xml:lang="es" x="1"><prop type="a">b</prop><seg>ONE <bpt i="1">' in filled(content)
 
 
+def test_a_text_keeps_its_attributes():
+    content = FILE.format(UNIT.format('<tuv xml:lang="es"><seg x="1"/></tuv>'))
+    assert '<seg x="1">ONE <bpt i="1">' in filled(content)
+
+
+def test_a_region_of_the_same_language_is_another_language():
+    content = FILE.format('<tu><tuv xml:lang="en"><seg>colour</seg></tuv></tu>')
+    assert filled(content, ("en", "en-US")).count("<tuv") == 2
+
+
 def test_how_sure_it_is_stands_in_properties_of_the_translation():
     document = read(FILE.format(UNIT.format("")))
     target = Target(Marked("Uno"), confidence=0.25, doubts=("loop: a a a",))

@@ -10,6 +10,7 @@ from translucid.documents.complete import complete
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.slots import SlottedXml
+from translucid.documents.xml_inline import Inline
 from translucid.documents.xml_spans import CHUNK, DEEPEST, XmlFile
 from translucid.ground.errors import UserError
 
@@ -121,6 +122,15 @@ def test_a_unit_of_too_many_parts_is_refused(monkeypatch):
 def test_a_long_text_of_many_lines_takes_no_longer_than_it_is_long():
     begun = time.process_time()
     units("<root><u>" + "\n" * 1_000_000 + "</u></root>", "u")
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("inside", ["<b/>", "a<!---->", "<b>a</b>", " <b/>"])
+def test_a_text_of_many_parts_takes_no_longer_than_it_is_long(inside):
+    file, (unit,) = units(f"<root><u>word{inside * 20_000}</u></root>", "u")
+    begun = time.process_time()
+    content = Inline(file, lambda element: "pair" if element.parts else "alone", edges=True).content(unit.parts)
+    assert content is not None and content.source.text.startswith("word")
     assert time.process_time() - begun < 5
 
 

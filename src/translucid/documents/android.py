@@ -9,7 +9,7 @@ from translucid.data.languages import Languages
 from translucid.documents.android_text import items_of, items_of_cdata, written, written_cdata
 from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
-from translucid.documents.plurals import categories
+from translucid.documents.plurals import ORDER, categories
 from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml_inline import Inline, Role, add_text
 from translucid.documents.xml_spans import Element, Piece, XmlFile
@@ -66,10 +66,10 @@ class _Strings:
 
     def _plurals(self, unit: Element, note: str | None) -> None:
         """Add the forms that the target language has, each made of the same one of the source, or of `other`."""
-        items = {item.attributes.get("quantity", "other"): item for item in unit.children}
+        items = {form: item for item in unit.children if (form := item.attributes.get("quantity")) in ORDER}
         if not items:
             return
-        general = items.get("other") or unit.children[-1]
+        general = items.get("other") or [*items.values()][-1]
         first, made = len(self.document.segments), None
         for form, item in items.items():
             if self.forms is None or form in self.forms or item is general:

@@ -65,12 +65,15 @@ class _Xliff:
         self.document, self.file, self.languages = document, document.file, languages
         self.roots: dict[int, Element] = {}
         """Elements that name languages, by their place."""
+        self.note: str | None = None
+        """Of the unit."""
 
     def take(self, unit: Element) -> None:
         """Add the segments of a unit."""
         self._meet(unit)
         if unit.inherited("translate") == "no":
             return
+        self.note = notes_of(unit)
         first = len(self.document.segments)
         if unit.name == "trans-unit":
             self._pair(unit, unit)
@@ -136,7 +139,7 @@ class _Xliff:
                 content.source,
                 f"line {piece.line}",
                 existing=_said(there).strip() or None if there and stays else None,
-                note=notes_of(unit),
+                note=self.note,
                 longest=_longest(unit, segment),
             )
             texts.append(_Text(self.document.add_segment(made), content, piece))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
 from translucid.data.fixed import stands_alone
@@ -69,29 +70,36 @@ class Content(NamedTuple):
         """
         items = joined(items)
         lead, tail = list[Item](), list[Item]()
-        while items:
-            first, last = items[0], items[-1]
+        at, end = 0, len(items)
+        while at < end:
+            first, last = items[at], items[end - 1]
             if isinstance(first, str) and first[0].isspace():
-                text = first.lstrip()
+                items[at] = text = first.lstrip()
                 lead.append(first[: len(first) - len(text)])
-                items[:1] = [text] if text else []
+                at += not text
             elif isinstance(last, str) and last[-1].isspace():
-                text = last.rstrip()
+                items[end - 1] = text = last.rstrip()
                 tail.append(last[len(text) :])
-                items[-1:] = [text] if text else []
-            elif isinstance(first, Mark) and first.side is Side.alone and (edges or first.raw.isspace()):
-                lead.append(items.pop(0))
-            elif isinstance(last, Mark) and last.side is Side.alone and (edges or last.raw.isspace()):
-                tail.append(items.pop())
-            elif isinstance(first, Mark) and isinstance(last, Mark) and first.pair == last.pair is not None:
-                lead.append(items.pop(0))
-                tail.append(items.pop())
-            elif edges and (at := _empty_pair(items)) is not None:
-                (tail if at else lead).extend(items[at : at + 2][:: -1 if at else 1])
-                del items[at : at + 2]
+                end -= not text
+            elif _is_edge(first, edges):
+                lead.append(first)
+                at += 1
+            elif _is_edge(last, edges):
+                tail.append(last)
+                end -= 1
+            elif end - at > 1 and _are_pair(first, last):
+                lead.append(first)
+                tail.append(last)
+                at, end = at + 1, end - 1
+            elif edges and end - at > 1 and _are_pair(first, items[at + 1]):
+                lead += items[at : at + 2]
+                at += 2
+            elif edges and end - at > 1 and _are_pair(items[end - 2], last):
+                tail += [last, items[end - 2]]
+                end -= 2
             else:
                 break
-        source = marked(items)
+        source = marked(items[at:end])
         if not source.text or stands_alone(source.text):
             return None
         return cls(tuple(lead), source, tuple(reversed(tail)))
@@ -109,23 +117,22 @@ def marked(items: Iterable[Item]) -> Marked:
     return Marked("".join(text), tuple(marks))
 
 
-def _empty_pair(items: Sequence[Item]) -> int | None:
-    """Return where a pair with nothing in it begins, if it is the first or the last of some items."""
-    for at in (0, len(items) - 2):
-        pairs = [item.pair for item in items[max(at, 0) : at + 2] if isinstance(item, Mark)]
-        if len(pairs) == 2 and pairs[0] == pairs[1] is not None:
-            return at
-    return None
+def _is_edge(item: Item, edges: bool) -> bool:
+    return isinstance(item, Mark) and item.side is Side.alone and (edges or item.raw.isspace())
+
+
+def _are_pair(one: Item, other: Item) -> bool:
+    return isinstance(one, Mark) and isinstance(other, Mark) and one.pair == other.pair is not None
 
 
 def joined(items: Iterable[Item]) -> list[Item]:
     """Return items with the texts that follow each other made one."""
     found: list[Item] = []
-    for item in items:
-        if isinstance(item, str) and found and isinstance(found[-1], str):
-            found[-1] += item
-        elif item:
-            found.append(item)
+    for is_text, group in groupby(filter(None, items), lambda item: isinstance(item, str)):
+        if is_text:
+            found.append("".join(map(str, group)))
+        else:
+            found.extend(group)
     return found
 
 

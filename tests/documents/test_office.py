@@ -99,6 +99,7 @@ def test_formatting_goes_with_its_words_and_all_parts_are_found():
         (run("One ", space=SPACE) + run("cat"), "One cat", run("ONE CAT")),
         (run("One ") + run("cat"), "Onecat", run("ONECAT")),
         (run("all", BOLD), "all", run("ALL", BOLD)),
+        (run("One") + run(" ", BOLD, SPACE) + run("cat"), "One cat", run("ONE CAT")),
         (run("a") + '<w:proofErr w:type="spellStart"/>' + run("b"), "ab", run("AB")),
         (run("a", '<w:rPr><w:lang w:val="en"/></w:rPr>') + run("b"), "ab", run("AB")),
         ("<w:r><w:t>a</w:t><w:softHyphen/><w:t>b</w:t><w:noBreakHyphen/><w:t>c</w:t></w:r>", "ab-c", run("AB-C")),

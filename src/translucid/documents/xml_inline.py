@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
 from translucid.data.fixed import stands_alone
@@ -128,11 +127,16 @@ def _are_pair(one: Item, other: Item) -> bool:
 def joined(items: Iterable[Item]) -> list[Item]:
     """Return items with the texts that follow each other made one."""
     found: list[Item] = []
-    for is_text, group in groupby(filter(None, items), lambda item: isinstance(item, str)):
-        if is_text:
-            found.append("".join(map(str, group)))
-        else:
-            found.extend(group)
+    texts: list[str] = []
+    for item in (*items, None):
+        if isinstance(item, str):
+            texts.append(item)
+            continue
+        if text := "".join(texts):
+            found.append(text)
+        texts = []
+        if item is not None:
+            found.append(item)
     return found
 
 

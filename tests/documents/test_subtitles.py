@@ -103,6 +103,10 @@ def test_what_does_not_go_on_stays_apart(texts):
     assert len(read(srt(*texts)).segments) == 2
 
 
+def test_a_caption_without_words_parts_sentences():
+    assert len(read(srt("One", "12", "two")).segments) == 2
+
+
 def test_captions_far_apart_are_no_sentence():
     assert len(read(srt("One", "two", gap=4000)).segments) == 2
     assert len(read(srt("One", "two", gap=2000)).segments) == 1

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
-from translucid.documents.marked import Marked
+from translucid.documents.marked import Mark, Marked
+from translucid.documents.splicing import Edit, splice
 
 WIDEST = 42
 """Characters of a line."""
@@ -51,18 +54,23 @@ def in_lines(marked: Marked, lines: int, end: str) -> Marked:
     """
     text = marked.text
     wanted = 1 if len(text) <= WIDEST and lines == 1 else max(2, lines)
-    gaps = [match.span() for match in _GAP.finditer(text)]
-    cuts: list[tuple[int, int]] = []
+    gaps = [match.span() for match in _GAP.finditer(text) if match.start()]
+    starts = [first for first, _ in gaps]
+    chosen: list[int] = []
     for i in range(1, wanted):
-        ahead = [gap for gap in gaps if gap[0] > 0 and (not cuts or gap[0] > cuts[-1][1])]
-        if ahead:
-            cuts.append(min(ahead, key=lambda gap: abs(gap[0] - len(text) * i / wanted)))
-    shifted = 0
-    marks = list(marked.marks)
-    for first, behind in cuts:
-        first, behind = first + shifted, behind + shifted
-        text = text[:first] + end + text[behind:]
-        change = len(end) - (behind - first)
-        marks = [replace(m, at=m.at + change if m.at >= behind else min(m.at, first)) for m in marks]
-        shifted += change
-    return Marked(text, tuple(marks))
+        place, least = len(text) * i / wanted, chosen[-1] + 1 if chosen else 0
+        after = max(least, bisect_left(starts, place))
+        near = [k for k in (after - 1, after) if least <= k < len(gaps)]
+        if near:
+            chosen.append(min(near, key=lambda k: abs(starts[k] - place)))
+    cuts = [gaps[k] for k in chosen]
+    behinds = [behind for _, behind in cuts]
+    edits = [Edit(first, behind, end) for first, behind in cuts]
+    shifts = [0, *accumulate(len(end) - (behind - first) for first, behind in cuts)]
+
+    def moved(mark: Mark) -> Mark:
+        done = bisect_right(behinds, mark.at)
+        at = min(mark.at, cuts[done][0]) if done < len(cuts) else mark.at
+        return replace(mark, at=at + shifts[done])
+
+    return Marked(splice(text, edits), tuple(map(moved, marked.marks)))

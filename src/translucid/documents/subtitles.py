@@ -79,7 +79,7 @@ class Subtitles:
 
     def _spoken(self, found: Iterator[Caption]) -> Iterator[_Spoken]:
         """Yield what can be translated: the text of a caption, or each line where several people speak."""
-        for caption in found:
+        for number, caption in enumerate(found):
             text = self._file.text[caption.start : caption.end]
             lines = [match.span(1) for match in _LINE.finditer(text) if match[1].strip()]
             speakers = [bool(_SPEAKER.match(_TAG.sub("", text[first:end]))) for first, end in lines]
@@ -90,7 +90,7 @@ class Subtitles:
                 span = self._spanned(caption.start + first, caption.start + end)
                 if span:
                     dashed = _SPEAKER.match(self._file.text, caption.start + first) is not None
-                    yield _Spoken(caption, span, 1 if apart else len(lines), not apart, dashed)
+                    yield _Spoken(number, caption, span, 1 if apart else len(lines), not apart, dashed)
 
     def _spanned(self, start: int, end: int) -> Span | None:
         text = self._file.text
@@ -129,6 +129,8 @@ class Subtitles:
 class _Spoken(NamedTuple):
     """What somebody says in a caption."""
 
+    number: int
+    """Of the caption."""
     caption: Caption
     span: Span
     lines: int
@@ -153,9 +155,10 @@ def _grouped(found: Iterator[_Spoken]) -> Iterator[list[_Spoken]]:
 def _goes_on(one: _Spoken, other: _Spoken) -> bool:
     texts = one.span.marked.text, other.span.marked.text
     simple = one.whole and other.whole and not one.span.marked.marks and not other.span.marked.marks
+    follows = other.number == one.number + 1
     gap = other.caption.begins - one.caption.ends
     apart = any(map(_APART.match, texts)) or other.dashed
-    return simple and not apart and not _END.search(texts[0]) and -1 < gap <= LONGEST_GAP
+    return simple and follows and not apart and not _END.search(texts[0]) and -1 < gap <= LONGEST_GAP
 
 
 def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:

@@ -147,6 +147,11 @@ def test_a_field_of_several_paragraphs_stays_around_its_texts():
     assert paragraph(document.filled(all_changed(document))) == begin + run("CHAPTER")
 
 
+def test_a_control_that_shows_bound_data_stays():
+    bound = f"<w:sdt><w:sdtPr><w:dataBinding/></w:sdtPr><w:sdtContent>{run('a')}</w:sdtContent></w:sdt>"
+    assert not read(of_word(bound)).segments
+
+
 def test_lines_and_cells_of_a_paragraph_are_segments_of_their_own():
     tab, line = "<w:r><w:tab/></w:r>", "<w:r><w:br/></w:r>"
     inside = (

@@ -47,7 +47,11 @@ def test_members_whose_sizes_follow_them_are_replaced():
         for name, content in MEMBERS.items():
             archive.writestr(name, content)
     assert zipfile.ZipFile(out).infolist()[0].flag_bits & 8
-    filled = zipfile.ZipFile(BytesIO(Packed("a.zip", out.getvalue()).filled({"a.xml": b"<new/>"})))
+    content = Packed("a.zip", out.getvalue()).filled({"a.xml": b"<new/>"})
+    filled = zipfile.ZipFile(BytesIO(content))
+    changed, other = filled.getinfo("a.xml"), filled.getinfo("d.xml")
+    assert (changed.flag_bits & 8, other.flag_bits & 8) == (0, 8)
+    assert content[changed.header_offset + 6] & 8 == 0  # as the header before it says, too
     assert filled.testzip() is None and filled.read("a.xml") == b"<new/>" and filled.read("d.xml") == b"<d/>"
 
 

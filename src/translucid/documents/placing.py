@@ -81,8 +81,8 @@ def placed(source: Marked, translation: str, links: Links) -> Marked:
     """
     before, after = _around(source.text)
     target = before + translation.strip() + after
-    if not source.marks:
-        return Marked(target)
+    if not source.marks or not target.strip():
+        return Marked(target, tuple(replace(mark, at=0) for mark in source.marks))
     read = readable(source)
     return _spaced(source, target, _in_order(source.marks, _Placing(read, target, links).marks()))
 
@@ -135,13 +135,14 @@ class _Placing:
         """Return the span of a run of target words; punctuation and white space at its ends are as in the source."""
         first, last = self.words.target[run.first], self.words.target[run.last]
         opening, closing = self.words.punctuation(node.span)
+        bare = opening is None
         start, end = first.core_start, last.core_end
         behind = self.target[last.core_end : last.end]
         if closing and run.last == len(self.words.target) - 1 and not self.source[node.span[1] :].strip():
             end = last.end
         else:
             end += len(closing) if behind.startswith(closing) else 0
-        if opening or (end > last.core_end and self.target[first.start : first.core_start] in ("¿", "¡")):
+        if opening or (bare and end > last.core_end and self.target[first.start : first.core_start] in ("¿", "¡")):
             start = first.start
         return self._with_space(node, (start, end))
 
@@ -156,22 +157,23 @@ class _Placing:
     def _without_outer_space(self, node: _Node, span: Span) -> Span:
         """Return the span of an element with all words of what it is in."""
         before, after = _around(self.target[slice(*span)])
-        return self._with_space(node, (span[0] + len(before), span[1] - len(after)))
+        start, end = self._with_space(node, (span[0] + len(before), span[1] - len(after)))
+        return max(start, span[0]), min(end, span[1])
 
     def _wordless(self, node: _Node, parent: _Place, taken: Sequence[_Place]) -> _Place:
         """Find the place of a mark alone, or of an element that has no words, or none that are translated."""
         low, high = parent.span
-        if self._leads(node, parent.node):
-            at = low + (min(node.span[0], len(_around(self.target)[0])) if not parent.node.marks else 0)
-            return _Place((at, at), node)
-        if self._ends(node, parent.node):
-            left = len(self.source) - node.span[1]
-            at = high - (min(left, len(_around(self.target)[1])) if not parent.node.marks else 0)
-            return _Place((at, at), node)
         free = _free(taken, parent.span)
         if (same := self._same(node, free)) is not None:
             return _Place(same, node)
-        at = self._point(node.span[0], self.marked.marks[node.marks[0]].raw, free)
+        before, after = ((0, 0) if parent.node.marks else map(len, _around(self.target)))
+        if self._leads(node, parent.node):
+            at = low + min(node.span[0], before)
+        elif self._ends(node, parent.node):
+            at = high - min(len(self.source) - node.span[1], after)
+        else:
+            at = self._point(node.span[0], self.marked.marks[node.marks[0]].raw, free)
+        at = min((min(max(at, low), high) for low, high in free), key=lambda place: abs(place - at))
         return _Place((at, at), node)
 
     def _same(self, node: _Node, free: Sequence[Span]) -> Span | None:
@@ -195,8 +197,8 @@ class _Placing:
         costs: dict[int, float] = {}
         crossing = words.crossing(left)
         for gap, crossed in enumerate(crossing):
-            before = gap > 0 and left - 1 in words.sources[gap - 1]
-            behind = gap < len(words.target) and left in words.sources[gap]
+            before = words.shares[gap - 1].get(left - 1, 0.0) if gap else 0.0
+            behind = words.shares[gap].get(left, 0.0) if gap < len(words.target) else 0.0
             place, cost = self._at_gap(at, gap), crossed - near[0] * before - near[1] * behind
             costs[place] = min(cost, costs.get(place, cost))
         allowed = {place: cost for place, cost in costs.items() if any(low <= place <= high for low, high in free)}
@@ -217,8 +219,8 @@ class _Placing:
 
     def _key(self, word: int, letter: str, free: Sequence[Span]) -> int:
         """Return where the letter of a key is in what translates a word, or where that begins."""
-        found = [self.words.target[t] for t, sources in enumerate(self.words.sources) if word in sources]
-        found = found or self.words.target[:1]
+        shares = [shares.get(word, 0.0) for shares in self.words.shares]
+        found = [self.words.target[t] for t in sorted(range(len(shares)), key=lambda t: -shares[t])[:1]]
         places = [
             place
             for one in found
@@ -311,7 +313,8 @@ def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
         if i in alone:
             left, right = (_is_space(source.text[slice(*side)]) for side in ((max(mark.at - 1, 0), mark.at), (mark.at, mark.at + 1)))
             if _parts_letters(source.text, mark):
-                text, done = text.rstrip(), len(target) - len(target[done:].lstrip())
+                kept = written[-1].at if written else 0
+                text, done = text[:kept] + text[kept:].rstrip(), len(target) - len(target[done:].lstrip())
             elif left and text and not waiting and not text[-1].isspace():
                 text += " "
             waiting = right

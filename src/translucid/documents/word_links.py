@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-Links = Sequence[tuple[int, int]]
-"""Pairs (source word, target word), counted from 0, words by white space."""
+Links = Sequence[tuple[int, int, float]]
+"""Source word, target word, both counted from 0, words by white space, and how much they have to do with each other, in
+any unit."""
 Span = tuple[int, int]
 """Characters of a text: the first, and the one behind the last."""
 
+FAINT = 0.2
+"""A word has this share of its links in an element, or none of that is there."""
 _HALF = 0.5
 """A word is inside of what covers so much of it."""
 
@@ -44,13 +47,15 @@ class WordLinks:
         self.texts = source, target
         self.source, self.target = words_of(source), words_of(target)
         sizes = len(self.source), len(self.target)
-        known = {(s, t) for s, t in links if 0 <= s < sizes[0] and 0 <= t < sizes[1]}
-        if not known and all(sizes):
-            known = {(t * sizes[0] // sizes[1], t) for t in range(sizes[1])}
-        self.links = sorted(known)
-        self.sources: list[set[int]] = [set() for _ in self.target]
-        for s, t in self.links:
-            self.sources[t].add(s)
+        if not links and all(sizes):
+            links = [(t * sizes[0] // sizes[1], t, 1.0) for t in range(sizes[1])]
+        self.shares: list[dict[int, float]] = [{} for _ in self.target]
+        for s, t, weight in links:
+            if 0 <= s < sizes[0] and 0 <= t < sizes[1] and weight > 0:
+                self.shares[t][s] = self.shares[t].get(s, 0.0) + weight
+        for shares in self.shares:
+            total = sum(shares.values())
+            shares.update({s: weight / total for s, weight in shares.items()})
 
     def inside(self, span: Span) -> set[int]:
         """Return the source words that are in a span: most of each, or else the one that has most of the span."""
@@ -70,10 +75,10 @@ class WordLinks:
             inside: source words of the element.
             elsewhere: source words of the elements beside it.
         """
-        sources = self.sources[target]
-        if not sources:
+        shares = self.shares[target]
+        if not shares:
             return 0.0
-        return (len(sources & inside) - len(sources & elsewhere)) / len(sources) - _HALF
+        return sum(share * ((s in inside) - (s in elsewhere)) for s, share in shares.items()) - _HALF
 
     def best_run(self, inside: set[int], elsewhere: set[int], free: Sequence[Span]) -> Run | None:
         """Return the run of target words of the greatest weight in one of the free places of the target, if any has some.
@@ -96,24 +101,24 @@ class WordLinks:
 
     def _single(self, inside: set[int], free: Sequence[Span]) -> Run | None:
         """Return the one word that has most to do with an element, where others have more to do with all of them."""
-        shares = [len(sources & inside) / max(len(sources), 1) for sources in self.sources]
-        for t in sorted(range(len(shares)), key=lambda t: -shares[t]):
+        most = [sum(share for s, share in shares.items() if s in inside) for shares in self.shares]
+        for t in sorted(range(len(most)), key=lambda t: -most[t]):
             for low, high in free:
-                if shares[t] and low <= self.target[t].core_start and self.target[t].core_end <= high:
+                if most[t] > FAINT and low <= self.target[t].core_start and self.target[t].core_end <= high:
                     return Run(t, t, low, high)
         return None
 
     def _trimmed(self, run: Run) -> Run:
-        first = next(t for t in range(run.first, run.last + 1) if self.sources[t])
+        first = next(t for t in range(run.first, run.last + 1) if self.shares[t])
         return run._replace(first=first)
 
     def grown(self, run: Run, leads: bool, ends: bool) -> Run:
         """Return a run with the words without a link before it, if it leads, and behind it, if it ends what it is in."""
         first, last = run.first, run.last
-        while leads and first and not self.sources[first - 1] and self.target[first - 1].start >= run.low:
+        while leads and first and not self.shares[first - 1] and self.target[first - 1].start >= run.low:
             first -= 1
         end = len(self.target) - 1
-        while ends and last < end and not self.sources[last + 1] and self.target[last + 1].end <= run.high:
+        while ends and last < end and not self.shares[last + 1] and self.target[last + 1].end <= run.high:
             last += 1
         return run._replace(first=first, last=last)
 
@@ -149,12 +154,15 @@ class WordLinks:
         start = min(round(wanted[0]), high - 1)
         return start, max(round(wanted[1]), start + 1)
 
-    def punctuation(self, span: Span) -> tuple[str, str]:
-        """Return the punctuation at both ends of the source words in a span, as far as it is in the span."""
+    def punctuation(self, span: Span) -> tuple[str | None, str]:
+        """Return the punctuation at both ends of the source words in a span, as far as it is in the span; None if the
+        first word has none before it.
+        """
         touched = [word for word in self.source if word.core_start < span[1] and span[0] < word.core_end]
         first, last = touched[0], touched[-1]
         text = self.texts[0]
-        return text[max(first.start, span[0]) : first.core_start], text[last.core_end : min(last.end, span[1])]
+        opening = text[max(first.start, span[0]) : first.core_start] if first.start < first.core_start else None
+        return opening, text[last.core_end : min(last.end, span[1])]
 
     def left_of(self, place: int) -> int:
         """Return how many source words are before a character."""
@@ -164,15 +172,15 @@ class WordLinks:
         """Return how many target words are before a character."""
         return sum((word.core_start + word.core_end) / 2 <= place for word in self.target)
 
-    def crossing(self, left: int) -> list[int]:
-        """Return for each gap between target words, from that before the first, how many links cross it.
+    def crossing(self, left: int) -> list[float]:
+        """Return for each gap between target words, from that before the first, how much of the links crosses it.
 
         `left`: source words on the left of the cut; a link crosses it if its target word is on the right, and likewise.
         """
-        costs = [sum(s < left for s, _ in self.links)]
-        for sources in self.sources:
-            wrong = sum(s >= left for s in sources)
-            costs.append(costs[-1] + wrong - (len(sources) - wrong))
+        on_left = [sum(share for s, share in shares.items() if s < left) for shares in self.shares]
+        costs = [sum(on_left)]
+        for shares, mass in zip(self.shares, on_left, strict=True):
+            costs.append(costs[-1] + sum(shares.values()) - 2 * mass)
         return costs
 
 

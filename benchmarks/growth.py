@@ -72,7 +72,8 @@ def corpus(pairs: int) -> Callable[[], object]:
     from translucid.data.corpus import read_pairs
     from translucid.data.filtering import Filter
     from translucid.data.store import CorpusStore
-    from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+    from translucid.data.tokenizer import Tokenizer
+    from translucid.data.tokenizer_options import TokenizerOptions
     from translucid.training.epochs import PairEpochs
 
     words = [f"{a}{b}{c}" for a in "bdfglmnprst" for b in "aeiou" for c in ("n", "s", "ra", "le", "to")]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
 from html import escape
+from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, Self
 
 from translucid.data.cutting import Piece
@@ -101,7 +102,8 @@ class Translation(NBest):
     @property
     def sentences(self) -> list[tuple[str, str]]:
         """The texts of the pieces that the model has translated, each with its best translation."""
-        return [(piece.text, self._maker.tokenizer.decode(found.tokens)) for piece, found in self.parts]
+        decode = self._maker.tokenizer.decode
+        return [(piece.text, piece.hidden.shown(decode(found.tokens))) for piece, found in self.parts]
 
     @property
     def _maker(self) -> Maker:
@@ -154,19 +156,46 @@ class Translation(NBest):
         """Word alignment from the attention: pairs (source word, target word), counted from 0."""
         from translucid.inspection.alignment import read_alignment
 
-        links: list[tuple[int, int]] = []
+        def read(one: Inspected) -> list[tuple[int, int, float]]:
+            return [(s, t, 1.0) for s, t in read_alignment(one, self._maker.configuration.alignment)]
+
+        return [(s, t) for s, t, _ in self._linked(read)]
+
+    @cached_property
+    def word_weights(self) -> list[tuple[int, int, float]]:
+        """How much words have to do with each other: (source word, target word, weight); see `inspection.alignment`."""
+        from translucid.inspection.alignment import word_weights
+
+        return self._linked(lambda one: word_weights(one, self._maker.configuration.alignment))
+
+    def _linked(self, read: Callable[[Inspected], list[tuple[int, int, float]]]) -> list[tuple[int, int, float]]:
+        """Return what is read off each piece, as links between the words of the whole texts."""
+        links: list[tuple[int, int, float]] = []
         source_words = target_words = 0
         inspected = iter(self.inspected)
         for piece in self.pieces:
             if piece.ids:
                 one = next(inspected)
-                found = read_alignment(one, self._maker.configuration.alignment)
-                sizes = len(one.source_spans) - 1, len(one.target_spans) - 1  # the end token is the last
+                # The end token is the last. A placeholder may be of several words.
+                sizes = [
+                    piece.hidden.sizes(word for word, _, _ in spans[:-1])
+                    for spans in (one.source_spans, one.target_spans)
+                ]
+                found = read(one)
             else:  # it stays as it is
-                sizes = (len(piece.text.split()),) * 2
-                found = [(i, i) for i in range(sizes[0])]
-            links += [(source_words + s, target_words + t) for s, t in found]
-            source_words, target_words = source_words + sizes[0], target_words + sizes[1]
+                sizes = [[1] * len(piece.text.split())] * 2
+                found = [(i, i, 1.0) for i in range(len(sizes[0]))]
+            starts = [
+                list(accumulate(each, initial=first))
+                for first, each in zip((source_words, target_words), sizes, strict=True)
+            ]
+            for s, t, weight in found:
+                links += [
+                    (source, target, weight)
+                    for source in range(starts[0][s], starts[0][s] + sizes[0][s])
+                    for target in range(starts[1][t], starts[1][t] + sizes[1][t])
+                ]
+            source_words, target_words = source_words + sum(sizes[0]), target_words + sum(sizes[1])
         return links
 
     def _repr_html_(self) -> str:

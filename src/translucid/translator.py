@@ -262,8 +262,9 @@ class Translator(Examiner):
         """Put the `count` best translations of a text together from what was found for its pieces."""
         nbest = []
         for way in best_together(found, count):
-            written = (self.tokenizer.decode(hypothesis.tokens) for hypothesis in way)
-            joined = "".join((next(written) if piece.ids else piece.text) + piece.after for piece in pieces).strip()
+            ids = iter(way)
+            texts = (p.hidden.shown(self.tokenizer.decode(next(ids).tokens)) if p.ids else p.text for p in pieces)
+            joined = "".join(text + piece.after for text, piece in zip(texts, pieces, strict=True)).strip()
             nbest.append(Alternative(joined, sum(hypothesis.score for hypothesis in way), way))
         return Translation(text, nbest, pieces, self)
 
@@ -274,7 +275,7 @@ class Translator(Examiner):
             watched = map(self.observer.watched, found.parts, found.inspected)
             doubts += [doubt for seen in watched for doubt in detached.about(seen)]
         for piece, best in found.parts:
-            text = self.tokenizer.decode(best.tokens)
+            text = piece.hidden.shown(self.tokenizer.decode(best.tokens))
             doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
         return list(dict.fromkeys(doubts))
 

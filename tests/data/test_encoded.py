@@ -5,7 +5,8 @@ from translucid.data import encoded
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Skipped
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 
 PAIRS = [
     Pair("I like soccer", "me gusta el fútbol"),

@@ -11,7 +11,8 @@ import pytest
 from translucid.data.corpus import Pair, SyntheticPair
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.subword_dropout import VariedCorpus, bpe_dropout, words_of
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 
 PAIRS = [
     Pair("the lowest tower of the town", "la torre más baja de la ciudad"),

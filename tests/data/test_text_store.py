@@ -11,7 +11,8 @@ from translucid.data.chunked import INDEX
 from translucid.data.corpus import Pair
 from translucid.data.stream import Stream
 from translucid.data.text_store import EncodedTexts, Size, TextStore
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 

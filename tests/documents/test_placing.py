@@ -35,7 +35,7 @@ def put(source: str, target: str, links: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "source, target, links, expected",
+    ("source", "target", "links", "expected"),
     [
         ("I <b>like</b> it", "Me gusta", "0-0 1-1", "Me <b>gusta</b>"),
         ("the <b>white</b> house", "la casa blanca", "0-0 1-2 2-1", "la casa <b>blanca</b>"),
@@ -49,7 +49,7 @@ def test_elements_are_around_the_words_that_theirs_are_linked_to(source, target,
 
 
 @pytest.mark.parametrize(
-    "source, target, links, expected",
+    ("source", "target", "links", "expected"),
     [
         ("<b>How are you</b>?", "¿Cómo estás?", "0-0 1-1 2-1", "¿<b>Cómo estás</b>?"),
         ("<b>How are you?</b>", "¿Cómo estás?", "0-0 1-1 2-1", "<b>¿Cómo estás?</b>"),
@@ -66,7 +66,7 @@ def test_punctuation_is_inside_if_it_was(source, target, links, expected):
 
 
 @pytest.mark.parametrize(
-    "source, target, links, expected",
+    ("source", "target", "links", "expected"),
     [
         ("one <br/> two", "uno dos", "0-0 1-1", "uno <br/> dos"),
         ("one<br/> two", "uno dos", "0-0 1-1", "uno<br/> dos"),
@@ -85,7 +85,7 @@ def test_spaces_are_as_in_the_source(source, target, links, expected):
 
 
 @pytest.mark.parametrize(
-    "source, target, links, expected",
+    ("source", "target", "links", "expected"),
     [
         ("Sav<b>e</b> it", "Guardarlo", "0-0 1-0", "Guardarl<b>o</b>"),
         ("<u>S</u>ave", "Guardar", "0-0", "<u>G</u>uardar"),
@@ -152,7 +152,14 @@ def test_no_mark_is_lost_or_doubled_whatever_the_links(source, target, links):
     assert sorted(mark.raw for mark in found.marks) == sorted(mark.raw for mark in source.marks)
     assert "".join(found.text.split()) == "".join("".join(target).split())
     places = [mark.at for mark in found.marks]
-    assert places == sorted(places), (source.whole, source.marks and [(m.at, m.raw) for m in source.marks], target, links, found.whole, places)
+    assert places == sorted(places), (
+        source.whole,
+        source.marks and [(m.at, m.raw) for m in source.marks],
+        target,
+        links,
+        found.whole,
+        places,
+    )
     assert all(0 <= place <= len(found.text) for place in places)
     waiting, closed = [], set()
     for mark in found.marks:

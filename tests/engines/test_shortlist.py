@@ -4,7 +4,8 @@ import pytest
 
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.engines.ctranslate2.convert import save_ctranslate2
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model

@@ -7,7 +7,8 @@ import torch
 
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.searching import CTranslate2Engine

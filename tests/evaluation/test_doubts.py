@@ -6,7 +6,8 @@ import pytest
 
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair, read_pairs
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.evaluation import doubts as looking
 from translucid.evaluation.doubts import Doubts
 

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import cross_attention, forced_pass, rollout

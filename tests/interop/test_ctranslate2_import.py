@@ -13,7 +13,8 @@ from ctranslate2.converters import TransformersConverter
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.engines.ctranslate2.export import export_ctranslate2
 from translucid.ground.errors import UserError
 from translucid.interop.ctranslate2_file import read_model_file

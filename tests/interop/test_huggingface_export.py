@@ -9,7 +9,8 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.cli.main import run as run_command
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.engine import TorchEngine
 from translucid.ground.errors import UserError

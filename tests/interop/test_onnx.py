@@ -15,7 +15,8 @@ from tests.probes.foreign import many_languages_folder
 from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.engine import TorchEngine
 from translucid.ground.errors import UserError

@@ -92,7 +92,8 @@ def test_a_model_does_not_change_with_its_file(run):
 
 
 def test_another_tokenizer_of_the_same_size_is_noticed(run, corpora):
-    from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+    from translucid.data.tokenizer import Tokenizer
+    from translucid.data.tokenizer_options import TokenizerOptions
 
     other = Tokenizer.learn(corpora.train[0][:50], TokenizerOptions(vocabulary=200), seed=1)
     other.save(run.path)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model, hollow_model, weight_shapes

@@ -17,7 +17,8 @@ from translucid.cli.main import run
 from translucid.data.corpus import Pair
 from translucid.data.stream import Stream
 from translucid.data.text_store import EncodedTexts, Size, TextStore
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import fixed_settings, resolve, resumed

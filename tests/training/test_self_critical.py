@@ -16,7 +16,8 @@ from tests.training.conftest import TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.batching import Batch
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.evaluation.caption_scores import papers_tokens
 from translucid.evaluation.cider import cider_d
 from translucid.ground.errors import UserError

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from translucid.data.fixed import stands_alone
+from translucid.data.placeholders import Hidden
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizer import SPACE, Tokenizer
 from translucid.ground.special import SPECIAL
@@ -26,6 +27,8 @@ class Piece:
     """What stands between it and the next piece."""
     cut: int = 0
     """Tokens of the text or sentence that it is a part of, if that was too long; else 0."""
+    hidden: Hidden = field(default=Hidden("", {}), repr=False)
+    """The text as the model reads it, and what its placeholders stand for."""
 
 
 class Cutter:
@@ -43,19 +46,22 @@ class Cutter:
             split: cut them into sentences, and leave what has nothing to translate to no model; otherwise only a text
                 that is too long is cut.
         """
-        parts = [self._parts(text, split=split) for text in texts]
-        encoded = iter(self.tokenizer.encode_source([part for of_text in parts for part, _ in of_text]))
+        parts = [
+            [(part, after, self.tokenizer.hidden(part)) for part, after in self._parts(text, split=split)]
+            for text in texts
+        ]
+        encoded = iter(self.tokenizer.encode_source([hidden.text for of_text in parts for _, _, hidden in of_text]))
         found: list[list[Piece]] = []
         for of_text in parts:
             found.append([])
-            for part, after in of_text:
+            for part, after, hidden in of_text:
                 ids = next(encoded)
                 if split and stands_alone(part):
-                    found[-1].append(Piece(part, [], after))
+                    found[-1].append(Piece(part, [], after, hidden=Hidden(part, {})))
                 elif len(ids) < self.longest:
-                    found[-1].append(Piece(part, [*ids, SPECIAL.end], after))
+                    found[-1].append(Piece(part, [*ids, SPECIAL.end], after, hidden=hidden))
                 else:
-                    found[-1] += self._cut(part, ids, after, split=split)
+                    found[-1] += self._cut(hidden, ids, after, split=split)
         return found
 
     def warnings(self, pieces: Sequence[Piece]) -> Iterator[str]:
@@ -69,21 +75,23 @@ class Cutter:
             return []
         return split_sentences(text, self.language) if split else [(text, "")]
 
-    def _cut(self, text: str, ids: list[int], after: str, *, split: bool) -> list[Piece]:
+    def _cut(self, hidden: Hidden, ids: list[int], after: str, *, split: bool) -> list[Piece]:
         """Cut what is too long: a text first into its sentences, a sentence between words."""
         cut = len(ids) + 1
         if not split:
-            sentences = split_sentences(text, self.language)
+            sentences = split_sentences(hidden.text, self.language)
             encoded = self.tokenizer.encode_source([sentence for sentence, _ in sentences])
         else:
-            sentences, encoded = [(text, after)], [ids]
+            sentences, encoded = [(hidden.text, after)], [ids]
         pieces = []
         for (_, behind), whole in zip(sentences, encoded, strict=True):
             opening = list(self.tokenizer.source_opening)
             chunks = [opening + chunk for chunk in self.chunks(whole[len(opening) :])]
             gaps = [" "] * (len(chunks) - 1) + [behind]
             for chunk, gap in zip(chunks, gaps, strict=True):
-                pieces.append(Piece(self.tokenizer.decode_source(chunk), [*chunk, SPECIAL.end], gap, cut))
+                text = self.tokenizer.decode_source(chunk)
+                of_chunk = hidden._replace(text=text)
+                pieces.append(Piece(hidden.shown(text), [*chunk, SPECIAL.end], gap, cut, of_chunk))
         return pieces
 
     def chunks(self, ids: list[int]) -> list[list[int]]:

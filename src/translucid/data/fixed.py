@@ -15,6 +15,11 @@ _PLACEHOLDER = (
     r"|\$[A-Za-z_]\w*"  # $HOME
 )
 _WORDLIKE = re.compile(f"{_ADDRESS}|{_TAG}|{_PLACEHOLDER}", re.DOTALL)
+# Signs, not letters: arrows, symbols, pictures and flags, with what changes their look or joins them to one.
+_SIGN = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u00a9\u00ae\u2122]"
+_EMOJI = f"(?:[0-9#*]\ufe0f?\u20e3|{_SIGN}[\ufe0e\ufe0f]?(?:\u200d{_SIGN}[\ufe0e\ufe0f]?|[\U0001f3fb-\U0001f3ff])*)+"
+_KEPT = re.compile(f"{_ADDRESS}|{_TAG}|{_PLACEHOLDER}|⟦[0-9]+⟧|{_EMOJI}", re.DOTALL)
+_MAYBE_KEPT = re.compile(f"[%{{<@$&⟦\u20e3]|www\\.|://|{_SIGN}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MAYBE = re.compile(r"[%{<@$&\d]|www\.|://")
 _END_OF_SENTENCE = ".,;:!?)]}'\"»"
@@ -72,11 +77,32 @@ def lost_and_invented(source: str, target: str) -> tuple[list[str], list[str]]:
     return lost + numbers, invented
 
 
+def kept_parts(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield all that is copied from a text to its translation: the fixed parts, and emoji and other signs.
+
+    Each with the places of its first character and of the one behind it.
+
+    >>> list(kept_parts("Dear %s 👋🏽"))
+    [('%s', 5, 7), ('👋🏽', 8, 10)]
+    """
+    return _matches(_KEPT, text) if _MAYBE_KEPT.search(text) else iter(())
+
+
+def numbers(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the numbers of a text that are in no fixed part, likewise."""
+    inside = [(first, after) for _, first, after in kept_parts(text)]
+    for match in _NUMBER.finditer(text):
+        if not any(first <= match.start() < after for first, after in inside):
+            yield match[0], *match.span()
+
+
 def _found(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield each part with the places of its first character and of the one behind it."""
-    if not _MAYBE.search(text):
-        return
-    for match in _WORDLIKE.finditer(text):
+    return _matches(_WORDLIKE, text) if _MAYBE.search(text) else iter(())
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, int, int]]:
+    for match in pattern.finditer(text):
         part = match[0]
         if match["address"]:
             part = part.rstrip(_END_OF_SENTENCE)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -93,7 +94,9 @@ def words_of(normalised: str) -> list[str]:
     return [SPACE + word for word in normalised.split(SPACE)[1:]]
 
 
-def bpe_dropout(word: str, rank: dict[str, int], dropout: float, generator: random.Random) -> list[str]:
+def bpe_dropout(
+    word: str, rank: dict[str, int], dropout: float, generator: random.Random, whole: Sequence[str] = ()
+) -> list[str]:
     """Segment a word with byte-pair encoding that leaves out each possible merge with probability `dropout`.
 
     Args:
@@ -101,8 +104,9 @@ def bpe_dropout(word: str, rank: dict[str, int], dropout: float, generator: rand
         rank: of each piece, 0 for the one merged first.
         dropout: 0 gives the best segmentation.
         generator: the source of chance.
+        whole: pieces that are not cut.
     """
-    pieces = list(word)
+    pieces = re.findall("|".join([*map(re.escape, whole), "."]), word, re.DOTALL)
     while True:
         best, at = math.inf, -1
         for i in range(len(pieces) - 1):
@@ -119,10 +123,10 @@ Cut = Callable[[str, int], list[list[int]]]
 
 
 def _bpe(segmenter: Segmenter, dropout: float, generator: random.Random) -> Cut:
-    rank, number = segmenter.ranks(), segmenter.number
+    rank, number, whole = segmenter.ranks(), segmenter.number, segmenter.whole
 
     def cut(word: str, count: int) -> list[list[int]]:
-        return [[number(piece) for piece in bpe_dropout(word, rank, dropout, generator)] for _ in range(count)]
+        return [[number(piece) for piece in bpe_dropout(word, rank, dropout, generator, whole)] for _ in range(count)]
 
     return cut
 

@@ -12,17 +12,17 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import sentencepiece
-from pydantic import Field
 
 from translucid.data.corpus import Pair
 from translucid.data.filtering import draw
+from translucid.data.placeholders import PIECES, Hidden, hidden
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.option_group import OptionGroup
 from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPECIAL, TAG
 
@@ -41,33 +41,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Sums of floats depend on the number of threads: a fixed number gives every machine the same unigram model.
 _LEARNING_THREADS = 8
 _QUIET = 3
-
-
-class TokenizerOptions(OptionGroup):
-    """How text becomes pieces of words."""
-
-    kind: Literal["bpe", "unigram"] = "bpe"
-    """Byte-pair encoding (Sennrich et al. 2016) or a unigram language model over pieces (Kudo 2018)."""
-    vocabulary: int = Field(8000, ge=5, le=1_000_000)
-    """Pieces in the vocabulary, four special ones included; for each language unless `joint`."""
-    joint: bool = True
-    """One model and vocabulary for both languages, or one each."""
-    shared_ids: bool = False
-    """Of an imported model: one each, and the same pieces have the same ids."""
-    coverage: float = Field(1.0, ge=0.98, le=1)
-    """Share of the text's characters that get a piece, the rarest become unknown; 0.9995 for Chinese or Japanese."""
-    normalisation: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
-    """What is done to characters first: Unicode NFKC; `nmt` tidies spaces and control characters, `cf` lower-cases."""
-    sample: int = Field(1_000_000, ge=1, le=1_000_000_000)
-    """Learn from at most this many pairs, drawn at random from the training data: more take memory, change little."""
-    languages: dict[str, str] = Field(default_factory=dict, max_length=10_000)
-    """Of an imported model with many languages: by code, the piece that stands for the language."""
-    told: Literal["target in the source", "each on its own side"] = "target in the source"
-    """Where such a piece stands in front: that of the target language before the source (Marian), or each language's
-    before its own text (M2M100 and NLLB)."""
-    added: int = Field(0, ge=0, le=100_000)
-    """Of what begins as another run: so many more pieces, at most, for words that come often in the training text and
-    that the vocabulary cuts into three or more; a word's embedding begins as the mean of theirs."""
 
 
 class Tokenizer:
@@ -124,7 +97,15 @@ class Tokenizer:
         return opened
 
     @classmethod
-    def learn(cls, pairs: Iterable[Pair], options: TokenizerOptions, *, seed: int, tagged: bool = False) -> Tokenizer:
+    def learn(
+        cls,
+        pairs: Iterable[Pair],
+        options: TokenizerOptions,
+        *,
+        seed: int,
+        tagged: bool = False,
+        placeholders: bool = False,
+    ) -> Tokenizer:
         """Learn the vocabulary from sentence pairs; the same arguments give the same model.
 
         Args:
@@ -132,15 +113,17 @@ class Tokenizer:
             options: how.
             seed: which pairs are drawn from a large text.
             tagged: whether the source vocabulary gets a `tag`.
+            placeholders: whether the vocabularies get pieces that stand for placeholders.
 
         Raises:
             UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
         """
         drawn = draw(pairs, options.sample, seed)
         if options.joint:
-            return cls(_learn((text for pair in drawn for text in pair), options, "the training text", tagged))
-        source = _learn((pair.source for pair in drawn), options, "the source text", tagged)
-        return cls(source, _learn((pair.target for pair in drawn), options, "the target text"))
+            both = (text for pair in drawn for text in pair)
+            return cls(_learn(both, options, "the training text", tagged, placeholders))
+        source = _learn((pair.source for pair in drawn), options, "the source text", tagged, placeholders)
+        return cls(source, _learn((pair.target for pair in drawn), options, "the target text", False, placeholders))
 
     @classmethod
     def paired(cls, source: Tokenizer, target: Tokenizer) -> Tokenizer:
@@ -214,6 +197,16 @@ class Tokenizer:
         """The source id that marks synthetic pairs, if the vocabulary has one; no text yields it."""
         number: int = self._source.piece_to_id(TAG)
         return number if self._source.is_control(number) else None
+
+    @cached_property
+    def has_placeholders(self) -> bool:
+        """Whether both vocabularies have the pieces that stand for placeholders."""
+        models = (self._source, self._target)
+        return all(model.piece_to_id(piece) != SPECIAL.unknown for model in models for piece in PIECES)
+
+    def hidden(self, text: str) -> Hidden:
+        """Return a text with such pieces in the place of its placeholders, if the vocabularies have them."""
+        return hidden(text) if self.has_placeholders else Hidden(text, {})
 
     @property
     def source_segmenter(self) -> Segmenter:
@@ -308,7 +301,9 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     return processor
 
 
-def _learn(texts: Iterator[str], options: TokenizerOptions, where: str, tagged: bool = False) -> bytes:
+def _learn(
+    texts: Iterator[str], options: TokenizerOptions, where: str, tagged: bool = False, placeholders: bool = False
+) -> bytes:
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -324,6 +319,7 @@ def _learn(texts: Iterator[str], options: TokenizerOptions, where: str, tagged: 
             eos_id=SPECIAL.end,
             unk_surface="⁇",
             control_symbols=[TAG] if tagged else [],
+            user_defined_symbols=list(PIECES) if placeholders else [],
             max_sentence_length=1 << 16,
             num_threads=_LEARNING_THREADS,
             minloglevel=_QUIET,
@@ -364,7 +360,10 @@ class Segmenter:
         self._processor = processor
         every = range(len(SPECIAL), processor.get_piece_size())
         # A tag is no piece of any word, nor is one that only the other language has.
-        self._ids = [i for i in every if not processor.is_control(i) and not processor.is_unused(i)]
+        used = [i for i in every if not processor.is_control(i) and not processor.is_unused(i)]
+        self._ids = [i for i in used if processor.id_to_piece(i) not in PIECES]
+        self.whole = [processor.id_to_piece(i) for i in used if processor.id_to_piece(i) in PIECES]
+        """Pieces that are never cut."""
         # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
         self.is_bpe = bool(max(processor.get_score(self._ids)) == 0)
 

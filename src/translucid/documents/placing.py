@@ -1,8 +1,8 @@
 """Marks of a source put into its translation, where the word alignment says.
 
-The marks are a tree: an element is what stands between the two marks of a pair. It is put around the run of target words
-that fits its source words best, inside of the run of the element that it stands in, and beside those of its neighbours.
-So what is well nested stays so. A mark alone is put where the fewest links cross it.
+The marks are a tree: an element is what stands between the two marks of a pair. It is put around the run of target
+words that fits its source words best, inside of the run of the element that it stands in, and beside those of its
+neighbours. So what is well nested stays so. A mark alone is put where the fewest links cross it.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class _Placing:
         free = _free(taken, parent.span)
         if (same := self._same(node, free)) is not None:
             return _Place(same, node)
-        before, after = ((0, 0) if parent.node.marks else map(len, _around(self.target)))
+        before, after = (0, 0) if parent.node.marks else map(len, _around(self.target))
         if self._leads(node, parent.node):
             at = low + min(node.span[0], before)
         elif self._ends(node, parent.node):
@@ -207,7 +207,7 @@ class _Placing:
         return min(costs, key=lambda place: (costs[place], place))
 
     def _at_gap(self, at: int, gap: int) -> int:
-        """Return the character of a gap between target words at which a mark stands to them as it does in the source."""
+        """Return the character in a gap of the target at which a mark stands to the words as it does in the source."""
         words, left = self.words, self.words.left_of(at)
         before = words.target[gap - 1] if gap else None
         behind = words.target[gap] if gap < len(words.target) else None
@@ -239,8 +239,9 @@ class _Placing:
 
 
 def _tree(source: Marked) -> _Node:
-    """Return the elements of a text as they contain one another. A mark without its partner, or whose partner stands in
-    another element, is taken to stand alone.
+    """Return the elements of a text as they contain one another.
+
+    A mark without its partner, or whose partner stands in another element, is taken to stand alone.
     """
     partner = _partners(source.marks)
     length = len(source.text)
@@ -303,7 +304,8 @@ def _in_order(marks: Sequence[Mark], places: list[_At]) -> list[_At]:
 
 def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
     """Write the marks into the text; spaces beside those alone are as in the source."""
-    text, written, done, waiting = "", [], 0, False
+    written: list[Mark] = []
+    text, done, waiting = "", 0, False
     alone = {i for node in _every(_tree(source)) if node.span[0] == node.span[1] for i in node.marks}
     for i, at in places:
         mark = source.marks[i]
@@ -311,7 +313,10 @@ def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
             text += " " * (waiting and _wants_space(target[done:])) + target[done:at]
             done, waiting = at, False
         if i in alone:
-            left, right = (_is_space(source.text[slice(*side)]) for side in ((max(mark.at - 1, 0), mark.at), (mark.at, mark.at + 1)))
+            left, right = (
+                _is_space(source.text[slice(*side)])
+                for side in ((max(mark.at - 1, 0), mark.at), (mark.at, mark.at + 1))
+            )
             if _parts_letters(source.text, mark):
                 kept = written[-1].at if written else 0
                 text, done = text[:kept] + text[kept:].rstrip(), len(target) - len(target[done:].lstrip())

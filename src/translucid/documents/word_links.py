@@ -1,4 +1,4 @@
-"""Word links between two texts: which run of target words fits a span of the source, and where a cut breaks fewest links."""
+"""Word links between two texts: the run of target words that fits a span of the source, and what a cut breaks."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class WordLinks:
         return sum(share * ((s in inside) - (s in elsewhere)) for s, share in shares.items()) - _HALF
 
     def best_run(self, inside: set[int], elsewhere: set[int], free: Sequence[Span]) -> Run | None:
-        """Return the run of target words of the greatest weight in one of the free places of the target, if any has some.
+        """Return the run of target words of the greatest weight in one of the free places, if there is one.
 
         Words without a link are in it between others, but not at its ends.
         """
@@ -113,7 +113,7 @@ class WordLinks:
         return run._replace(first=first)
 
     def grown(self, run: Run, leads: bool, ends: bool) -> Run:
-        """Return a run with the words without a link before it, if it leads, and behind it, if it ends what it is in."""
+        """Return a run with the words without links before it, if it leads, and behind it, if it ends what it is in."""
         first, last = run.first, run.last
         while leads and first and not self.shares[first - 1] and self.target[first - 1].start >= run.low:
             first -= 1
@@ -155,8 +155,9 @@ class WordLinks:
         return start, max(round(wanted[1]), start + 1)
 
     def punctuation(self, span: Span) -> tuple[str | None, str]:
-        """Return the punctuation at both ends of the source words in a span, as far as it is in the span; None if the
-        first word has none before it.
+        """Return the punctuation at both ends of the source words in a span, as far as it is in the span.
+
+        The first is None if the first word has none before it.
         """
         touched = [word for word in self.source if word.core_start < span[1] and span[0] < word.core_end]
         first, last = touched[0], touched[-1]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+from translucid.data.placeholders import PIECES
+from translucid.data.tokenizer import SPACE
 from translucid.decoding.decoding_options import Considered
 from translucid.engines import ALLOWED
 from translucid.engines.choosing import choose_engine
@@ -78,18 +80,19 @@ def find_fastest(
         raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
     corpora = read_corpora(data, configuration.training.seed, folder.held_out())
     each_told = own.tokenizer.told == "each on its own side"
-    languages = sorted(own.tokenizer.languages.values()) if each_told else []  # which no target text has
+    always = sorted(own.tokenizer.languages.values()) if each_told else []  # which no target text has
+    always += [SPACE, *PIECES] if tokenizer.has_placeholders else []
     lists: dict[Considered, str] = {}
     if tokenizer.joint or own.tokenizer.shared_ids:
         with counting(console, "reading the training text", None) as advance:
             targets = (pair.target for pair in corpora.kept(data.filter))
-            lists["seen pieces"] = seen_pieces(tokenizer, targets, advance, languages)
+            lists["seen pieces"] = seen_pieces(tokenizer, targets, advance, always)
     if shortlists:
         ids = pair_ids(tokenizer, list(islice(corpora.kept(data.filter), pairs)), model.eos)
         ids = [pair for pair in ids if max(map(len, pair)) <= longest]
         with counting(console, "learning the shortlists", len(ids)) as advance:
             links = learn_links(model, ids, CPU, advance)
-        lists |= {name: links.shortlist(tokenizer, *sizes, languages) for name, sizes in LISTS.items()}
+        lists |= {name: links.shortlist(tokenizer, *sizes, always) for name, sizes in LISTS.items()}
     test = corpora.valid[:sentences]
     sources = tokenizer.encode_source([pair.source for pair in test])
     test = [pair for pair, ids in zip(test, sources, strict=True) if len(ids) < longest]

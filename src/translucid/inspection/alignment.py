@@ -10,6 +10,8 @@ from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentSco
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap
 
+FAINT = 0.01
+"""Smaller weights are left out."""
 _NEIGHBOURS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
 
 
@@ -37,6 +39,17 @@ def source_shares(words: WordMap) -> Tensor:
     """
     inner = words.between_words
     return inner / inner.sum(0, keepdim=True).clamp(min=1e-9)
+
+
+def word_weights(inspected: Inspected, options: AlignmentOptions) -> list[tuple[int, int, float]]:
+    """Return how much source and target words have to do with each other, for each target word 1 in the sum.
+
+    That is the square of what `source_shares` gives: by 1,000 phrasebook pairs, marks are placed better by it than by
+    links, or by the shares themselves (docs/placeholders.md).
+    """
+    squares = source_shares(inspected.words(inspected.cross(options.layer, shift=options.shift))) ** 2
+    squares = squares / squares.sum(1, keepdim=True).clamp(min=1e-9)
+    return [(s, t, squares[t, s].item()) for t, s in (squares >= FAINT).nonzero().tolist()]
 
 
 def link(weights: Tensor, *, both: bool) -> Links:

@@ -37,16 +37,20 @@ def tune_weights(
         UserError: there is no pair.
     """
     cut = translator.cutter.pieces([pair.source for pair in pairs], split=False)
-    kept = [(pieces[0].ids, pair.target) for pieces, pair in zip(cut, pairs, strict=True) if len(pieces) == 1]
+    kept = [(pieces[0], pair.target) for pieces, pair in zip(cut, pairs, strict=True) if len(pieces) == 1]
     if not kept:
         raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with --tune-on.")
-    sentences, references = [ids for ids, _ in kept], [[target for _, target in kept]]
+    sentences, references = [piece.ids for piece, _ in kept], [[target for _, target in kept]]
     wide = channel.widened(options)
     with counting(console, "searching", len(kept)) as advance:
         found = translator.engine.decode(sentences, wide, advance)
     with console.status("tuning the weights"):
         reverse = channel.reverse_log_probs(sentences, found)
-        texts = [[translator.tokenizer.decode(one.tokens) for one in nbest] for nbest in found]
+        decode = translator.tokenizer.decode
+        texts = [
+            [piece.hidden.shown(decode(one.tokens)) for one in nbest]
+            for (piece, _), nbest in zip(kept, found, strict=True)
+        ]
         before = bleu([nbest[0] for nbest in texts], references)
         tried: dict[ChannelWeights, float] = {}
         for weights in (ChannelWeights(a, b) for a, b in product(REVERSE, LENGTH)):

@@ -38,6 +38,9 @@ FINE_TUNING: dict[str, Any] = {
 """How a translator that begins as another one is trained, unless told otherwise; docs/fine-tuning.md has the trials."""
 
 
+_TAKEN_OVER = ("source_language", "target_language", "reverse", "placeholders")
+
+
 def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     """Return the settings that a run which begins from another one takes over.
 
@@ -61,11 +64,11 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
         raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
     tokenizer = {**before.data.tokenizer.model_dump(), "added": 0}
     begun = {"preset": before.preset} if preset is None else {}
-    languages = {name: getattr(before.data, name) for name in ("source_language", "target_language", "reverse")}
+    data = {name: getattr(before.data, name) for name in _TAKEN_OVER}
     training = {"begin_from": str(run), **(FINE_TUNING if before.model.reads == "text" else {})}
     if before.data.tokenizer.told == "each on its own side":
         training["freeze"] = ["output.bias"]  # M2M100 and NLLB have none, and are to be given away in their own form
-    return {**begun, "training": training, "data": {"tokenizer": tokenizer, **languages}, "model": model}
+    return {**begun, "training": training, "data": {"tokenizer": tokenizer, **data}, "model": model}
 
 
 def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora) -> Tokenizer:
@@ -77,7 +80,7 @@ def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]
         corpora: of the run; one that is extended gets words of these, but of none that are mixed in.
 
     Raises:
-        UserError: it has no tag, and there are synthetic pairs.
+        UserError: it has no tag, and there are synthetic pairs; or no pieces that stand for placeholders.
     """
     options, pretrained = configuration.training, Pretrained.of(configuration.training)
     if not options.begin_from and not any(pretrained):
@@ -89,6 +92,9 @@ def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]
         where = options.begin_from or options.init_encoder or options.elmo
         fix = "Begin without it, or give the synthetic pairs with --train, untagged."
         raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
+    if configuration.data.placeholders and not found.has_placeholders:
+        where = options.begin_from or options.init_encoder or options.elmo
+        raise UserError("has no pieces for placeholders in its vocabulary", file=where, fix="Set data.placeholders=0.")
     data = configuration.data
     if not data.tokenizer.added:
         return found

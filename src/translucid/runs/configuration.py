@@ -53,7 +53,7 @@ _FIXED = (
 """Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
 _FIXED_LATER = (
     *("data.reverse", "data.mix", "training.init_encoder", "training.init_decoder", "training.elmo"),
-    *("training.freeze", "training.stay_near", "training.stay_like", "training.adapter_rank"),
+    *("data.placeholders", "training.freeze", "training.stay_near", "training.stay_like", "training.adapter_rank"),
 )
 """More such keys; one that is not set is not named, as there are checkpoints that have none of it."""
 
@@ -68,7 +68,17 @@ _READERS = {
 
 
 _AS_IT_IS = DataOptions()
-_FOR_PAIRS = "subword_dropout", "weights", "temperature", "reverse", "synthetic", "target_text", "mix", "valid_general"
+_FOR_PAIRS = (
+    "subword_dropout",
+    "placeholders",
+    "weights",
+    "temperature",
+    "reverse",
+    "synthetic",
+    "target_text",
+    "mix",
+    "valid_general",
+)
 
 
 class Configuration(OptionGroup):

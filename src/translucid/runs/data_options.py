@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from translucid.data.filtering import Filter
 from translucid.data.languages import find_code
-from translucid.data.tokenizer import TokenizerOptions
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 
@@ -70,6 +70,10 @@ class DataOptions(OptionGroup):
     """Percent from which on a match among the other training pairs is learned from: the pair comes a second time, with
     the match's translation behind its source (Bulte and Tezcan 2019). `translate --memory` then shows the model such
     matches. 50 is usual, 0 is none; for one vocabulary of both languages."""
+    placeholders: float = Field(0.0, ge=0, lt=1)
+    """Above 0, the vocabulary gets pieces that stand for placeholders, tags, addresses and emoji. Training puts them in
+    the place of those that both sides of a pair have, and in this share of the other pairs in that of names and numbers
+    that both sides have. What is translated is treated likewise (docs/placeholders.md)."""
 
     @property
     def languages(self) -> tuple[str | None, str | None]:

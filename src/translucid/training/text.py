@@ -11,6 +11,7 @@ from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus, chunks
 from translucid.data.filtering import Skipped, keep
 from translucid.data.order import by_temperature, mixed_in
+from translucid.data.placeholders import hidden_pairs
 from translucid.data.store import CorpusStore, StoredCorpus
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.tokenizer import Tokenizer
@@ -48,7 +49,8 @@ class TextMaterial:
                 raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
             every = chain(first, counted(pairs, advance))
             seed, tagged = self.configuration.training.seed, bool(data.synthetic)
-            tokenizer = Tokenizer.learn(every, data.tokenizer, seed=seed, tagged=tagged)
+            special = {"tagged": tagged, "placeholders": bool(data.placeholders)}
+            tokenizer = Tokenizer.learn(every, data.tokenizer, seed=seed, **special)
         kept = (
             EncodedCorpus.encode(part, tokenizer, max_tokens=self.configuration.longest)
             for part in chunks(corpora.kept(data.filter))
@@ -69,7 +71,7 @@ class TextMaterial:
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
         sizes = stored.sizes
         if data.subword_dropout:
-            texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self.corpora.train]
+            texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self._train]
             sizes = [len(text) for text in texts]
             pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed)
         shares, count = self._mixture(sizes)
@@ -88,12 +90,23 @@ class TextMaterial:
             "batch_tokens": options.batch_tokens,
             "sentences": options.validate_sentences,
         }
-        validator: Validator = TextValidator(self.corpora.valid, tokenizer, **limits)
+        validator: Validator = TextValidator(self._hidden(self.corpora.valid), tokenizer, **limits)
         if self.corpora.general:
             assert isinstance(validator, TextValidator)
-            general = TextValidator(self.corpora.general, tokenizer, **limits)
+            general = TextValidator(self._hidden(self.corpora.general), tokenizer, **limits)
             validator = GuardedValidator(validator, general, options.may_forget)
         return Lessons(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped)
+
+    @property
+    def _train(self) -> list[Iterable[Pair]]:
+        """The training corpora, with pieces in the place of placeholders if that is wanted."""
+        share, seed = self.configuration.data.placeholders, self.configuration.training.seed
+        return [hidden_pairs(corpus, share, seed) if share else corpus for corpus in self.corpora.train]
+
+    def _hidden(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
+        """Return pairs to validate with as the model is to translate them."""
+        seed = self.configuration.training.seed
+        return list(hidden_pairs(pairs, 0, seed)) if self.configuration.data.placeholders else pairs
 
     def _mixture(self, sizes: Sequence[int]) -> tuple[Sequence[float] | None, int | None]:
         """Return what part of an epoch each corpus is, and how many pairs an epoch has, if not as they are."""
@@ -120,7 +133,7 @@ class TextMaterial:
             with corpora.bad.written_to(at.run.bad_lines_file) if corpora.bad else nullcontext():
                 with counting(at.console, "encoding the corpus", None) as advance:
                     place.build(
-                        corpora.train,
+                        self._train,
                         at.tokenizer,
                         self.configuration.data.filter,
                         identity=identity,
@@ -140,7 +153,10 @@ class TextMaterial:
 
     def _identity(self, tokenizer: Tokenizer) -> str:
         wanted = self.configuration.data.filter.model_dump()
-        return sha256(json.dumps((self.corpora.digest, tokenizer.fingerprint, wanted, self.configuration.longest)))
+        identity = [self.corpora.digest, tokenizer.fingerprint, wanted, self.configuration.longest]
+        if self.configuration.data.placeholders:
+            identity += [self.configuration.data.placeholders, self.configuration.training.seed]
+        return sha256(json.dumps(identity))
 
 
 def counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:

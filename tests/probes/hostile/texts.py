@@ -12,7 +12,8 @@ from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Filter, fault
 from translucid.data.sentences import split_sentences
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 
 ODD = [
     *("", " ", "\x00", "\ud800", "\udfff", "\ufeff", "\u202e", "\u200d", "\u2028", "\x85", "\x7f", "\x1b[2J", "\uffff"),

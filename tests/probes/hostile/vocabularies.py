@@ -14,7 +14,8 @@ from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.tally import Tally
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 
 SECONDS = 20
 REFUSED, ACCEPTED, FAILED = b"r", b"a", b"f"

@@ -1,0 +1,144 @@
+"""Pieces of the vocabulary that stand for what no translation may change: `⟦1⟧`, `⟦2⟧` and so on.
+
+A model with `data.placeholders` learns to copy them. Before it translates, each placeholder, tag, address and emoji of
+the text is replaced by one of them, and afterwards put back; the model never has to spell them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+from translucid.data.corpus import Pair
+from translucid.data.fixed import kept_parts
+
+PIECES = tuple(f"⟦{number}⟧" for number in range(1, 17))
+"""As text and as pieces. A part that a text has twice has the same piece twice; a text with more different parts keeps
+the others as they are."""
+_PIECE = re.compile("|".join(PIECES))
+_WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
+_NAME = 3
+"""Letters of a word with a capital that is a name, if both sides have it."""
+_AT_AN_END = 0.25
+"""Where no word of a pair can be replaced, a piece is put before or behind both sides in this share of the cases, as
+emoji and addresses stand in real texts."""
+_SECOND = 0.3
+"""How often a second word is replaced, and a third after it."""
+
+
+class Hidden(NamedTuple):
+    """A text with pieces in the place of some of its parts."""
+
+    text: str
+    parts: dict[str, str]
+    """By piece."""
+
+    def shown(self, text: str) -> str:
+        """Return another text, such as the translation, with the parts in the place of their pieces.
+
+        A piece that stands for nothing is left out.
+        """
+        return _PIECE.sub(lambda found: self.parts.get(found[0], ""), text) if _PIECE.search(text) else text
+
+    def sizes(self, words: Iterable[str]) -> list[int]:
+        """Return for each word of a text how many words it is when its parts are shown."""
+        return [max(len(self.shown(word).split()), 1) if self.parts else 1 for word in words]
+
+
+def hidden(text: str) -> Hidden:
+    """Put pieces in the place of what a translation must keep.
+
+    >>> hidden("Dear %s, write to a@b.org or %s")
+    Hidden(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'})
+    """
+    return _replaced(text, kept_parts(text), PIECES)
+
+
+def hidden_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pair]:
+    """Yield pairs with pieces in the place of the parts that both sides have.
+
+    Args:
+        pairs: the training text.
+        share: of the pairs without such parts, in which words that both sides have, such as names and numbers, are
+            replaced likewise, so that a corpus without placeholders teaches to copy the pieces too.
+        seed: which, with the text of the pair: what is yielded does not depend on the order of the pairs.
+    """
+    for pair in pairs:
+        yield _hidden_pair(pair, share, seed)
+
+
+def _hidden_pair(pair: Pair, share: float, seed: int) -> Pair:
+    source, target = pair.source, pair.target
+    parts = [list(kept_parts(text)) for text in (source, target)]
+    both = _in_both(*parts)
+    random = None
+    if not both:
+        random = Random(f"{seed} {source}\t{target}")
+        if random.random() >= share or not source:
+            return pair
+        parts = [_words(text) for text in (source, target)]
+        both = _some(_in_both(*parts), random)
+        if not both:
+            return _at_an_end(pair, random) if random.random() < _AT_AN_END else pair
+    # All pieces are learned alike, though most texts have one or two parts.
+    pieces = (random or Random(f"{seed} {source}")).sample(PIECES, len(PIECES))
+    order = dict(zip(both, pieces, strict=False))
+    texts = [
+        _replaced(
+            text, [one for one in found if one[0] in order], [order[part] for part in _distinct(found, order)]
+        ).text
+        for text, found in zip((source, target), parts, strict=True)
+    ]
+    return pair._replace(source=texts[0], target=texts[1])
+
+
+_Found = Sequence[tuple[str, int, int]]
+"""Parts, each with the places of its first character and of the one behind it."""
+
+
+def _replaced(text: str, found: Iterable[tuple[str, int, int]], pieces: Sequence[str]) -> Hidden:
+    parts: dict[str, str] = {}
+    written, at = [], 0
+    for part, first, after in found:
+        if part not in parts:
+            if len(parts) == len(pieces):
+                continue
+            parts[part] = pieces[len(parts)]
+        written += [text[at:first], parts[part]]
+        at = after
+    return Hidden("".join([*written, text[at:]]), {piece: part for part, piece in parts.items()})
+
+
+def _in_both(source: _Found, target: _Found) -> list[str]:
+    """Return the different parts that stand in both sides equally often, in the order of the source."""
+    counts = [[part for part, _, _ in side] for side in (source, target)]
+    return [part for part in dict.fromkeys(counts[0]) if counts[0].count(part) == counts[1].count(part)]
+
+
+def _distinct(found: _Found, wanted: Iterable[str]) -> list[str]:
+    known = {*wanted}
+    return [part for part in dict.fromkeys(part for part, _, _ in found) if part in known]
+
+
+def _words(text: str) -> list[tuple[str, int, int]]:
+    """Return the words that may be names, and the numbers."""
+    found = ((match[0], *match.span()) for match in _WORD.finditer(text))
+    return [one for one in found if one[0][0].isdigit() or (one[0][0].isupper() and len(one[0]) >= _NAME)]
+
+
+def _some(words: list[str], random: Random) -> list[str]:
+    """Draw one word, sometimes more."""
+    random.shuffle(words)
+    count = 1
+    while count < len(words) and random.random() < _SECOND:
+        count += 1
+    return words[:count]
+
+
+def _at_an_end(pair: Pair, random: Random) -> Pair:
+    piece = random.choice(PIECES)
+    if random.random() < 0.5:
+        return pair._replace(source=f"{piece} {pair.source}", target=f"{piece} {pair.target}")
+    return pair._replace(source=f"{pair.source} {piece}", target=f"{pair.target} {piece}")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import islice
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import Target
 from translucid.documents.marked import Marked
-from translucid.documents.placing import placed
+from translucid.documents.placeholders import Way
+from translucid.documents.placing import placed, readable
 from translucid.engines.recalling import RecallingEngine
 from translucid.memory.recall import Recall
+from translucid.translation import Translation
 from translucid.translator import WINDOW, Translator
 
 
@@ -41,20 +43,37 @@ class SegmentTranslator:
         iterator = iter(sources)
         while window := list(islice(iterator, WINDOW)):
             known = [self.recall.used(source.text) if self.recall else None for source in window]
-            texts = (source.text for source, match in zip(window, known, strict=True) if not match)
-            translated = self.translator.assessed(self.translator.stream(texts, self.options, on_done=on_done))
+            asked = [source for source, match in zip(window, known, strict=True) if not match]
+            ways = self._translated(asked, on_done)
+            translated = zip((way for way, _ in ways), self.translator.assessed(found for _, found in ways), strict=True)
             for source, match in zip(window, known, strict=True):
-                looks = bool(source.marks) and self.translator.can_look()
                 if match:
-                    links = links_between(self.translator, source.text, match.target) if looks else []
-                    yield Target(placed(source, match.target, links), origin="memory")
+                    yield Target(self._placed(source, match.target), origin="memory")
                 else:
-                    found = next(translated)
-                    yield Target(
-                        placed(source, found.text, found.alignment if looks else []),
-                        confidence=found.confidence,
-                        doubts=tuple(found.warnings),
-                    )
+                    way, found = next(translated)
+                    links = found.word_weights if way.source.marks and self.translator.can_look() else []
+                    marked, doubts = way.target(found.text, links), (*found.warnings, *way.doubts)
+                    yield Target(marked, confidence=found.confidence, doubts=doubts)
+
+    def _translated(
+        self, sources: Sequence[Marked], on_done: Callable[[int], None] | None
+    ) -> list[tuple[Way, Translation]]:
+        """Translate texts, and those whose placeholders have not come through in another way, until they have."""
+        waiting = {i: Way.first(source) for i, source in enumerate(sources)}
+        done: dict[int, tuple[Way, Translation]] = {}
+        while waiting:
+            texts = [way.text for way in waiting.values()]
+            translations = self.translator.stream(texts, self.options, on_done=on_done)
+            done |= {i: (way, found) for (i, way), found in zip(waiting.items(), translations, strict=True)}
+            coming = {i: done[i][0].after(done[i][1].text) for i in waiting}
+            waiting = {i: way for i, way in coming.items() if way}
+            on_done = None  # which has been told of all of them
+        return [done[i] for i in range(len(sources))]
+
+    def _placed(self, source: Marked, target: str) -> Marked:
+        """Put the marks of a source into a translation that the model has not made."""
+        links = links_between(self.translator, readable(source).text, target) if source.marks else []
+        return placed(source, target, [(s, t, 1.0) for s, t in links])
 
 
 def shown_matches(translator: Translator, recall: Recall) -> Translator:

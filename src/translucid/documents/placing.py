@@ -7,6 +7,7 @@ neighbours. So what is well nested stays so. A mark alone is put where the fewes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,7 @@ NEAR, GLUED = 0.75, 3.0
 to one with no space between."""
 ACCELERATORS = frozenset("_&~")
 """Marks that stand before the letter of a key."""
+_PARTS_WORDS = re.compile(r"<(?!wbr)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
 CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
 """No space goes before these."""
 
@@ -330,9 +332,10 @@ def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
 
 
 def _parts_letters(text: str, mark: Mark) -> bool:
-    """Whether an element without content, such as `<br/>`, stands between letters: it parts words as a space does."""
-    between = text[mark.at - 1 : mark.at].isalnum() and text[mark.at : mark.at + 1].isalnum()
-    return between and mark.side is Side.alone and mark.raw.startswith("<") and not mark.raw.startswith("<wbr")
+    """Whether an element without content, such as `<br/>`, parts words as a space does, and there is none."""
+    before, after = text[mark.at - 1 : mark.at], text[mark.at : mark.at + 1]
+    between = (before.isalnum() or before in CLOSING) and bool(before) and after.isalnum()
+    return between and mark.side is Side.alone and bool(_PARTS_WORDS.match(mark.raw))
 
 
 def _is_space(character: str) -> bool:

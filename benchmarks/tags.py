@@ -1,0 +1,181 @@
+"""Where marks and placeholders come to stand in translations, and whether any is lost or doubled.
+
+    python benchmarks/tags.py placing runs/demo               # tags on gold-aligned pairs of the phrasebook
+    python benchmarks/tags.py segments RUN test.tsv           # tags and placeholders in real sentences
+
+Prints tables for docs/placeholders.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from unittest.mock import patch
+
+from translucid.builtin.phrasebook import generate
+from translucid.builtin.phrasebook.text import Phrase
+from translucid.data.corpus import read_pairs
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.placing import placed
+from translucid.documents.word_links import Links, WordLinks, words_of
+from translucid.inspection.alignment import read_alignment, word_weights
+from translucid.segment_translator import SegmentTranslator
+from translucid.translator import Translator
+
+COUNT = 1000
+TRIES = 3
+"""Elements put on each pair, one at a time."""
+LONGEST = 4
+"""Words of an element."""
+KINDS = ("%s", "%d", "{name}", "{{ user.name }}", "${total}", "%(count)d", "https://example.org/a?b=1&c=2", "me@example.org",
+         "&nbsp;", "😀", "1,250 km", "<b>", "<br/>", "_")  # fmt: skip
+NAME = re.compile(r"\b(?:Tom|Mary|Boston|John|\d{2,})\b")
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["placing", "segments"])
+    parser.add_argument("run")
+    parser.add_argument("test", nargs="?")
+    parser.add_argument("--count", type=int, default=COUNT)
+    given = parser.parse_args()
+    translator = Translator.load(given.run)
+    if given.what == "placing":
+        placing(translator, given.count)
+    else:
+        segments(translator, given.test, given.count)
+
+
+def placing(translator: Translator, count: int) -> None:
+    """Print how many elements are exactly right, by rule and by where the links come from."""
+    pairs = list(generate(count, split="test"))
+    seen = list(translator.inspect_all([(pair.source, pair.target) for pair in pairs]))
+    options = translator.configuration.alignment
+    links: dict[str, list[Links]] = {
+        "gold links": [_weighted(pair.alignment) for pair in pairs],
+        "attention, links": [_weighted(read_alignment(one, options)) for one in seen],
+        "attention, squared shares": [word_weights(one, options) for one in seen],
+    }
+    rules: dict[str, Callable[..., float]] = {
+        "from the first to the last linked word": _any,
+        "fewest links broken": _fewest,
+        "most of each word's links": WordLinks.weight,
+    }
+    print(f"| rule | {' | '.join(links)} |\n| --- |{' ---: |' * len(links)}")
+    for rule, weight in rules.items():
+        with patch.object(WordLinks, "weight", weight):
+            scores = [score(pairs, each) for each in links.values()]
+        print(f"| {rule} | {' | '.join(f'{right / asked:.1%}' for right, asked, _ in scores)} |")
+    print(f"\n{scores[0][1]} elements on {count} pairs; {scores[0][2]} more have no run of words that is right.")
+
+
+def _weighted(links: Sequence[tuple[int, int]]) -> Links:
+    return [(source, target, 1.0) for source, target in links]
+
+
+def _any(self: WordLinks, target: int, inside: set[int], elsewhere: set[int]) -> float:
+    return float(any(share > 0.2 for s, share in self.shares[target].items() if s in inside))
+
+
+def _fewest(self: WordLinks, target: int, inside: set[int], elsewhere: set[int]) -> float:
+    count = len(self.shares[target])
+    return count * sum(share * (2 * (s in inside) - (s not in inside)) for s, share in self.shares[target].items())
+
+
+def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, int]:
+    """Return how many elements are right, how many were put, and how many can't be right and were not."""
+    random = Random(1)
+    right = asked = impossible = 0
+    for pair, each in zip(pairs, links, strict=True):
+        for _ in range(TRIES):
+            words = words_of(pair.source)
+            size = random.randint(1, min(LONGEST, len(words)))
+            first = random.randrange(len(words) - size + 1)
+            sides = _sides(pair, set(range(first, first + size)))
+            inside = [i for i, side in enumerate(sides) if side == "in"]
+            if not inside or "out" in sides[inside[0] : inside[-1]]:
+                impossible += 1
+                continue
+            marks = (
+                Mark(words[first].core_start, "<b>", Side.opens, 0),
+                Mark(words[first + size - 1].core_end, "</b>", Side.closes, 0),
+            )
+            found = placed(Marked(pair.source, marks), pair.target, each)
+            start, end = (mark.at for mark in found.marks)
+            now = [
+                "in" if start <= word.core_start and word.core_end <= end else "out" for word in words_of(found.text)
+            ]
+            right += all(side in (None, is_now) for side, is_now in zip(sides, now, strict=True))
+            asked += 1
+    return right, asked, impossible
+
+
+def _sides(pair: Phrase, inside: set[int]) -> list[str | None]:
+    """Return for each target word whether it has to be in an element; None if it may be, by links to both or to none."""
+    sources: list[set[int]] = [set() for _ in pair.target.split()]
+    for source, target in pair.alignment:
+        sources[target].add(source)
+    return [
+        None if not each or (each & inside and each - inside) else "in" if each <= inside else "out" for each in sources
+    ]
+
+
+def segments(translator: Translator, test: str, count: int) -> None:
+    """Print for each kind of mark and placeholder how many are lost, doubled, and where the name was that they replace."""
+    random = Random(1)
+    sources = [pair.source for pair in read_pairs(test) if NAME.search(pair.source) and len(pair.source.split()) > 3]
+    sources = list(dict.fromkeys(sources))
+    print("| | segments | lost | doubled | invented | as the name or number in its place | taken out | ms each |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for kind in KINDS:
+        chosen = random.sample(sources, min(count // len(KINDS) + 1, len(sources)))
+        names = [NAME.search(source) for source in chosen]
+        made = [_with(kind, source, name) for source, name in zip(chosen, names, strict=True) if name]
+        begun = time.perf_counter()
+        found = list(SegmentTranslator(translator).stream(made))
+        spent = (time.perf_counter() - begun) * 1000 / len(made)
+        plain = [one.text for one in translator.translate(chosen)]
+        lost = doubled = invented = same = 0
+        for source, target, name, before in zip(made, found, names, plain, strict=True):
+            counts = [Counter(_marks(one.whole)) for one in (source, target.marked)]
+            lost += sum((counts[0] - counts[1]).values())
+            doubled += sum((counts[1] & counts[0]).values()) < sum((counts[1] & counts[1]).values()) and bool(
+                counts[0] & (counts[1] - counts[0])
+            )
+            invented += bool(counts[1].keys() - counts[0].keys())
+            same += name is not None and target.marked.whole == before.replace(name[0], _put(kind, name[0]))
+        taken = sum(any(doubt.startswith("placed") for doubt in one.doubts) for one in found)
+        print(f"| `{kind}` | {len(made)} | {lost} | {doubled} | {invented} | {same} | {taken} | {spent:.0f} |")
+
+
+def _put(kind: str, name: str) -> str:
+    if kind == "<b>":
+        return f"<b>{name}</b>"
+    return {"<br/>": f"{name}<br/>", "&nbsp;": f"{name}&nbsp;", "😀": f"{name} 😀", "_": f"_{name}"}.get(kind, kind)
+
+
+def _with(kind: str, source: str, name: re.Match[str]) -> Marked:
+    """Return a sentence with something in the place of a name or number, around it, before or behind it."""
+    before, after = source[: name.start()], source[name.end() :]
+    if kind == "<b>":
+        opened = Mark(name.start(), "<b>", Side.opens, 0), Mark(name.end(), "</b>", Side.closes, 0)
+        return Marked(source, opened)
+    if kind == "<br/>":
+        return Marked(source, (Mark(name.end(), kind),))
+    return Marked(before + _put(kind, name[0]) + after)
+
+
+def _marks(text: str) -> list[str]:
+    return re.findall(
+        r"%\(count\)d|%[sd]|\{\{ user\.name \}\}|\$\{total\}|\{name\}|https://\S+=2|me@example\.org|&nbsp;|😀|1,250|</?b>|<br/>|_|⟦\d+⟧",
+        text,
+    )
+
+
+if __name__ == "__main__":
+    main()

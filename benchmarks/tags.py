@@ -31,8 +31,15 @@ TRIES = 3
 """Elements put on each pair, one at a time."""
 LONGEST = 4
 """Words of an element."""
-KINDS = ("%s", "%d", "{name}", "{{ user.name }}", "${total}", "%(count)d", "https://example.org/a?b=1&c=2", "me@example.org",
-         "&nbsp;", "😀", "1,250 km", "<b>", "<br/>", "_")  # fmt: skip
+KINDS = (
+    *("%s", "%d", "{name}", "{{ user.name }}", "${total}", "%(count)d", "https://example.org/a?b=1&c=2"),
+    *("me@example.org", "&nbsp;", "😀", "1,250 km", "<b>", "<br/>", "_"),
+)
+"""What is put into sentences."""
+_MARKS = re.compile(
+    r"%\(count\)d|%[sd]|\{\{ user\.name \}\}|\$\{total\}|\{name\}|https://\S+=2|me@example\.org|&nbsp;|😀|1,250"
+    r"|</?b>|<br/>|_|⟦\d+⟧"
+)
 NAME = re.compile(r"\b(?:Tom|Mary|Boston|John|\d{2,})\b")
 
 
@@ -116,17 +123,19 @@ def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, in
 
 
 def _sides(pair: Phrase, inside: set[int]) -> list[str | None]:
-    """Return for each target word whether it has to be in an element; None if it may be, by links to both or to none."""
+    """Return for each target word whether it has to be in an element; None if it may be or not."""
     sources: list[set[int]] = [set() for _ in pair.target.split()]
     for source, target in pair.alignment:
         sources[target].add(source)
-    return [
-        None if not each or (each & inside and each - inside) else "in" if each <= inside else "out" for each in sources
-    ]
+    sides: list[str | None] = []
+    for each in sources:
+        mixed = not each or (each & inside and each - inside)
+        sides.append(None if mixed else "in" if each <= inside else "out")
+    return sides
 
 
 def segments(translator: Translator, test: str, count: int) -> None:
-    """Print for each kind of mark and placeholder how many are lost, doubled, and where the name was that they replace."""
+    """Print for each kind of mark and placeholder how many are lost or doubled, and how many are right."""
     random = Random(1)
     sources = [pair.source for pair in read_pairs(test) if NAME.search(pair.source) and len(pair.source.split()) > 3]
     sources = list(dict.fromkeys(sources))
@@ -134,23 +143,23 @@ def segments(translator: Translator, test: str, count: int) -> None:
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for kind in KINDS:
         chosen = random.sample(sources, min(count // len(KINDS) + 1, len(sources)))
-        names = [NAME.search(source) for source in chosen]
-        made = [_with(kind, source, name) for source, name in zip(chosen, names, strict=True) if name]
+        names = [found for source in chosen if (found := NAME.search(source))]
+        made = [_with(kind, source, name) for source, name in zip(chosen, names, strict=True)]
         begun = time.perf_counter()
         found = list(SegmentTranslator(translator).stream(made))
         spent = (time.perf_counter() - begun) * 1000 / len(made)
         plain = [one.text for one in translator.translate(chosen)]
-        lost = doubled = invented = same = 0
+        figures: Counter[str] = Counter()
         for source, target, name, before in zip(made, found, names, plain, strict=True):
-            counts = [Counter(_marks(one.whole)) for one in (source, target.marked)]
-            lost += sum((counts[0] - counts[1]).values())
-            doubled += sum((counts[1] & counts[0]).values()) < sum((counts[1] & counts[1]).values()) and bool(
-                counts[0] & (counts[1] - counts[0])
-            )
-            invented += bool(counts[1].keys() - counts[0].keys())
-            same += name is not None and target.marked.whole == before.replace(name[0], _put(kind, name[0]))
-        taken = sum(any(doubt.startswith("placed") for doubt in one.doubts) for one in found)
-        print(f"| `{kind}` | {len(made)} | {lost} | {doubled} | {invented} | {same} | {taken} | {spent:.0f} |")
+            counts = [Counter(_MARKS.findall(one.whole)) for one in (source, target.marked)]
+            more = counts[1] - counts[0]
+            figures["lost"] += bool(counts[0] - counts[1])
+            figures["doubled"] += any(counts[0][part] for part in more)
+            figures["invented"] += any(not counts[0][part] for part in more)
+            figures["same"] += target.marked.whole == before.replace(name[0], _put(kind, name[0]))
+            figures["taken out"] += any(doubt.startswith("placed") for doubt in target.doubts)
+        columns = [len(made), *(figures[name] for name in ("lost", "doubled", "invented", "same", "taken out"))]
+        print(f"| `{kind}` | {' | '.join(map(str, columns))} | {spent:.0f} |")
 
 
 def _put(kind: str, name: str) -> str:
@@ -168,13 +177,6 @@ def _with(kind: str, source: str, name: re.Match[str]) -> Marked:
     if kind == "<br/>":
         return Marked(source, (Mark(name.end(), kind),))
     return Marked(before + _put(kind, name[0]) + after)
-
-
-def _marks(text: str) -> list[str]:
-    return re.findall(
-        r"%\(count\)d|%[sd]|\{\{ user\.name \}\}|\$\{total\}|\{name\}|https://\S+=2|me@example\.org|&nbsp;|😀|1,250|</?b>|<br/>|_|⟦\d+⟧",
-        text,
-    )
 
 
 if __name__ == "__main__":

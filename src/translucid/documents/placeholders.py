@@ -1,7 +1,7 @@
 """What must come through a translation exactly once: placeholders, tags, addresses, signs and numbers.
 
-There are four ways, each tried if the one before has lost, doubled or invented something. The parts stand in the text, as
-they are or as pieces that the model has learned to copy; others stand in for them, a name or a number; likewise, the
+There are four ways, each tried if the one before has lost, doubled or invented something. The parts stand in the text,
+as they are or as pieces that the model has learned to copy; others stand in for them, a name or a number; likewise, the
 other one; or they are taken out of the text, and put into the translation as marks are, by alignment.
 """
 
@@ -30,8 +30,6 @@ _COUNTS = re.compile(
 _TAG = re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>")
 _KEY = re.compile(r"(?<!\S)(?:[^\W_]{1,2})?_(?=[^\W\d_])|(?<!\S)(?:[^\W_]+)?&(?=[a-zß-ÿ])|(?<!\S)&(?=[^\W\d_])")
 """`_` or `&` before the letter of a key."""
-_LONGEST_LABEL = 60
-"""Characters of a text that may have a key."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Way:
     @property
     def text(self) -> str:
         """What the model translates."""
-        return readable(self.source).text
+        return readable(self.source).text.strip()
 
     def after(self, translation: str) -> Way | None:
         """Return the way to try next; None if everything is in the translation of `text` that has to be."""
@@ -140,8 +138,8 @@ def _occurrences(name: str, text: str) -> list[re.Match[str]]:
 
 
 def _with_key(source: Marked) -> Marked:
-    """Return a short text with the sign before the letter of a key as a part, if it has one, as `_File` does."""
-    found = list(_KEY.finditer(source.text)) if len(source.text) <= _LONGEST_LABEL else []
+    """Return a text with the sign before the letter of a key as a part, if it has one, as `_File` does."""
+    found = list(_KEY.finditer(source.text))
     if len(found) != 1 or source.text.count(found[0][0][-1]) != 1:
         return source
     at = found[0].end() - 1

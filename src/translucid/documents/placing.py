@@ -66,6 +66,7 @@ def readable(source: Marked) -> Marked:
                 text += " " * (not text[-1:].isspace())
             elif text.endswith(" ") and text.strip() and after and after in CLOSING:
                 text = text.rstrip()
+                marks = [replace(one, at=min(one.at, len(text))) for one in marks]
         marks.append(replace(mark, at=len(text)))
     return Marked(text + source.text[done:], tuple(marks))
 
@@ -83,8 +84,10 @@ def placed(source: Marked, translation: str, links: Links) -> Marked:
     """
     before, after = _around(source.text)
     target = before + translation.strip() + after
-    if not source.marks or not target.strip():
-        return Marked(target, tuple(replace(mark, at=0) for mark in source.marks))
+    if not source.marks:
+        return Marked(target)
+    if not target.strip():
+        return _spaced(source, target, [(i, 0) for i in range(len(source.marks))])
     read = readable(source)
     return _spaced(source, target, _in_order(source.marks, _Placing(read, target, links).marks()))
 
@@ -307,7 +310,7 @@ def _in_order(marks: Sequence[Mark], places: list[_At]) -> list[_At]:
 def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
     """Write the marks into the text; spaces beside those alone are as in the source."""
     written: list[Mark] = []
-    text, done, waiting = "", 0, False
+    text, done, waiting, last = "", 0, False, 0
     alone = {i for node in _every(_tree(source)) if node.span[0] == node.span[1] for i in node.marks}
     for i, at in places:
         mark = source.marks[i]
@@ -322,9 +325,9 @@ def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
             if _parts_letters(source.text, mark):
                 kept = written[-1].at if written else 0
                 text, done = text[:kept] + text[kept:].rstrip(), len(target) - len(target[done:].lstrip())
-            elif left and text and not waiting and not text[-1].isspace():
+            elif (left and text and not waiting and not text[-1].isspace()) or (waiting and mark.at > last):
                 text += " "
-            waiting = right
+            waiting, last = right, mark.at
         elif waiting and mark.side is Side.opens:
             text, waiting = text + " ", False
         written.append(replace(mark, at=len(text)))

@@ -14,6 +14,8 @@ Span = tuple[int, int]
 
 FAINT = 0.2
 """A word has this share of its links in an element, or none of that is there."""
+_AROUND = frozenset(".,;:!?…()[]\"'“”‘’„«»‹›¿¡。，、；：！？（）「」『』।")
+"""Punctuation before and behind words; `%`, `{` and others belong to placeholders."""
 _HALF = 0.5
 """A word is inside of what covers so much of it."""
 
@@ -193,7 +195,7 @@ def words_of(text: str) -> list[Word]:
     """
     found = []
     for match in re.finditer(r"\S+", text):
-        letters = [i for i, character in enumerate(match[0]) if character.isalnum()]
+        letters = [i for i, character in enumerate(match[0]) if character not in _AROUND]
         start, end = (letters[0], letters[-1] + 1) if letters else (0, len(match[0]))
         found.append(Word(*match.span(), match.start() + start, match.start() + end))
     return found

@@ -1,0 +1,108 @@
+"""What must come through exactly once does, whatever the model makes of it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from translucid.data.fixed import kept_parts
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.placeholders import LAST, Way
+
+
+def in_turn(source: str, *translations: str) -> tuple[list[str], str]:
+    """Return what a model is given, answer after answer, and the translation in the end."""
+    way, given = Way.first(Marked(source)), []
+    for answer in translations:
+        given.append(way.text)
+        coming = way.after(answer)
+        if coming is None:
+            return given, way.target(answer, []).whole
+        way = coming
+    raise AssertionError(f"{way.text} would be asked for")
+
+
+def test_what_comes_through_is_taken_as_it_is():
+    assert in_turn("%s files of {n}", "%s archivos de {n}") == (["%s files of {n}"], "%s archivos de {n}")
+
+
+@pytest.mark.parametrize("broken", ["archivos de {n}", "%s %s archivos de {n}", "%s archivos de {n} {m}"])
+def test_names_and_numbers_stand_in_for_what_is_lost_doubled_or_invented(broken):
+    given, found = in_turn("%s files of {n}", broken, "Tom archivos de 47")
+    assert given == ["%s files of {n}", "Tom files of 47"]
+    assert found == "%s archivos de {n}"
+
+
+def test_then_numbers_and_names_then_nothing():
+    given, found = in_turn("I like %s.", "Me gusta.", "Me gusta.", "Me gusta.", "Me gusta.")
+    assert given == ["I like %s.", "I like Tom.", "I like 47.", "I like."]
+    assert found == "Me gusta %s."
+
+
+def test_a_name_that_the_text_has_stands_in_for_nothing():
+    assert in_turn("%s and Tom", "y Tom", "Max y Tom")[1] == "%s y Tom"
+
+
+def test_the_same_part_twice_is_the_same_name_twice():
+    assert in_turn("%s and %s", "%s", "Tom y Tom")[1] == "%s y %s"
+
+
+def test_tags_and_signs_are_placed_as_marks():
+    given, found = in_turn("a <b>white</b> house 😀", "una casa <b>", "una casa blanca")
+    assert given[1] == "a white house"
+    assert found == "una <b>casa</b> blanca 😀"  # without links: in the order of the source
+
+
+def test_tags_in_another_order_are_broken():
+    assert in_turn("<b>a</b> b", "</b>a<b> b", "a b")[1] == "<b>a</b> b"
+
+
+def test_numbers_that_are_lost_are_put_back():
+    given, found = in_turn("I have 25 books.", "Tengo libros.", "Tengo libros.")
+    assert given == ["I have 25 books.", "I have  books."]
+    assert sorted(found.split()) == ["25", "Tengo", "libros."]
+
+
+@pytest.mark.parametrize(("source", "read"), [("_File", "File"), ("Save &As", "Save As"), ("E_xit", "Exit")])
+def test_the_sign_of_a_key_is_no_text_for_the_model(source, read):
+    way = Way.first(Marked(source))
+    assert way.text == read
+    assert way.target(read, [(i, i, 1.0) for i in range(2)]).whole == source
+
+
+@pytest.mark.parametrize("text", ["R&D", "Tom & Mary", "file_name", "_a_", "a &amp; b", "https://a.b/_c"])
+def test_other_texts_have_no_key(text):
+    assert Way.first(Marked(text)).text == text
+
+
+def test_marks_stay_around_what_stood_in():
+    source = Marked("Hi %s!", (Mark(3, "<b>", Side.opens, 0), Mark(5, "</b>", Side.closes, 0)))
+    way = Way.first(source).after("Hola!")
+    links = [(0, 0, 1.0), (1, 1, 1.0)]
+    assert way.target("¡Hola Tom!", links).whole == "¡Hola <b>%s</b>!"
+
+
+def test_a_person_is_told_what_only_its_neighbours_have_placed():
+    way = Way.first(Marked("I like %s."))
+    for _ in range(LAST):
+        way = way.after("")
+    assert way.doubts == ["placed: %s"]
+    assert Way.first(Marked("I like %s.")).doubts == []
+
+
+parts = st.sampled_from(["%s", "{a}", "<b>", "</b>", "&nbsp;", "😀", "25", "one", "two,", "Tom", "a@b.org"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(parts, max_size=7), st.lists(st.lists(parts, max_size=6), min_size=1, max_size=8))
+def test_nothing_is_lost_or_doubled_whatever_a_model_answers(source, answers):
+    text = " ".join(source)
+    way, number = Way.first(Marked(text)), 0
+    while (coming := way.after(" ".join(answers[number % len(answers)]))) is not None:
+        way, number = coming, number + 1
+        assert number < 20
+    answer = " ".join(answers[number % len(answers)])
+    found = way.target(answer, [])
+    # On the last way, the model has seen none of them: what it writes for itself is its own.
+    invented = [part for part, _, _ in kept_parts(answer)] if way.level == LAST else []
+    wanted = [part for part, _, _ in kept_parts(text)]
+    assert sorted(part for part, _, _ in kept_parts(found.whole)) == sorted(wanted + invented)

@@ -56,7 +56,8 @@ def readable(source: Marked) -> Marked:
     >>> readable(Marked("Dear , onetwo", (Mark(5, "<x/>"), Mark(10, "<br/>")))).text
     'Dear, one two'
     """
-    text, marks, done = "", [], 0
+    marks: list[Mark] = []
+    text, done = "", 0
     alone = {i for node in _every(_tree(source)) if node.span[0] == node.span[1] for i in node.marks}
     for i, mark in enumerate(source.marks):
         text, done = text + source.text[done : mark.at], max(done, mark.at)

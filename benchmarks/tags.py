@@ -2,6 +2,7 @@
 
     python benchmarks/tags.py placing runs/demo               # tags on gold-aligned pairs of the phrasebook
     python benchmarks/tags.py segments RUN test.tsv           # tags and placeholders in real sentences
+    python benchmarks/tags.py copying runs/demo               # placeholders in the place of the phrasebook's names
 
 Prints tables for docs/placeholders.md.
 """
@@ -36,6 +37,7 @@ KINDS = (
     *("me@example.org", "&nbsp;", "😀", "1,250 km", "<b>", "<br/>", "_"),
 )
 """What is put into sentences."""
+_NAMES = re.compile(r"\b(?:Ana|Marta|Elena|Irene|Carlos|Pedro|Luis)\b")
 _MARKS = re.compile(
     r"%\(count\)d|%[sd]|\{\{ user\.name \}\}|\$\{total\}|\{name\}|https://\S+=2|me@example\.org|&nbsp;|😀|1,250"
     r"|</?b>|<br/>|_|⟦\d+⟧"
@@ -46,7 +48,7 @@ NAME = re.compile(r"\b(?:Tom|Mary|Boston|John|\d{2,})\b")
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["placing", "segments"])
+    parser.add_argument("what", choices=["placing", "segments", "copying"])
     parser.add_argument("run")
     parser.add_argument("test", nargs="?")
     parser.add_argument("--count", type=int, default=COUNT)
@@ -54,6 +56,8 @@ def main() -> None:
     translator = Translator.load(given.run)
     if given.what == "placing":
         placing(translator, given.count)
+    elif given.what == "copying":
+        copying(translator, given.count)
     else:
         segments(translator, given.test, given.count)
 
@@ -142,7 +146,8 @@ def segments(translator: Translator, test: str, count: int) -> None:
     print("| | segments | lost | doubled | invented | as the name or number in its place | taken out | ms each |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for kind in KINDS:
-        chosen = random.sample(sources, min(count // len(KINDS) + 1, len(sources)))
+        fit = [source for source in sources if kind != "_" or not source[NAME.search(source).start()].isdigit()]
+        chosen = random.sample(fit, min(count // len(KINDS) + 1, len(fit)))
         names = [found for source in chosen if (found := NAME.search(source))]
         made = [_with(kind, source, name) for source, name in zip(chosen, names, strict=True)]
         begun = time.perf_counter()
@@ -160,6 +165,24 @@ def segments(translator: Translator, test: str, count: int) -> None:
             figures["taken out"] += any(doubt.startswith("placed") for doubt in target.doubts)
         columns = [len(made), *(figures[name] for name in ("lost", "doubled", "invented", "same", "taken out"))]
         print(f"| `{kind}` | {' | '.join(map(str, columns))} | {spent:.0f} |")
+
+
+def copying(translator: Translator, count: int) -> None:
+    """Print how many phrasebook sentences are translated as the reference says, with other parts for names."""
+    pairs = [(pair, name[0]) for pair in generate(10 * count, split="test") if (name := _NAMES.search(pair.source))]
+    pairs = [(pair, name) for pair, name in pairs if pair.source.count(name) == pair.target.count(name) == 1][:count]
+    print("| in the place of the name | exactly right | of plain `translate` | lost or doubled there |")
+    print("| --- | ---: | ---: | ---: |")
+    for part in ("Ana", "%s", "{{ user.name }}", "https://example.org/a?b=1"):
+        sources, targets = (
+            [side.replace(name, part) for side, name in sides]
+            for sides in ([(p.source, n) for p, n in pairs], [(p.target, n) for p, n in pairs])
+        )
+        whole = [one.marked.whole for one in SegmentTranslator(translator).stream(map(Marked, sources))]
+        plain = [one.text for one in translator.translate(sources)]
+        right = [sum(map(str.__eq__, found, targets)) / len(pairs) for found in (whole, plain)]
+        print(f"| `{part}` | {right[0]:.1%} | {right[1]:.1%} | {sum(text.count(part) != 1 for text in plain)} |")
+    print(f"\n{len(pairs)} sentences.")
 
 
 def _put(kind: str, name: str) -> str:

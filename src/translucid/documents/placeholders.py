@@ -107,25 +107,24 @@ class Way:
 
 
 def _way(whole: Marked, level: int, lost: frozenset[str]) -> Way:
-    """Return a source on one of the levels, with numbers that were lost as marks."""
+    """Return a source on one of the levels; with numbers that were lost likewise, or shorter ones in their place."""
     edits: list[_Edit] = []
     stand_ins: dict[str, str] = {}
-    for part, first, after in [*kept_parts(whole.text)] if level else []:
+    parts = [*kept_parts(whole.text)] if level else []
+    for part, first, after in [*parts, *(one for one in numbers(whole.text) if one[0] in lost)]:
+        name = None
         if level < LAST and not _is_sign(part):
             name = stand_ins.get(part) or _free_name(part, level, whole.text, stand_ins.values())
-            if name:
-                stand_ins[part] = name
-                edits.append(_Edit(first, after, name))
-                continue
-        edits.append(_Edit(first, after, Part(0, part)))
-    edits += [_Edit(first, after, Part(0, number)) for number, first, after in numbers(whole.text) if number in lost]
+        if name:
+            stand_ins[part] = name
+        edits.append(_Edit(first, after, name or Part(0, part)))
     return Way(whole, _edited(whole, edits), {name: part for part, name in stand_ins.items()}, level, lost)
 
 
 def _free_name(part: str, level: int, text: str, taken: Iterable[str]) -> str | None:
-    """Return what stands in for a part: a number for what counts, and a name for others; on level 2, the other one."""
-    wanted = NUMBERS if bool(_COUNTS.fullmatch(part)) == (level == 1) else NAMES
-    return next((name for name in wanted if name not in text and name not in {*taken}), None)
+    """Return what stands in for a part: a number for what counts, a name for others; on level 2, the other one."""
+    counts = part[0].isdigit() or bool(_COUNTS.fullmatch(part)) == (level == 1)
+    return next((name for name in (NUMBERS if counts else NAMES) if name not in text and name not in {*taken}), None)
 
 
 def _is_sign(part: str) -> bool:
@@ -134,7 +133,7 @@ def _is_sign(part: str) -> bool:
 
 
 def _occurrences(name: str, text: str) -> list[re.Match[str]]:
-    return list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+    return list(re.finditer(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text))
 
 
 def _with_key(source: Marked) -> Marked:

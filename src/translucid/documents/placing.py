@@ -219,7 +219,7 @@ class _Placing:
         behind = words.target[gap] if gap < len(words.target) else None
         if behind and left < len(words.source) and at in words.source[left][::2]:
             return behind.start if at == words.source[left].start else behind.core_start
-        if before and left and at == words.source[left - 1].core_end:
+        if before and ((left and at == words.source[left - 1].core_end) or not behind):  # it does not end the source
             return before.core_end
         return before.end if before else 0
 

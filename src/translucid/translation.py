@@ -191,7 +191,7 @@ class Translation(NBest):
             ]
             for s, t, weight in found:
                 links += [
-                    (source, target, weight)
+                    (source, target, weight / sizes[0][s])
                     for source in range(starts[0][s], starts[0][s] + sizes[0][s])
                     for target in range(starts[1][t], starts[1][t] + sizes[1][t])
                 ]

@@ -384,5 +384,9 @@ class Segmenter:
     def likeliest(self, word: str, count: int) -> list[tuple[list[int], float]]:
         """Return up to `count` segmentations of a word by a unigram model, with their log-probabilities, best first."""
         found: list[list[int]] = self._processor.nbest_encode(word.removeprefix(SPACE), nbest_size=count)
+        if self.whole and (wanted := [piece for piece in self.whole if piece in word]):
+            found = [ids for ids in found if {*map(self.number, wanted)} <= {*ids}] or [
+                self._processor.encode(word.removeprefix(SPACE))
+            ]
         scored = [(ids, sum(map(self._processor.get_score, ids))) for ids in found if ids]
         return scored or [([self.number(word)], 0.0)]

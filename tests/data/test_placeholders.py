@@ -1,0 +1,138 @@
+"""Pieces that stand for placeholders: in texts, in training pairs, in vocabularies."""
+
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair, SyntheticPair
+from translucid.data.cutting import Cutter
+from translucid.data.encoded import EncodedCorpus
+from translucid.data.fixed import kept_parts, numbers
+from translucid.data.placeholders import PIECES, Hidden, hidden, hidden_pairs
+from translucid.data.subword_dropout import VariedCorpus, bpe_dropout
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.ground.special import SPECIAL
+
+PAIRS = [Pair("Tom saw 25 files at a@b.org.", "Tom vio 25 fichas en a@b.org."), Pair("I see %s.", "Veo %s.")]
+TEXTS = st.text(st.sampled_from("ab %s{}<>&;@.🇪🇸👍⟦1⟧"), max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("%s and %1$d of {n} or {{ a b }} in ${x}", ["%s", "%1$d", "{n}", "{{ a b }}", "${x}"]),
+        ("<b>a</b>&nbsp;b", ["<b>", "</b>", "&nbsp;"]),
+        ("see https://a.b/c?d=e, or a@b.org.", ["https://a.b/c?d=e", "a@b.org"]),
+        ("👨‍👩‍👧 🇪🇸 👋🏽 3️⃣ ❤️ → ™", ["👨‍👩‍👧", "🇪🇸", "👋🏽", "3️⃣", "❤️", "→", "™"]),
+        ("⟦3⟧ is no piece of ours", ["⟦3⟧"]),
+        ("plain words, 25 % of them", []),
+    ],
+)
+def test_what_is_copied_is_found(text, parts):
+    found = list(kept_parts(text))
+    assert [part for part, _, _ in found] == parts
+    assert all(text[first:after] == part for part, first, after in found)
+
+
+def test_numbers_outside_of_other_parts():
+    assert [one for one, _, _ in numbers("{0} 3 of 1,250.5 at http://a.b/7")] == ["3", "1,250.5"]
+
+
+@given(TEXTS)
+def test_what_is_hidden_comes_back(text):
+    found = hidden(text)
+    assert found.shown(found.text) == text
+    assert len(found.parts) == len({*found.parts.values()})
+
+
+def test_the_same_part_has_the_same_piece_and_too_many_stay():
+    assert hidden("%s {a} %s").text == "⟦1⟧ {a} ⟦1⟧".replace("{a}", "⟦2⟧")
+    many = " ".join(f"{{{i}}}" for i in range(20))
+    assert hidden(many).text.split()[15:] == ["⟦16⟧", "{16}", "{17}", "{18}", "{19}"]
+
+
+def test_a_piece_that_stands_for_nothing_is_left_out():
+    assert Hidden("", {"⟦1⟧": "%s"}).shown("⟦2⟧a ⟦1⟧") == "a %s"
+
+
+def test_parts_of_several_words_are_counted():
+    found = hidden("(%s) {{ a b }}.")
+    assert found.sizes(found.text.split()) == [1, 4]
+
+
+def test_pairs_get_the_same_piece_for_the_same_part():
+    (pair,) = hidden_pairs([Pair("%s of {n}", "{n} de %s")], 0, 1)
+    one, other = re.findall(r"⟦\d+⟧", pair.source)
+    assert pair == Pair(f"{one} of {other}", f"{other} de {one}")
+
+
+def test_what_only_one_side_has_stays():
+    assert list(hidden_pairs([Pair("a %s <b>", "b {x} <b> <b>")], 0, 1)) == [Pair("a %s <b>", "b {x} <b> <b>")]
+
+
+def test_names_and_numbers_of_some_pairs_are_hidden_whatever_the_order():
+    pairs = [Pair(f"Ana has {i} cats", f"Ana tiene {i} gatos") for i in range(600)]
+    found = list(hidden_pairs(pairs, 0.3, 1))
+    changed = [pair for pair in found if "⟦" in pair.source]
+    assert 100 < len(changed) < 250
+    assert all(sorted(re.findall("⟦.*?⟧", p.source)) == sorted(re.findall("⟦.*?⟧", p.target)) for p in changed)
+    assert {*re.findall("⟦.*?⟧", " ".join(p.source for p in changed))} == {*PIECES}
+    assert list(hidden_pairs(pairs[::-1], 0.3, 1)) == found[::-1]
+    assert list(hidden_pairs(pairs, 0.3, 2)) != found
+    assert list(hidden_pairs(pairs, 0, 1)) == pairs
+
+
+def test_a_pair_without_such_words_gets_pieces_at_its_ends():
+    found = list(hidden_pairs([Pair(f"see {'x' * i}", f"ver {'x' * i}") for i in range(100)], 0.99, 1))
+    changed = [pair for pair in found if "⟦" in pair.source]
+    assert 10 < len(changed) < 50
+    assert all(re.fullmatch(r"⟦\d+⟧ see x*|see x* ⟦\d+⟧", pair.source) for pair in changed)
+
+
+def test_synthetic_pairs_stay_synthetic():
+    (pair,) = hidden_pairs([SyntheticPair("%s", "a %s")], 0, 1)
+    assert isinstance(pair, SyntheticPair)
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def tokenizer(request):
+    pairs = [Pair(p.source, p.target) for p in generate(300, max_words=8)] + PAIRS
+    return Tokenizer.learn(pairs, TokenizerOptions(kind=request.param, vocabulary=200), seed=1, placeholders=True)
+
+
+def test_a_piece_is_one_token(tokenizer):
+    (ids,) = tokenizer.encode_source(["see (⟦3⟧)."])
+    assert tokenizer.source_pieces(ids).count("⟦3⟧") == 1 and SPECIAL.unknown not in ids[-3:-2]
+    assert tokenizer.decode_source(tokenizer.encode_source(["⟦1⟧ see ⟦16⟧⟦2⟧"])[0]) == "⟦1⟧ see ⟦16⟧⟦2⟧"
+    assert tokenizer.has_placeholders
+    assert not Tokenizer.learn(PAIRS * 20, TokenizerOptions(vocabulary=60), seed=1).has_placeholders
+
+
+def test_subword_dropout_cuts_no_piece(tokenizer):
+    assert bpe_dropout("▁a⟦12⟧b", {}, 0, random.Random(1), ["⟦12⟧"]) == ["▁", "a", "⟦12⟧", "b"]
+    pairs = [Pair("⟦2⟧ see ⟦16⟧.", "Veo ⟦16⟧ ⟦2⟧")] * 4
+    drawn = VariedCorpus(pairs, tokenizer, 0.5, 1).draw([1])
+    for i in range(4):
+        assert tokenizer.decode_source(drawn.source(i)) == pairs[0].source
+        assert tokenizer.decode(drawn.target(i)) == pairs[0].target
+
+
+def test_encoded_pairs_have_pieces(tokenizer):
+    corpus = EncodedCorpus.encode(hidden_pairs(PAIRS, 0, 1), tokenizer, max_tokens=50)
+    for i in range(2):
+        source, target = tokenizer.decode_source(corpus.source(i)), tokenizer.decode(corpus.target(i))
+        assert re.findall("⟦.*?⟧", source) == re.findall("⟦.*?⟧", target) != []
+
+
+def test_what_is_too_long_is_cut_and_shown(tokenizer):
+    text = "I see %s. " * 2 + "Tom saw {{ a b }} files " * 8
+    pieces = Cutter(tokenizer, 30, "en").pieces([text.strip()], split=True)[0]
+    assert len(pieces) > 3
+    assert " ".join(piece.text for piece in pieces) == text.strip()
+    assert all(len(piece.ids) <= 30 and "⟦" not in piece.text for piece in pieces)
+    assert all(piece.hidden.shown(piece.hidden.text) == piece.text for piece in pieces)

@@ -1,0 +1,123 @@
+"""Runs with data.placeholders: what they learn from, translate, and pass on."""
+
+import re
+
+import pytest
+
+from tests.training.test_resume import assert_same_run
+from translucid import Translator, UserError
+from translucid.data.placeholders import PIECES
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.engines.tuning import find_fastest
+from translucid.ground.console import Console
+from translucid.runs.beginning import settings_from
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+from translucid.segment_translator import SegmentTranslator
+
+TEXTS = ["Ana likes %s.", "I see {{ a b }} and <b>books</b> 👋. Do you like a@b.org?", "plain", "%s", ""]
+
+
+@pytest.fixture(scope="module")
+def run(train, tmp_path_factory):
+    """A model that has learned next to nothing, but knows the pieces."""
+    folder = tmp_path_factory.mktemp("runs") / "placeholders"
+    train(folder, "data.placeholders=0.5", "training.max_steps=60")
+    return folder
+
+
+def test_the_run_says_so(run):
+    folder = RunFolder(run)
+    assert folder.configuration().data.placeholders == 0.5
+    assert folder.tokenizer().has_placeholders
+    assert not {*PIECES} & {*RunFolder(run).tokenizer().source_segmenter.ranks()}
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_the_model_reads_pieces_and_nobody_sees_them(run, engine):
+    translator = Translator.load(run, device="cpu", engine=engine)
+    found = translator.translate(TEXTS, beam=2)
+    read = " ".join(
+        piece for one in found for part in one.pieces for piece in translator.tokenizer.source_pieces(part.ids)
+    )
+    assert {*re.findall(r"⟦\d+⟧", read)} == {"⟦1⟧", "⟦2⟧", "⟦3⟧", "⟦4⟧"} and "%" not in read and "@" not in read
+    assert not any("⟦" in one.text for one in found)
+    assert [one.text for one in found] == [translator.translate(text, beam=2).text for text in TEXTS]
+    assert found[3].text == "%s"
+
+
+def test_both_engines_find_the_same(run):
+    first, second = (
+        [one.text for one in Translator.load(run, device="cpu", engine=engine).translate(TEXTS, beam=1)]
+        for engine in ("torch", "ctranslate2")
+    )
+    assert first == second
+
+
+def test_links_are_between_the_words_of_the_texts(run, monkeypatch):
+    translator = Translator.load(run, device="cpu", engine="torch")
+    (ids,) = translator.tokenizer.encode_target(["Veo ⟦1⟧ y"])
+    decode = translator.engine.decode
+
+    def answer(sentences, *more):
+        return [[one[0].__class__(**{**vars(one[0]), "tokens": ids})] for one in decode(sentences, *more)]
+
+    monkeypatch.setattr(translator.engine, "decode", answer)
+    found = translator.translate("I see {{ a b }} too.")
+    assert found.text == "Veo {{ a b }} y"
+    sources, targets = {s for s, _ in found.alignment}, {t for _, t in found.alignment}
+    assert max(sources) <= 6 and max(targets) == 5
+    assert sum(weight for _, target, weight in found.word_weights if target == 5) == pytest.approx(1, abs=0.1)
+    of_part = [{s for s, t, _ in found.word_weights if t == target} for target in (1, 2, 3, 4)]
+    assert of_part[0] == of_part[1] == of_part[2] == of_part[3]
+
+
+def test_no_mark_or_placeholder_is_lost_by_a_model_that_knows_nothing(run):
+    texts = ["I see %s and {n} 👋.", "Ana likes 25 &nbsp; books", "_File"]
+    marks = Mark(2, "<b>", Side.opens, 0), Mark(5, "<br/>"), Mark(5, "</b>", Side.closes, 0)
+    found = list(SegmentTranslator(Translator.load(run, device="cpu")).stream(Marked(text, marks) for text in texts))
+    for target, parts in zip(found, [["%s", "{n}", "👋"], ["25", "&nbsp;"], ["_"]], strict=True):
+        assert all(target.marked.whole.count(part) == 1 for part in [*parts, "<b>", "<br/>", "</b>"])
+        assert "⟦" not in target.marked.whole
+
+
+def test_the_pieces_are_among_those_that_are_searched(run, corpus):
+    tried, _ = find_fastest(
+        run,
+        train=[str(corpus / "train.tsv")],
+        valid=[str(corpus / "test.tsv")],
+        sentences=4,
+        console=Console(quiet=True),
+    )
+    assert tried
+    if (file := run / "shortlist.tsv").exists():
+        assert {*PIECES, "▁"} <= {*file.read_text(encoding="utf-8").split()}
+
+
+def test_what_begins_as_the_run_learns_likewise(run, train, tmp_path):
+    assert settings_from(run, None)["data"]["placeholders"] == 0.5
+    train(tmp_path / "other", "training.max_steps=2", f"training.begin_from={run}", "data.placeholders=0.5")
+    train(tmp_path / "without", "training.max_steps=2")
+    with pytest.raises(UserError, match="no pieces for placeholders"):
+        train(
+            tmp_path / "no",
+            "training.max_steps=2",
+            f"training.begin_from={tmp_path / 'without'}",
+            "data.placeholders=0.5",
+        )
+
+
+def test_training_is_another_one_and_can_go_on(run, train, tmp_path):
+    settings = ["data.placeholders=0.5", "data.subword_dropout=0"]
+    train(tmp_path / "a", *settings, "training.max_steps=7")
+    train(tmp_path / "a", *settings, "training.max_steps=14", resume=True)
+    train(tmp_path / "b", *settings, "training.max_steps=14")
+    train(tmp_path / "c", "data.placeholders=0.01", "data.subword_dropout=0", "training.max_steps=14")
+    assert_same_run(tmp_path / "a", tmp_path / "b")
+    with pytest.raises(AssertionError):
+        assert_same_run(tmp_path / "b", tmp_path / "c")
+
+
+def test_models_of_language_have_no_use_for_it():
+    with pytest.raises(UserError, match=r"data\.placeholders is for sentence pairs"):
+        resolve(preset="lm-lstm", assignments=["data.placeholders=0.1"])

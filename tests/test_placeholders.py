@@ -65,6 +65,7 @@ def test_links_are_between_the_words_of_the_texts(run, monkeypatch):
     monkeypatch.setattr(translator.engine, "decode", answer)
     found = translator.translate("I see {{ a b }} too.")
     assert found.text == "Veo {{ a b }} y"
+    assert [word for word, _ in translator.word_probabilities([found])[0]] == found.text.split()
     sources, targets = {s for s, _ in found.alignment}, {t for _, t in found.alignment}
     assert max(sources) <= 6 and max(targets) == 5
     assert sum(weight for _, target, weight in found.word_weights if target == 5) == pytest.approx(1, abs=0.1)

@@ -45,7 +45,9 @@ class SegmentTranslator:
             known = [self.recall.used(source.text) if self.recall else None for source in window]
             asked = [source for source, match in zip(window, known, strict=True) if not match]
             ways = self._translated(asked, on_done)
-            translated = zip((way for way, _ in ways), self.translator.assessed(found for _, found in ways), strict=True)
+            translated = zip(
+                (way for way, _ in ways), self.translator.assessed(found for _, found in ways), strict=True
+            )
             for source, match in zip(window, known, strict=True):
                 if match:
                     yield Target(self._placed(source, match.target), origin="memory")

@@ -73,7 +73,7 @@ class Observer:
         piece, found = part
         return Seen(
             piece.text,
-            self.tokenizer.decode(found.tokens),
+            piece.hidden.shown(self.tokenizer.decode(found.tokens)),
             len(found.tokens) + 1 - len(self.tokenizer.target_opening),
             found.log_probability,
             log_probs,
@@ -105,7 +105,8 @@ class Observer:
                     continue
                 (_, hypothesis), log_probs = next(found)
                 spans = word_spans(self.tokenizer.target_pieces(hypothesis.tokens[told:]))
-                rows[-1] += [(word, float(np.exp(log_probs[first:after].sum()))) for word, first, after in spans]
+                likely = ((word, float(np.exp(log_probs[first:after].sum()))) for word, first, after in spans)
+                rows[-1] += [(word, value) for one, value in likely for word in piece.hidden.shown(one).split()]
         return rows
 
     def token_log_probs(self, parts: Sequence[Part]) -> list[Figures]:

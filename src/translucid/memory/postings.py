@@ -28,7 +28,7 @@ ENOUGH = 50_000
 """Postings beyond which no more lists are read than have to be."""
 TOO_MANY = 1_000_000
 """Postings that are read at most, even if some match may be missed."""
-MOST = 400
+MOST = 200
 """Candidates that are compared word for word."""
 _BANDS = 64
 

@@ -104,6 +104,12 @@ def test_elements_that_cross_open_before_they_close():
     assert put("<b>a <i>cat</b> dog</i>", "un gato perro", "0-0 1-1 2-2") == "<b>un <i>gato</b> perro</i>"
 
 
+def test_no_mark_stands_inside_of_a_placeholder():
+    source = Marked("see one two", (Mark(4, "<b>", Side.opens, 0), Mark(7, "</b>", Side.closes, 0)))
+    assert placed(source, "ver {{ a b }}", [(0, 0, 1.0), (1, 2, 1.0), (2, 3, 1.0)]).whole == "ver <b></b>{{ a b }}"
+    assert placed(source, "ver casa&nbsp; &x;", [(0, 0, 1.0), (1, 1, 1.0)]).whole == "ver <b>casa&nbsp;</b> &x;"
+
+
 def test_without_links_both_texts_have_the_same_order():
     assert put("one two <b>three</b>", "uno dos tres", "") == "uno dos <b>tres</b>"
 

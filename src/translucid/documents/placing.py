@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from translucid.data.fixed import kept_parts
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.word_links import Links, Run, Span, WordLinks
 
@@ -90,7 +91,8 @@ def placed(source: Marked, translation: str, links: Links) -> Marked:
     if not target.strip():
         return _spaced(source, target, [(i, 0) for i in range(len(source.marks))])
     read = readable(source)
-    return _spaced(source, target, _in_order(source.marks, _Placing(read, target, links).marks()))
+    places = _outside(target, _Placing(read, target, links).marks())
+    return _spaced(source, target, _in_order(source.marks, places))
 
 
 class _Placing:
@@ -294,6 +296,16 @@ def _free(taken: Sequence[_Place], span: Span) -> list[Span]:
         free.append((low, start))
         low = end
     return [*free, (low, high)]
+
+
+def _outside(target: str, places: list[_At]) -> list[_At]:
+    """Move what would stand inside of a placeholder, an address or the like to the nearer end of it."""
+    spans = [(first, after) for _, first, after in kept_parts(target)]
+    found = []
+    for i, at in places:
+        inside = next((span for span in spans if span[0] < at < span[1]), (at, at))
+        found.append((i, min(inside, key=lambda edge: abs(edge - at))))
+    return found
 
 
 def _in_order(marks: Sequence[Mark], places: list[_At]) -> list[_At]:

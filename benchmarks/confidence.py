@@ -1,6 +1,7 @@
 """How well the confidence of a translation tells the good ones from the bad ones.
 
     python -m benchmarks.confidence RUN --valid dev.tsv --test test.tsv
+    python -m benchmarks.confidence RUN --hallucinations test.tsv
     python -m benchmarks.confidence --mlqe ../shared/data/mlqe
 
 With a run: an estimator is fitted to its translations of the validation pairs, as `translucid tune --confidence` does,
@@ -9,6 +10,10 @@ how many times its share of the bad translations the worst fifth by confidence h
 calibration error is that of Guo et al. 2017, over 15 bins; `floor` is what a perfectly calibrated confidence has in the
 mean on as many translations, as bins are small. `time` is the CPU time of translating and telling, over that of
 translating alone.
+
+With --hallucinations: how often a run that `tune --confidence` has fitted names detached attention, and its mean
+confidence: of test sentences after the first 600, on which the measure was chosen; of random letters; of three
+sentences in one; and of the translation of another sentence of like length, which the model is made to write.
 
 With MLQE (Fomicheva et al. 2020): Pearson correlation with what people thought of 1,000 translations a language pair,
 of the mean log-probability alone and of a ridge regression on the features that the log-probabilities give, the same
@@ -20,7 +25,9 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import random
 import shutil
+import string
 import tempfile
 import time
 from pathlib import Path
@@ -29,16 +36,22 @@ import numpy as np
 
 from translucid.confidence_fitting import fit_confidence
 from translucid.data.corpus import read_pairs
+from translucid.data.cutting import Piece
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.engines.observing import Part
 from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, measured
 from translucid.evaluation.confidence.fitting import lift
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console
+from translucid.ground.special import SPECIAL
 from translucid.translator import Translator
 
 PAIRS = "en-de", "en-zh", "ro-en", "et-en", "ne-en", "si-en"
 RIDGE = 10.0
 """Penalty of the weights of standardised features."""
+CHOSEN_ON = 600
+"""Test sentences on which the measure of detached attention was chosen."""
 ROUNDS = 3
 """Of which the fastest counts."""
 
@@ -88,6 +101,44 @@ def _auc(told: Figures, good: Figures) -> float:
     return float((differences > 0).mean() + 0.5 * (differences == 0).mean())
 
 
+def of_hallucinations(run: Path, test: str, count: int = 300) -> None:
+    """Print the table of what is detached."""
+    t = Translator.load(run, "cpu")
+    fitted = t.estimator
+    assert fitted and fitted.detached, "run translucid tune --confidence first"
+    sources = [pair.source for pair in read_pairs(test)][CHOSEN_ON:][:count]
+    chance = random.Random(2)
+    letters = [
+        " ".join("".join(chance.choices(string.ascii_lowercase, k=chance.randint(2, 9))) for _ in range(words))
+        for words in chance.choices(range(3, 11), k=count)
+    ]
+    threes = [" ".join(sources[i : i + 3]) for i in range(0, len(sources) - 2, 3)]
+    own = _parts(t, sources)
+    order = sorted(own, key=lambda part: (len(part[0].ids), len(part[1].tokens)))
+    others = [
+        (piece, _forced(t, piece, found.tokens))
+        for (piece, _), (_, found) in zip(order, order[7:] + order[:7], strict=True)
+    ]
+    print("| what | sentences | detached named | mean confidence |")
+    print("|---|--:|--:|--:|")
+    kinds = {"test sentences": own, "random letters": _parts(t, letters), "three in one": _parts(t, threes)}
+    for name, parts in {**kinds, "another's translation, forced": others}.items():
+        seen = t.observer.observed(parts, ["attention"])
+        named = np.mean([bool(fitted.detached.about(one)) for one in seen])
+        told = fitted(t.observer.observed(parts, [fitted.kind], fitted.passes)).mean()
+        print(f"| {name} | {len(parts)} | {named:.1%} | {told:.2f} |", flush=True)
+
+
+def _parts(t: Translator, sources: list[str]) -> list[Part]:
+    return [found.parts[0] for found in t.stream(sources, split=False) if len(found.parts) == 1]
+
+
+def _forced(t: Translator, piece: Piece, tokens: list[int]) -> Hypothesis:
+    """Return an output as if it had been found, with the log-probabilities that the model gives it."""
+    (log_probs,) = t.engine.forced([(piece.ids, [*tokens, SPECIAL.end])])
+    return Hypothesis(tokens, sum(log_probs), sum(log_probs), list(log_probs))
+
+
 def of_mlqe(folder: Path) -> None:
     """Print the table of MLQE."""
     names = KINDS["tokens"]
@@ -121,9 +172,12 @@ def main() -> None:
     parser.add_argument("--test")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--dropout-passes", type=int, default=0)
+    parser.add_argument("--hallucinations", metavar="FILES")
     parser.add_argument("--mlqe", type=Path, metavar="FOLDER")
     given = parser.parse_args()
-    if given.run:
+    if given.run and given.hallucinations:
+        of_hallucinations(given.run, given.hallucinations)
+    elif given.run:
         of_run(given.run, given.valid, given.test, given.sentences, given.dropout_passes)
     if given.mlqe:
         of_mlqe(given.mlqe)

@@ -104,6 +104,9 @@ def test_what_can_be_told_apart_perfectly_gets_finite_weights():
     slope, offset = platt(x[:, 0], x[:, 0] > 0)
     assert 0.5 < sigmoid(np.array(slope * 3 + offset)) < 1
     assert platt(-x[:, 0], x[:, 0] > 0)[0] == pytest.approx(-slope)
+    # At the optimum they sum to what they are fitted to: 4/5 for each good one of 3, 1/4 for each bad one of 2.
+    slope, offset = platt(x[1:, 0], x[1:, 0] > 0)
+    assert sigmoid(slope * x[1:, 0] + offset).sum() == pytest.approx(3 * 4 / 5 + 2 * 1 / 4)
 
 
 def test_cross_entropy_and_sigmoid_by_hand():
@@ -230,6 +233,16 @@ def test_attention_that_is_spread_as_no_other_is_said():
     assert Detached(offset=0, slope=1, limit=-0.01).about(flat) and not Detached(offset=0, slope=1, limit=0.01).about(
         flat
     )
+
+
+def test_an_estimator_by_hand():
+    weights = dict.fromkeys(KINDS["search"], estimating.Weight(mean=0, deviation=1, weight=0))
+    weights["length"] = estimating.Weight(mean=math.log(2), deviation=0.5, weight=3)
+    made_up = {"threshold": 40, "pairs": 2, "bad": 1, "kind": "search"}
+    told = estimating.Estimator(**made_up, weights=weights, offset=-1, slope=2, shift=0.5)
+    # Four tokens: log 2 above the mean are 2 log 2 deviations.
+    expected = 1 / (1 + math.exp(-(2 * (3 * 2 * math.log(2) - 1) + 0.5)))
+    assert told([SEEN]).tolist() == [pytest.approx(expected)]
 
 
 def test_an_estimator_survives_its_file(fitted):

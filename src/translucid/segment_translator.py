@@ -42,7 +42,7 @@ class SegmentTranslator:
         """
         iterator = iter(sources)
         while window := list(islice(iterator, WINDOW)):
-            known = [self.recall.used(source.text) if self.recall else None for source in window]
+            known = [self.recall.used(readable(source).text) if self.recall else None for source in window]
             asked = [source for source, match in zip(window, known, strict=True) if not match]
             ways = self._translated(asked, on_done)
             translated = zip(

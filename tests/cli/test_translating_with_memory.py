@@ -65,8 +65,10 @@ def test_marks_stay_in_what_is_remembered(small_run, memory):
     marks = Mark(0, "<b>", Side.opens, 0), Mark(14, "</b>", Side.closes, 0)
     with open_memory(memory) as opened:
         segments = SegmentTranslator(translator, recall=Recall(opened))
-        bold, plain = segments.stream([Marked("I like soccer.", marks), Marked("She works.")])
+        broken = Marked("I likesoccer.", (Mark(6, "<br/>"),))
+        bold, plain, parted = segments.stream([Marked("I like soccer.", marks), Marked("She works."), broken])
     assert bold.origin == "memory" and plain.origin == "model"
+    assert parted.origin == "memory" and [mark.raw for mark in parted.marked.marks] == ["<br/>"]
     assert bold.marked.text == "Me encanta." and {mark.raw for mark in bold.marked.marks} == {"<b>", "</b>"}
 
 

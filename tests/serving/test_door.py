@@ -247,6 +247,9 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run):
         (["RUN", "--url-prefix", "//other.example"], "--url-prefix"),
         (["RUN", "--url-prefix", "/a?b"], "--url-prefix"),
         (["RUN", "--api-keys", "nowhere.txt"], "nowhere.txt"),
+        (["RUN", "--suggestions"], "--suggestions is for --memory"),
+        (["RUN", "--memory", "nowhere.memory"], "nowhere.memory: there is no such memory"),
+        (["RUN", "--memory", "old.tmx", "--suggestions"], "old.tmx: can't be added to"),
     ],
 )
 def test_what_is_wrong_is_one_line(run, arguments, said):

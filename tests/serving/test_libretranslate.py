@@ -140,6 +140,15 @@ def test_unknown_paths_and_methods(client):
     assert client.get("/../../etc/passwd").status_code == 404
 
 
+def test_placeholders_come_through_once(client):
+    texts = ["Hello %s, I like {name}.", "I sing [X5X] and [X12X].", "See https://example.org/a?b=1 and 👋🏽"]
+    answer = say(client, q=texts, alternatives=1).json()["translatedText"]
+    for translation, kept in zip(
+        answer, (["%s", "{name}"], ["[X5X]", "[X12X]"], ["https://example.org/a?b=1", "👋🏽"]), strict=True
+    ):
+        assert [translation.count(part) for part in kept] == [1, 1], translation
+
+
 def test_html_keeps_its_tags_and_what_is_not_to_be_translated(client, run):
     page = """<!doctype html><html lang="en"><head><meta charset="latin-1"><title>You sing</title>
         <script>var sing = "You sing";</script></head><body><p translate="no">You sing</p><!-- You sing -->

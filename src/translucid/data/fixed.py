@@ -18,8 +18,9 @@ _WORDLIKE = re.compile(f"{_ADDRESS}|{_TAG}|{_PLACEHOLDER}", re.DOTALL)
 # Signs, not letters: arrows, symbols, pictures and flags, with what changes their look or joins them to one.
 _SIGN = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u00a9\u00ae\u2122]"
 _EMOJI = f"(?:[0-9#*]\ufe0f?\u20e3|{_SIGN}[\ufe0e\ufe0f]?(?:\u200d{_SIGN}[\ufe0e\ufe0f]?|[\U0001f3fb-\U0001f3ff])*)+"
-_KEPT = re.compile(f"{_ADDRESS}|{_TAG}|{_PLACEHOLDER}|⟦[0-9]+⟧|{_EMOJI}", re.DOTALL)
-_MAYBE_KEPT = re.compile(f"[%{{<@$&⟦\u20e3]|www\\.|://|{_SIGN}")
+_STAND_IN = r"\[X[0-9]+X\]"  # what Weblate sends for a placeholder
+_KEPT = re.compile(f"{_ADDRESS}|{_TAG}|{_PLACEHOLDER}|⟦[0-9]+⟧|{_STAND_IN}|{_EMOJI}", re.DOTALL)
+_MAYBE_KEPT = re.compile(f"\\[X|[%{{<@$&⟦\u20e3]|www\\.|://|{_SIGN}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MAYBE = re.compile(r"[%{<@$&\d]|www\.|://")
 _END_OF_SENTENCE = ".,;:!?)]}'\"»"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from fastapi import Request
 
+from translucid.data.fixed import kept_parts
 from translucid.data.sentences import split_sentences
 from translucid.documents.document import Document, Target
 from translucid.documents.marked import Marked
@@ -141,23 +143,41 @@ async def translate_texts(
     if not sentences:
         return [Answered([text]) for text in texts]
     found = await errand.result(request, begin(desk, errand, served, sentences, alternatives + 1))
+    mended: dict[int, str] = {}
+    if lost := [i for i, one in enumerate(found) if _loses(sentences[i], one.text)]:
+        sources = [Marked(sentences[i]) for i in lost]
+        mending = desk.workshop.submit(errand, lambda: list(translated(desk, served, sources)))
+        again = await errand.result(request, mending)
+        mended = {i: target.marked.whole for i, target in zip(lost, again, strict=True)}
     if sure:
         work = desk.workshop.submit(errand, lambda: list(served.translator.assessed(found)))
         found = await errand.result(request, work)
-    return await off_the_loop(size, lambda: _filled(layouts, found, alternatives, sure=sure))
+    return await off_the_loop(size, lambda: _filled(layouts, found, mended, alternatives, sure=sure))
+
+
+def _loses(source: str, translation: str) -> bool:
+    """Whether placeholders and the like have not come through."""
+    kept = Counter(part for part, _, _ in kept_parts(source))
+    return bool(kept) and kept != Counter(part for part, _, _ in kept_parts(translation))
 
 
 def _filled(
-    layouts: Sequence[Layout], found: Sequence[Translation], alternatives: int, *, sure: bool
+    layouts: Sequence[Layout],
+    found: Sequence[Translation],
+    mended: Mapping[int, str],
+    alternatives: int,
+    *,
+    sure: bool,
 ) -> list[Answered]:
     results, at = [], 0
     for layout in layouts:
         ours = found[at : at + len(layout.sentences)]
+        texts = [[mended[at + i]] if at + i in mended else one.alternatives for i, one in enumerate(ours)]
         at += len(ours)
         versions: list[str] = []
         for rank in range(alternatives + 1):
             # The k-th version has the k-th best of every sentence, or its best where there are fewer.
-            filled = layout.fill([one.alternatives[rank if rank < len(one.alternatives) else 0] for one in ours])
+            filled = layout.fill([ranked[rank if rank < len(ranked) else 0] for ranked in texts])
             if filled not in versions:
                 versions.append(filled)
         told = [one.confidence for one in ours if one.confidence is not None] if sure else []

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from translucid.data.corpus import Pair
+from translucid.data.terms.matching import TermList
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.evaluation.report import Evaluation, evaluate
+from translucid.evaluation.term_score import TermScore
 from translucid.ground.console import Console, counting
 from translucid.runs.run_folder import RunFolder
 from translucid.translator import Translator
@@ -85,6 +87,38 @@ def translated(
     """Return what a translator makes of the sources of a test set; arguments as for `score`."""
     with counting(console, "translating", len(sources)) as advance:
         return [found.text for found in translator.stream(sources, options, split=split, on_done=advance)]
+
+
+def score_terms(
+    translator: Translator,
+    heeding: Translator,
+    terms: TermList,
+    pairs: Sequence[Pair],
+    options: DecodingOptions | None = None,
+    *,
+    references: Sequence[Sequence[str]] = (),
+    split: bool = False,
+    console: Console,
+) -> tuple[TermScore, TermScore]:
+    """Return what becomes of terms without and with heeding them.
+
+    Args:
+        translator: that heeds none.
+        heeding: what `with_terms` made of it.
+        terms: to count.
+        pairs: as for `score`, and so are the others.
+        options: how to search.
+        references: more of them.
+        split: split each source into sentences.
+        console: where progress is shown.
+    """
+    sources, wanted = [pair.source for pair in pairs], [[pair.target for pair in pairs], *references]
+    found = []
+    for one in (translator, heeding):
+        started = time.perf_counter()
+        texts = translated(one, sources, options, split=split, console=console)
+        found.append(TermScore.of(terms, sources, texts, wanted, time.perf_counter() - started))
+    return found[0], found[1]
 
 
 def read_alignments_there(run: Path, translator: Translator, ways: Mapping[AlignmentOptions, object]) -> None:

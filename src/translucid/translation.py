@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, Self
 
 from translucid.data.cutting import Piece
+from translucid.data.terms.matching import TermUse
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.nbest import NBest
 from translucid.ground.special import SPECIAL
@@ -59,6 +60,9 @@ class Maker(Protocol):
     def word_probabilities(self, found: Sequence[Translation]) -> list[list[tuple[str, float]]]:
         """Return the words of each translation with their probabilities."""
 
+    def term_uses(self, found: Translation) -> list[TermUse]:
+        """Return what became of the terms of its source."""
+
 
 @dataclass(frozen=True)
 class Translation(NBest):
@@ -98,6 +102,11 @@ class Translation(NBest):
     def word_probabilities(self) -> list[tuple[str, float]]:
         """Its words, each with the product of the probabilities of its pieces; see `Translator.word_probabilities`."""
         return self._maker.word_probabilities([self])[0]
+
+    @cached_property
+    def terms(self) -> list[TermUse]:
+        """What became of the terms in the text, in order, if the translator heeds some."""
+        return self._translator.term_uses(self) if self._translator else []
 
     @property
     def sentences(self) -> list[tuple[str, str]]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from translucid.data.cutting import MOST_PIECES, Cutter, Piece
+from translucid.data.terms.matching import TermList, TermUse, term_list
+from translucid.data.terms.term import Term
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import Languages
+from translucid.engines.heeding import HeedingEngine, TermsMode
 from translucid.engines.observing import Observer
 from translucid.engines.opened import OpenedRun
 from translucid.evaluation.doubts import Doubts
@@ -117,6 +121,30 @@ class Translator(Examiner):
         if not self._opened:
             raise UserError("only a translator that was loaded takes an adapter", fix="Give it to load.")
         self.engine = self._opened.engine(adapter)
+
+    def with_terms(
+        self,
+        terms: str | Path | TermList | Iterable[Term | Iterable[str]],
+        *,
+        inflect: bool = False,
+        mode: TermsMode = "auto",
+    ) -> Translator:
+        """Return a translator that heeds terms, with the same model; see docs/terms.md.
+
+        Args:
+            terms: a file of them, or they, each a `Term` or (source, target, ...) as in the lines of a file.
+            inflect: whether other forms of their words are these terms too, in the source and in the translation.
+            mode: see `TermsMode`.
+
+        Raises:
+            UserError: there is something wrong with the terms; or forms can't be told, or the model can't be told.
+        """
+        found = term_list(terms, self.configuration.data.languages, inflect, told=self.tokenizer.marks_terms)
+        other, alignment = copy(self), self.configuration.alignment if self.can_look() else None
+        other._opened = None
+        given = self.tokenizer, self.longest, mode, alignment
+        other.engine = HeedingEngine(self.engine, lambda: self.own, found, *given)
+        return other
 
     @classmethod
     def load(
@@ -274,6 +302,7 @@ class Translator(Examiner):
         if found.was_inspected and self.estimator and (detached := self.estimator.detached):
             watched = map(self.observer.watched, found.parts, found.inspected)
             doubts += [doubt for seen in watched for doubt in detached.about(seen)]
+        doubts += [f"term not used: {use}" for use in self.term_uses(found) if use.outcome == "missing"]
         for piece, best in found.parts:
             text = piece.hidden.shown(self.tokenizer.decode(best.tokens))
             doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
@@ -283,6 +312,17 @@ class Translator(Examiner):
     def observer(self) -> Observer:
         """Looks again at what was found."""
         return Observer(self.tokenizer, self.engine, lambda: self.own)
+
+    @property
+    def terms(self) -> TermList | None:
+        """What is heeded, if anything is."""
+        return self.engine.terms if isinstance(self.engine, HeedingEngine) else None
+
+    def term_uses(self, found: Translation) -> list[TermUse]:
+        """Return what became of the terms of a text, in order; none if the translator heeds none."""
+        if not isinstance(self.engine, HeedingEngine):
+            return []
+        return [use for piece, best in found.parts for use in self.engine.uses(piece.ids[:-1], best.tokens)]
 
     def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
         """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.
@@ -330,18 +370,10 @@ class Translator(Examiner):
         Raises:
             UserError: there is nothing to translate, or it is longer than the model takes in one piece.
         """
-        import torch
-
-        from translucid.decoding.search import search
-        from translucid.decoding.trace import BeamTrace
-
         (pieces,) = self.cutter.pieces([text], split=False)
         if len(pieces) != 1:
             raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
-        trace = BeamTrace()
-        source = torch.tensor([pieces[0].ids], device=self.device)
-        begun = self.tokenizer.target_opening
-        (found,) = search(self.model, source, options, self.own.word_starts, prefix=begun, told=len(begun), trace=trace)
-        trace.finish([*found[0].tokens, SPECIAL.end], self.tokenizer.target_pieces)
+        trace, found = self.own.traced(pieces[0].ids, options)
+        trace.finish([*found.tokens, SPECIAL.end], self.tokenizer.target_pieces)
         return trace

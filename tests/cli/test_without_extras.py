@@ -8,7 +8,7 @@ import pytest
 from translucid.cli.main import run
 
 EXTRAS = ["tensorboard", "matplotlib", "fastapi", "uvicorn", "captum", "sklearn", "ray", "pandas", "scipy", "PIL"]
-EXTRAS += ["onnx", "onnxscript", "onnxruntime"]
+EXTRAS += ["onnx", "onnxscript", "onnxruntime", "simplemma"]
 HIDDEN = (
     f"import sys\nsys.modules.update(dict.fromkeys({EXTRAS}))\n"
     "from translucid.cli.main import run\nsys.exit(run(sys.argv[1:]))"

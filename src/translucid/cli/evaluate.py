@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, WithOption, pair_up, refuse_to_replace
+from translucid.engines.heeding import TermsMode
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -44,6 +45,14 @@ def evaluate(
     keep_best: Annotated[
         bool, typer.Option("--keep-best", help="With --alignments: the run reads its alignments there from now on.")
     ] = False,
+    terms: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Terms, as of translate: how many are used with and without heeding them."),
+    ] = None,
+    inflect_terms: Annotated[
+        bool, typer.Option("--inflect-terms", help="Other forms of their words are these terms too.")
+    ] = False,
+    terms_mode: Annotated[TermsMode, typer.Option(help="As of translate.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     source_language: SourceOption = None,
     target_language: TargetOption = None,
@@ -76,6 +85,8 @@ def evaluate(
 
         translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
 
+        translucid evaluate runs/es --test test.tsv --terms terms.tsv --inflect-terms
+
         translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
 
     A run that writes captions is scored as papers do, with all references that --test has for an image: BLEU-1 to 4,
@@ -96,6 +107,7 @@ def evaluate(
     from translucid.cli.texts import evaluate_labels
     from translucid.data.corpus import read_lines
     from translucid.evaluation.alignment_error import read_gold
+    from translucid.evaluation.term_score import terms_table
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
@@ -103,7 +115,7 @@ def evaluate(
     from translucid.interop.on_the_fly import run_of
     from translucid.runs.corpora import pairs_of
     from translucid.runs.run_folder import RunFolder
-    from translucid.scoring import read_alignments_there, score
+    from translucid.scoring import read_alignments_there, score, score_terms
     from translucid.translator import Translator
 
     if not (test := [*(files or []), *(test or [])]):
@@ -113,7 +125,7 @@ def evaluate(
     folder = RunFolder(run)
     configuration = folder.configuration().between(source_language, target_language)
     about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
-    about |= {"--keep-best": keep_best, "--split-sentences": split_sentences}
+    about |= {"--keep-best": keep_best, "--split-sentences": split_sentences, "--terms": terms}
     if configuration.model.reads == "images":
         refuse_for("texts", {**about, "--with": beside})
         evaluate_captions(
@@ -143,6 +155,7 @@ def evaluate(
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
     translator = Translator.open(folder, configuration, device, engine, others=beside or ())
+    heeding = translator.with_terms(terms, inflect=inflect_terms, mode=terms_mode) if terms else None
     if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     options = configuration.searching({"beam": beam})
@@ -159,6 +172,11 @@ def evaluate(
         console=Console(stderr=True),
     )
     ways = choose(translator.inspect(pairs), links) if links else {}
+    heard = None
+    if heeding and heeding.terms:
+        log = Console(stderr=True)
+        both = translator, heeding, heeding.terms
+        heard = score_terms(*both, pairs, options, references=more, split=split_sentences, console=log)
     if hypotheses:
         write_output(hypotheses, "".join(text + "\n" for text in texts).encode())
     if keep_best:
@@ -167,11 +185,16 @@ def evaluate(
         record = {**found.to_json(), "beam": options.beam}
         if ways:
             record["alignment"] = [{**way.model_dump(), **error.to_json()} for way, error in ways.items()]
+        if heard:
+            record["terms"] = dict(zip(("not heeded", "heeded"), (one.to_json() for one in heard), strict=True))
         print(json.dumps(record, ensure_ascii=False, indent=2))
         return
     console = Console()
     for part in found.render():
         console.print(part)
+    if heard:
+        console.print()
+        console.print(terms_table(*heard))
     if ways:
         console.print()
         console.print(alignment_table(ways, translator.configuration.alignment))

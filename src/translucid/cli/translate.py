@@ -19,6 +19,7 @@ from translucid.cli.arguments import (
     refuse_to_replace,
     text_bytes,
 )
+from translucid.engines.heeding import TermsMode
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -66,6 +67,16 @@ def translate(
             max=1000,
         ),
     ] = None,
+    terms: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Source TAB target a line: how words are translated, or that they are not."),
+    ] = None,
+    inflect_terms: Annotated[
+        bool, typer.Option("--inflect-terms", help="Other forms of their words are these terms too.")
+    ] = False,
+    terms_mode: Annotated[
+        TermsMode, typer.Option(help="annotate: point them out to a run trained so. constrain: force them.")
+    ] = "auto",
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Of sampling; below 1 is more careful.")] = None,
     top_k: Annotated[int | None, typer.Option(help="Sample from the K likeliest pieces.")] = None,
@@ -161,6 +172,8 @@ def translate(
         translucid translate runs/es --mbr 16 --input in.txt
 
         translucid translate runs/es --memory old.tmx --format jsonl "Save the page"
+
+        translucid translate runs/es --terms terms.tsv --inflect-terms --input in.txt
     """
     from translucid.cli.documents import document_among, translate_file
     from translucid.data.file_kinds import refuse_documents
@@ -195,6 +208,8 @@ def translate(
         raise UserError(f"{lone} is for --rerank-with", fix="Add it, or leave this out.")
     if rerank_with and (mbr or sample):
         raise UserError("--rerank-with ranks what a beam finds", fix="Leave out --mbr and --sample.")
+    if not terms and (inflect_terms or terms_mode != "auto"):
+        raise UserError("there are no terms", fix="Give them with --terms FILE.")
     if not document:
         refuse_documents(input_file)
     refuse_to_replace(output, overwrite)
@@ -232,6 +247,9 @@ def translate(
         risk_candidates=mbr or 0,
         memory=memory,
         memory_from=memory_from or EXACT,
+        terms=terms,
+        inflect_terms=inflect_terms,
+        terms_mode=terms_mode,
     )
     if rerank_with and options.beam == 1:
         raise UserError("a beam of 1 finds nothing to rank", fix="Set --beam 5 or more.")

@@ -15,6 +15,7 @@ import sentencepiece
 
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import SPACE, Tokenizer, as_read
+from translucid.ground.special import TERM
 
 FEWEST = 5
 """Times that a word comes, at least."""
@@ -46,6 +47,12 @@ def extended(tokenizer: Tokenizer, pairs: Iterable[Pair], count: int, *, shared_
         every = list(dict.fromkeys(word for side in words for word in side))
         return Tokenizer(*(_with(model, every, side) for model, side in zip(models, words, strict=True)))
     return Tokenizer(*(_with(model, side, side) for model, side in zip(models, words, strict=True)))
+
+
+def marking_terms(tokenizer: Tokenizer) -> Tokenizer:
+    """Return a joint tokenizer with the pieces that point terms out, whose ids come behind all others."""
+    (model,) = tokenizer.models
+    return Tokenizer(_with(model, TERM, TERM))
 
 
 def parts_of_new(before: Tokenizer, now: Tokenizer) -> tuple[list[list[int]], list[list[int]]]:

@@ -24,7 +24,7 @@ from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
-from translucid.ground.special import SPECIAL, TAG
+from translucid.ground.special import SPECIAL, TAG, TERM
 
 SPACE = "▁"
 """What SentencePiece writes for a space: a piece that begins with it begins a word."""
@@ -207,6 +207,11 @@ class Tokenizer:
     def hidden(self, text: str) -> Hidden:
         """Return a text with such pieces in the place of its placeholders, if the vocabularies have them."""
         return hidden(text) if self.has_placeholders else Hidden(text, {})
+
+    @property
+    def marks_terms(self) -> bool:
+        """Whether the source vocabulary has the pieces that point terms out."""
+        return all(self._source.piece_to_id(mark) != SPECIAL.unknown for mark in TERM)
 
     @property
     def source_segmenter(self) -> Segmenter:

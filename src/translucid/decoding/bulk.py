@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.data.batching import batches, padded
+from translucid.decoding.constraints import Constraints
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.search import search
@@ -40,6 +41,7 @@ def decode_sentences(
     on_batch: Callable[[int], None] | None = None,
     numbers: Sequence[int] | None = None,
     opening: Sequence[int] = (),
+    constraints: Constraints | None = None,
 ) -> list[list[Hypothesis]]:
     """Find outputs for sentences of any lengths. An empty one gives the empty output without asking the model.
 
@@ -56,6 +58,7 @@ def decode_sentences(
         on_batch: called after each batch with the number of sentences done in it.
         numbers: of the sentences; sampling draws the same for the same number and seed. 0, 1, .. if not given.
         opening: ids that every output begins with and that cost nothing, such as that of the target language.
+        constraints: what each output has to have; with them, all pieces are considered.
 
     Returns:
         What `search` returns for each sentence, in the order given.
@@ -77,7 +80,7 @@ def decode_sentences(
         for batch in batches(order, [len(sentence) for sentence in sentences], tokens // rows):
             own = batch if numbers is None else [numbers[i] for i in batch]
             source = padded([sentences[i] for i in batch], model.pad).to(device or place)
-            if shortlist:
+            if shortlist and not constraints:
                 listed = np.union1d(shortlist.pieces(sentences[i] for i in batch), np.array(opening, np.int64))
                 pieces = torch.from_numpy(listed).to(device or place)
                 starts = None if word_starts is None else word_starts[pieces]
@@ -85,7 +88,16 @@ def decode_sentences(
                 found = search(narrowed, source, options, starts, own, prefix=first, told=len(first))
                 found = [[_named(hypothesis, pieces) for hypothesis in nbest] for nbest in found]
             else:
-                found = search(model, source, options, word_starts, own, prefix=opening, told=len(opening))
+                found = search(
+                    model,
+                    source,
+                    options,
+                    word_starts,
+                    own,
+                    prefix=opening,
+                    told=len(opening),
+                    constraints=constraints and constraints.of(batch),
+                )
             for i, hypotheses in zip(batch, found, strict=True):
                 results[i] = hypotheses
             if on_batch:

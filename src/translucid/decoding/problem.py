@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.limits import length_penalty
 from translucid.decoding.rows import Rows
 from translucid.decoding.rules import Rule
@@ -69,6 +70,12 @@ class Problem:
                 fix="Its weights are damaged or its training has diverged; use an earlier checkpoint.",
             )
         return log_probs, state
+
+    def judged(self, found: Hypothesis) -> Hypothesis:
+        """Return a hypothesis with the log-probability that the model gives it, by whatever it was searched."""
+        total = sum(found.token_log_probabilities)
+        penalty = self.penalties[len(found.token_log_probabilities)].item()
+        return replace(found, log_probability=total, score=total / penalty)
 
 
 def length_penalties(longest: int, alpha: float, device: torch.device) -> Tensor:

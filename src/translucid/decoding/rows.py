@@ -24,7 +24,7 @@ class Rows:
     token_log_probs: Tensor
     """[N, t]."""
     log_prob: Tensor
-    """[N] their sum."""
+    """[N] their sum, but where constraints cost something else."""
 
     @classmethod
     def begin(cls, sentences: int, each: int, start: int, device: torch.device) -> Self:
@@ -63,13 +63,13 @@ class Rows:
             self.log_prob[rows],
         )
 
-    def extended(self, token: Tensor, log_prob: Tensor) -> Rows:
-        """Return the rows one token [N] longer, which has this log-probability [N]."""
+    def extended(self, token: Tensor, log_prob: Tensor, price: Tensor | None = None) -> Rows:
+        """Return the rows one token [N] longer, which has this log-probability [N], and costs this [N] if not that."""
         return replace(
             self,
             tokens=torch.cat([self.tokens, token[:, None]], 1),
             token_log_probs=torch.cat([self.token_log_probs, log_prob[:, None]], 1),
-            log_prob=self.log_prob + log_prob,
+            log_prob=self.log_prob + (log_prob if price is None else price),
         )
 
 
@@ -83,6 +83,14 @@ class Finished:
     def add(self, rows: Rows, score: Tensor) -> None:
         """Add hypotheses whose last token is the end token, with their scores after length penalty [N]."""
         self.chunks.append((rows, score))
+
+    def or_else(self, others: Finished) -> Finished:
+        """Add those of others for sentences that have none here."""
+        have = {sentence for rows, _ in self.chunks for sentence in rows.sentence.tolist()} if others.chunks else set()
+        for rows, score in others.chunks:
+            without = [i for i, sentence in enumerate(rows.sentence.tolist()) if sentence not in have]
+            self.add(rows.select(torch.tensor(without, dtype=torch.long, device=score.device)), score[without])
+        return self
 
     def best(self, n: int) -> list[list[Hypothesis]]:
         """Return up to n different hypotheses for each sentence, best first, of equal ones the earlier first."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.beam import beam_search
+from translucid.decoding.constraints import Constraints
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.greedy import greedy_search
 from translucid.decoding.hypothesis import Hypothesis
@@ -30,6 +31,7 @@ def search(
     prefix: Sequence[int] = (),
     told: int = 0,
     trace: BeamTrace | None = None,
+    constraints: Constraints | None = None,
 ) -> list[list[Hypothesis]]:
     """Find outputs for a batch of sources. What a source gives does not depend on the others in the batch.
 
@@ -42,26 +44,33 @@ def search(
         prefix: ids that every output begins with, end token not among them; the search begins after them.
         told: the first so many of them are no choice of the model's and cost nothing.
         trace: notes what a beam search of one source, with a beam of 2 or more, considered on its way.
+        constraints: what each output has to have, for a beam search; it has less only where nothing else is found.
 
     Returns:
         For each source up to `options.nbest` different hypotheses, best first, at least one.
 
     Raises:
         UserError: the model's output is not a number.
-        ValueError: a trace of several sources, or of another search.
+        ValueError: a trace of several sources, or of another search; or constraints without a beam search.
     """
     if trace is not None and (len(source) != 1 or options.sample or options.beam == 1):
         raise ValueError("a trace is of one source and a beam search")
+    if constraints and options.sample:
+        raise ValueError("sampling heeds no constraints")
     if not len(source):
         return []
     problem = prepare(model, source, options, word_starts, prefix, told)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
-    elif options.beam == 1:
+    elif options.beam == 1 and not constraints:
         finished = greedy_search(problem)
     else:
-        finished = beam_search(problem, options.beam, options.nbest, trace)
-    return finished.best(options.nbest)
+        finished = beam_search(problem, options.beam, options.nbest, trace, constraints)
+    best = finished.best(options.nbest)
+    if constraints:  # by which it may have been searched at other prices
+        for i in (i for i, wanted in enumerate(constraints.wanted) if wanted):
+            best[i] = [problem.judged(one) for one in best[i]]
+    return best
 
 
 def prepare(

@@ -12,9 +12,12 @@ from torch import Tensor
 
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.bulk import decode_sentences
+from translucid.decoding.constraints import Constraints
 from translucid.decoding.decoding_options import Considered, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.search import search
 from translucid.decoding.shortlist import Shortlist, read_shortlist
+from translucid.decoding.trace import BeamTrace
 from translucid.inspection.pair_scores import pair_scores
 from translucid.models.protocol import SequenceModel
 
@@ -116,8 +119,9 @@ class TorchEngine:
         options: DecodingOptions,
         on_batch: Callable[[int], None] | None = None,
         numbers: Sequence[int] | None = None,
+        constraints: Constraints | None = None,
     ) -> list[list[Hypothesis]]:
-        """See `Engine`."""
+        """See `Engine`; `constraints`: what each output has to have."""
         return decode_sentences(
             self.model,
             sentences,
@@ -128,9 +132,17 @@ class TorchEngine:
             on_batch=on_batch,
             numbers=numbers,
             opening=self.opening,
+            constraints=constraints,
         )
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """See `Engine`."""
         scores = pair_scores(self.model, pairs, self.device, told=len(self.opening))
         return [one.log_probabilities for one in scores]
+
+    def traced(self, ids: list[int], options: DecodingOptions) -> tuple[BeamTrace, Hypothesis]:
+        """Return what a beam search of one sentence of source ids considered on its way, and what it found."""
+        trace, begun = BeamTrace(), self.opening
+        source = torch.tensor([ids], device=self.device)
+        ((best,),) = search(self.model, source, options, self.word_starts, prefix=begun, told=len(begun), trace=trace)
+        return trace, best

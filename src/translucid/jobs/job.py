@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
@@ -14,6 +14,7 @@ from translucid import __version__
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import confidence_mark
+from translucid.engines.heeding import TermsMode
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
 from translucid.engines.ranking import RankedEngine, Ranking
@@ -72,6 +73,10 @@ class Job:
     """A translation memory, or a corpus that is one; see `open_memory`."""
     memory_from: int = EXACT
     """Percent from which on its entries are used instead of translations."""
+    terms: Path | None = None
+    """A file of terms to be heeded; see `Translator.with_terms`."""
+    inflect_terms: bool = False
+    terms_mode: TermsMode = "auto"
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
@@ -90,6 +95,9 @@ class Job:
             "--mbr": self.risk_candidates,
             "the memory": _state(self),
             "--memory-from": self.memory_from,
+            "the terms": self.terms and digest(self.terms),
+            "--inflect-terms": self.inflect_terms,
+            "--terms-mode": self.terms_mode,
             "the tuning": " ".join(map(digest, tuning)) or None,
             "the confidence": confidence_mark(self.run) if self.form == "jsonl" else None,
             "the device": device,
@@ -214,6 +222,8 @@ class Worker:
             self.translator = shown_matches(self.translator, self.recall)
         if ranking := _ranking(job, self.translator):
             self.translator.engine = RankedEngine(self.translator.engine, ranking)
+        if job.terms:
+            self.translator = self.translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
@@ -286,6 +296,8 @@ class Worker:
             record["word_probabilities"] = [(word, round(value, 6)) for word, value in found.word_probabilities]
         if job.alignments:
             record["alignment"] = found.alignment
+        if job.terms:
+            record["terms"] = [asdict(use) for use in found.terms]
         return {**record, "warnings": found.warnings}
 
 

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from translucid.data.extending import extended, parts_of_new
+from translucid.data.extending import extended, marking_terms, parts_of_new
 from translucid.data.filtering import Skipped, keep
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
@@ -80,7 +80,8 @@ def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]
         corpora: of the run; one that is extended gets words of these, but of none that are mixed in.
 
     Raises:
-        UserError: it has no tag, and there are synthetic pairs; or no pieces that stand for placeholders.
+        UserError: it has no tag, and there are synthetic pairs; or no pieces that stand for placeholders, or it can't
+            have those that point terms out.
     """
     options, pretrained = configuration.training, Pretrained.of(configuration.training)
     if not options.begin_from and not any(pretrained):
@@ -96,6 +97,11 @@ def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]
         where = options.begin_from or options.init_encoder or options.elmo
         raise UserError("has no pieces for placeholders in its vocabulary", file=where, fix="Set data.placeholders=0.")
     data = configuration.data
+    if data.terms and not found.marks_terms:
+        if not options.begin_from or options.adapter_rank:
+            fix = "Begin from a whole run and train all of it, or leave data.terms out."
+            raise UserError("the vocabulary has no pieces that point terms out, and can't get any", fix=fix)
+        found = marking_terms(found)
     if not data.tokenizer.added:
         return found
     own = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mix)])

@@ -52,7 +52,7 @@ _FIXED = (
 )
 """Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
 _FIXED_LATER = (
-    *("data.reverse", "data.mix", "training.init_encoder", "training.init_decoder", "training.elmo"),
+    *("data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo"),
     *("data.placeholders", "training.freeze", "training.stay_near", "training.stay_like", "training.adapter_rank"),
 )
 """More such keys; one that is not set is not named, as there are checkpoints that have none of it."""

@@ -74,6 +74,10 @@ class DataOptions(OptionGroup):
     """Above 0, the vocabulary gets pieces that stand for placeholders, tags, addresses and emoji. Training puts them in
     the place of those that both sides of a pair have, and in this share of the other pairs in that of names and numbers
     that both sides have. What is translated is treated likewise (docs/placeholders.md)."""
+    terms: float = Field(0.0, ge=0, lt=1)
+    """In so large a share of the training pairs some words are followed by the dictionary form of their translation, in
+    pieces that the vocabulary keeps for it: the model learns to heed terms and to inflect them (docs/terms.md). Which
+    words translate each other is learned from the pairs. Needs both languages' codes and a joint vocabulary."""
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
@@ -117,6 +121,12 @@ class DataOptions(OptionGroup):
     def _matches_in_one_vocabulary(self) -> DataOptions:
         if self.fuzzy_matches and not self.tokenizer.joint:
             raise ValueError("data.fuzzy_matches needs data.tokenizer.joint: a source has words of both languages")
+        return self
+
+    @model_validator(mode="after")
+    def _terms_in_one_vocabulary(self) -> DataOptions:
+        if self.terms and not self.tokenizer.joint:
+            raise ValueError("data.terms needs one vocabulary for both languages: set data.tokenizer.joint=true")
         return self
 
     @model_validator(mode="after")

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from itertools import chain, islice
 
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus, chunks
+from translucid.data.extending import marking_terms
 from translucid.data.filtering import Skipped, keep
 from translucid.data.order import by_temperature, mixed_in
 from translucid.data.placeholders import hidden_pairs
 from translucid.data.store import CorpusStore, StoredCorpus
 from translucid.data.subword_dropout import VariedCorpus
+from translucid.data.terms.lemmas import Lemmas
+from translucid.data.terms.mining import Lexicon
+from translucid.data.terms.teaching import with_terms
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
@@ -32,8 +37,13 @@ class TextMaterial:
     """The corpora of a translator."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
-        """Nothing is read yet."""
+        """Nothing is read yet.
+
+        Raises:
+            UserError: terms are to be learned, and there is no dictionary of the target language.
+        """
         self.configuration, self.corpora = configuration, corpora
+        self._lemmas = Lemmas(configuration.data.languages[1]) if configuration.data.terms else None
 
     def learn(self, console: Console) -> Tokenizer:
         """See `Material`."""
@@ -51,6 +61,8 @@ class TextMaterial:
             seed, tagged = self.configuration.training.seed, bool(data.synthetic)
             special = {"tagged": tagged, "placeholders": bool(data.placeholders)}
             tokenizer = Tokenizer.learn(every, data.tokenizer, seed=seed, **special)
+            if data.terms:
+                tokenizer = marking_terms(tokenizer)
         kept = (
             EncodedCorpus.encode(part, tokenizer, max_tokens=self.configuration.longest)
             for part in chunks(corpora.kept(data.filter))
@@ -99,9 +111,17 @@ class TextMaterial:
 
     @property
     def _train(self) -> list[Iterable[Pair]]:
-        """The training corpora, with pieces in the place of placeholders if that is wanted."""
+        """The training corpora, with pieces in the place of placeholders and terms pointed out, if that is wanted."""
         share, seed = self.configuration.data.placeholders, self.configuration.training.seed
-        return [hidden_pairs(corpus, share, seed) if share else corpus for corpus in self.corpora.train]
+        every = [hidden_pairs(corpus, share, seed) if share else corpus for corpus in self.corpora.train]
+        if not self._lemmas:
+            return every
+        given = self._lexicon, self._lemmas, self.configuration.data.terms, seed
+        return [with_terms(corpus, *given) for corpus in every]
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return Lexicon.learn(self.corpora.kept(self.configuration.data.filter))
 
     def _hidden(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         """Return pairs to validate with as the model is to translate them."""
@@ -129,6 +149,9 @@ class TextMaterial:
         except UserError as error:
             at.console.print(f"{error}", soft_wrap=True)
         place = store if at.before is None else beside
+        if self._lemmas:
+            with at.console.status("learning which words translate each other"):
+                _ = self._lexicon
         try:
             with corpora.bad.written_to(at.run.bad_lines_file) if corpora.bad else nullcontext():
                 with counting(at.console, "encoding the corpus", None) as advance:
@@ -156,6 +179,8 @@ class TextMaterial:
         identity = [self.corpora.digest, tokenizer.fingerprint, wanted, self.configuration.longest]
         if self.configuration.data.placeholders:
             identity += [self.configuration.data.placeholders, self.configuration.training.seed]
+        if terms := self.configuration.data.terms:
+            identity += ["terms", terms, self.configuration.training.seed]
         return sha256(json.dumps(identity))
 
 

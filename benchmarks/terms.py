@@ -1,0 +1,222 @@
+"""Terms of held-out sentences: how many are used, in the right form, at what cost in BLEU and time.
+
+    python benchmarks/terms.py tatoeba RUN --train train.tsv --test test.tsv
+    python benchmarks/terms.py phrasebook RUN
+
+Terms are mined from the test pairs themselves, with a lexicon learned from the training pairs: the words of a source
+that are translated by a word of its reference. A source word that has several translations there has the most frequent
+one, and only sentences are scored whose reference has all terms that stand in the source. Asked for is either the form
+of the reference, or the dictionary form, of which another form may come.
+
+In the phrasebook the right form is known: for one word of each sentence, whose translation there is not the dictionary
+form, that form is asked for. Then the word is replaced by one that does not exist, so that nothing but the term says
+what it means: `I see the girls` becomes `I see the blicks`, with the term blick TAB niño.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair, read_pairs
+from translucid.data.terms.lemmas import Lemmas
+from translucid.data.terms.matching import TermList
+from translucid.data.terms.mining import Lexicon, content
+from translucid.data.terms.term import Term
+from translucid.decoding.constraints import Constraints
+from translucid.engines.term_forms import TermForms
+from translucid.evaluation.metrics import bleu
+from translucid.translator import Translator
+
+PUNCTUATION = ".,;:!?¿¡"
+
+
+def glossary(pairs: list[Pair], lexicon: Lexicon) -> dict[str, str]:
+    """Return the most frequent translation of each word that may be a term."""
+    seen: dict[str, Counter[str]] = {}
+    for pair in pairs:
+        source, target = content(pair.source), content(pair.target)
+        for i, j in lexicon.terms(source, target):
+            seen.setdefault(source[i].text.casefold(), Counter())[target[j].text.casefold()] += 1
+    return {word: min(targets, key=lambda target: (-targets[target], target)) for word, targets in seen.items()}
+
+
+def fit(pairs: list[Pair], terms: TermList) -> list[Pair]:
+    """Return the pairs that have terms, and whose references use all of them."""
+    kept = []
+    for pair in pairs:
+        uses = terms.uses(terms.matches(pair.source), pair.target)
+        if uses and all(use.outcome != "missing" for use in uses):
+            kept.append(pair)
+    return kept
+
+
+def tried(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> dict[str, Any]:
+    """Translate, and say what became of the terms, how good the translations are, and how long it took."""
+    started = time.process_time()
+    texts = [one.text for one in translator.translate([pair.source for pair in pairs], beam=beam)]
+    seconds = time.process_time() - started
+    outcomes: Counter[str] = Counter()
+    agree = forms = 0
+    for pair, text in zip(pairs, texts, strict=True):
+        matches = terms.matches(pair.source)
+        outcomes.update(use.outcome for use in terms.uses(matches, text))
+        if terms.target:
+            right = {word.text.casefold() for word in content(pair.target)}
+            said = [word.text.casefold() for word in content(text)]
+            for match in matches:
+                there = [word for word in said if terms.target.same(word, match.targets[0])]
+                forms += bool(there)
+                agree += any(word in right for word in there)
+    asked = outcomes.total()
+    found: dict[str, Any] = {
+        "sentences": len(pairs),
+        "asked": asked,
+        "used": round(100 * outcomes["used"] / asked, 1),
+        "inflected": round(100 * outcomes["inflected"] / asked, 1),
+        "missing": round(100 * outcomes["missing"] / asked, 1),
+        "bleu": round(bleu(texts, [[pair.target for pair in pairs]]), 2),
+        "seconds": round(seconds, 2),
+    }
+    if forms:
+        found["form of the reference"] = round(100 * agree / forms, 1)
+    return found
+
+
+def searched(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> Iterator[dict[str, Any]]:
+    """Compare the ordinary search with one that is given all terms at once, with the same beam: both by our own."""
+    own, tokenizer = translator.own, translator.tokenizer
+    options = translator.configuration.decoding.model_copy(update={"beam": beam})
+    forms = TermForms(tokenizer)
+    sources = [pair.source for pair in pairs]
+    ids = [pieces[0].ids for pieces in translator.cutter.pieces(sources, split=False)]
+    matches = [terms.matches(source) for source in sources]
+    wanted = [forms.wanted(each, [[] for _ in each]) for each in matches]
+    seconds: dict[str, float] = {}
+    for name, constraints in (("ordinary search", None), ("constrained search", Constraints(wanted, forms.edges))):
+        started = time.process_time()
+        found = own.decode(ids, options, constraints=constraints)
+        seconds[name] = time.process_time() - started
+        texts = [tokenizer.decode(nbest[0].tokens) for nbest in found]
+        uses = [use for each, text in zip(matches, texts, strict=True) for use in terms.uses(each, text)]
+        missing = sum(use.outcome == "missing" for use in uses)
+        yield {
+            "search": name,
+            "beam": beam,
+            "sentences": len(pairs),
+            "asked": len(uses),
+            "missing": round(100 * missing / len(uses), 1),
+            "bleu": round(bleu(texts, [[pair.target for pair in pairs]]), 2),
+            "seconds": round(seconds[name], 2),
+            "time ratio": round(seconds[name] / seconds["ordinary search"], 2),
+        }
+
+
+NONE = ("blick", "dax", "wug", "toma", "fep", "zorp", "glorf", "mib")
+"""Words that do not exist."""
+ENDINGS = ("ing", "ed", "s")
+
+
+def inflected_words(count: int, lemmas: Lemmas) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield phrases: source, the same with a word that does not exist, word, that one, and the form that is right."""
+    draw = Random(1)
+    phrases = generate(20 * count, split="test", min_words=3, max_words=14)
+    lexicon = Lexicon.learn(Pair(one.source, one.target) for one in generate(5000))
+    found = 0
+    for phrase in phrases:
+        source, target = phrase.source.split(), phrase.target.split()
+        links = Counter(i for i, _ in phrase.alignment), Counter(j for _, j in phrase.alignment)
+        able = []
+        for i, j in phrase.alignment:
+            word, form = source[i].strip(PUNCTUATION), target[j].strip(PUNCTUATION)
+            known = {word.casefold(), form.casefold()} & lexicon.common
+            if links[0][i] == links[1][j] == 1 and word.isalpha() and not known and lemmas.of(form) != form.casefold():
+                able.append((i, word, form))
+        if not able:
+            continue
+        i, word, form = draw.choice(able)
+        ending = next((e for e in ENDINGS if word.endswith(e) and Lemmas("en").of(word) != word.casefold()), "")
+        other = draw.choice(NONE) + ending
+        strange = [*source[:i], source[i].replace(word, other), *source[i + 1 :]]
+        yield phrase.source, " ".join(strange), word, other, form
+        found += 1
+        if found == count:
+            return
+
+
+def phrasebook(given: argparse.Namespace) -> None:
+    """Print for real words and for others how often the right form comes."""
+    translator = Translator.load(given.run, engine=given.engine, threads=1)
+    lemmas = Lemmas("es")
+    rows = list(inflected_words(given.sentences, lemmas))
+    for kind in ("real words", "words that do not exist"):
+        for mode in (None, *given.modes):
+            outcomes: Counter[str] = Counter()
+            for source, strange, word, other, form in rows:
+                text, asked = (source, word) if kind == "real words" else (strange, other)
+                terms = TermList([Term(asked, lemmas.of(form))], target=lemmas)
+                heeding = translator.with_terms(terms, mode=mode) if mode else translator
+                said = heeding.translate(text).text
+                right = form.casefold() in {one.text.casefold() for one in content(said)}
+                outcomes["right form"] += right
+                outcomes["some form"] += terms.uses(terms.matches(text), said)[0].outcome != "missing"
+            shares = {name: round(100 * number / len(rows), 1) for name, number in outcomes.items()}
+            print(json.dumps({"asked for": kind, "mode": mode, "sentences": len(rows), **shares}), flush=True)
+
+
+def main() -> None:
+    """Print a line of JSON for each way."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["tatoeba", "phrasebook"])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--train", help="pairs that the lexicon is learned from")
+    parser.add_argument("--test")
+    parser.add_argument("--sentences", type=int, default=500)
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--engine", default="torch")
+    parser.add_argument("--modes", nargs="*", default=["constrain"])
+    parser.add_argument("--asked", nargs="*", default=["reference", "dictionary"])
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    (phrasebook if given.what == "phrasebook" else tatoeba)(given)
+
+
+def tatoeba(given: argparse.Namespace) -> None:
+    """Print what becomes of terms that are mined."""
+    translator = Translator.load(given.run, engine=given.engine, threads=1)
+    source, target = translator.configuration.data.languages
+    pairs = list(read_pairs(given.test))
+    Random(1).shuffle(pairs)
+    words = glossary(pairs, Lexicon.learn(read_pairs(given.train)))
+    lemmas = Lemmas(target)
+    ways = {
+        "reference": TermList(Term(*each) for each in words.items()),
+        "dictionary": TermList((Term(word, lemmas.of(form)) for word, form in words.items()), Lemmas(source), lemmas),
+    }
+    for asked in given.asked:
+        terms = ways[asked]
+        kept = fit(pairs, terms)[: given.sentences]
+        tried(translator, kept[:50], terms, given.beam)
+        for found in searched(translator, kept, terms, given.beam) if asked == "reference" else ():
+            print(json.dumps(found), flush=True)
+        without = tried(translator, kept, terms, given.beam)
+        print(json.dumps({"asked": asked, "mode": None, **without}), flush=True)
+        for mode in given.modes:
+            heeding = translator.with_terms(terms, mode=mode)
+            tried(heeding, kept[:50], terms, given.beam)
+            found = tried(heeding, kept, terms, given.beam)
+            ratio = round(found["seconds"] / without["seconds"], 2)
+            print(json.dumps({"asked": asked, "mode": mode, **found, "time ratio": ratio}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

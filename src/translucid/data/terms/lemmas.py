@@ -1,0 +1,58 @@
+"""Dictionary forms of words, by the dictionaries and rules of simplemma."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from translucid.data.languages import short_code
+from translucid.ground.errors import UserError, missing_package
+
+
+class Lemmas:
+    """Of one language."""
+
+    def __init__(self, language: str | None) -> None:
+        """Open the dictionary of a language, which is loaded with the first word.
+
+        Args:
+            language: code, such as `es` or `pt-BR`.
+
+        Raises:
+            UserError: simplemma is not installed, or has no dictionary of the language.
+        """
+        try:
+            import simplemma
+            from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
+        except ImportError as error:
+            raise missing_package("telling the forms of a word", "simplemma", "terms") from error
+        code = short_code(language) if language else None
+        if code not in SUPPORTED_LANGUAGES:
+            what = f"there is no dictionary of the language {language}" if language else "the run names no language"
+            raise UserError(f"{what}, so forms of a word can't be told", fix="Ask for terms as they stand.")
+        self.language = code
+        self._of = cache(lambda word: simplemma.lemmatize(word, lang=code))
+
+    def of(self, word: str) -> str:
+        """Return the dictionary form of a word, in lower case.
+
+        >>> Lemmas("es").of("Casas")
+        'casa'
+        """
+        return str(self._of(word.casefold())).casefold()
+
+    def forms(self, words: Iterable[str]) -> dict[str, list[str]]:
+        """Return by dictionary form the other forms of words, as far as the dictionary lists them; one pass over it."""
+        from simplemma.strategies.dictionaries.dictionary_factory import DefaultDictionaryFactory
+
+        wanted = {self.of(word) for word in words}
+        found: dict[str, list[str]] = {}
+        for form, lemma in DefaultDictionaryFactory().get_dictionary(self.language).items() if wanted else ():
+            if (lemma := str(lemma).casefold()) in wanted and form.isalpha() and form.islower():
+                found.setdefault(lemma, []).append(form)
+        return found
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether two words are forms of one."""
+        one, other = one.casefold(), other.casefold()
+        return one == other or bool({one, self.of(one)} & {other, self.of(other)})

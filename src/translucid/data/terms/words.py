@@ -1,0 +1,48 @@
+"""Words as terms see them: a term never begins or ends within one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Scripts that write no spaces: each of their characters is a word of its own.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+
+
+class Word(NamedTuple):
+    """A word, or a sign, where it stands in a text."""
+
+    text: str
+    start: int
+    end: int
+
+
+def words_in(text: str) -> list[Word]:
+    """Return the words of a text, and signs, each by itself.
+
+    >>> [word.text for word in words_in("Don't go!")]
+    ['Don', "'", 't', 'go', '!']
+    """
+    return [Word(match[0], *match.span()) for match in _WORD.finditer(text)]
+
+
+def unspaced(text: str) -> bool:
+    """Whether a text has letters of a script that writes no spaces between words."""
+    return bool(_UNSPACED_CHARACTER.search(text))
+
+
+def places(part: Sequence[str], whole: Sequence[str]) -> list[int]:
+    """Return where a run of words begins in others, none overlapping the one before."""
+    found, at, size = [], 0, len(part)
+    while size and at + size <= len(whole):
+        if list(whole[at : at + size]) == list(part):
+            found.append(at)
+            at += size
+        else:
+            at += 1
+    return found

@@ -1,0 +1,89 @@
+"""Training with `data.terms`: the run knows it, goes on exactly, and terms are pointed out to it."""
+
+import pytest
+import torch
+
+from translucid.builtin.phrasebook import generate
+from translucid.cli.main import run
+from translucid.data.corpus import Pair
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve, resumed
+from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+from translucid.translator import Translator
+
+TERMS = ["data.terms=0.5", "data.source_language=en", "data.target_language=es"]
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return [Pair(one.source, one.target) for one in generate(400, max_words=8)]
+
+
+@pytest.fixture(scope="module")
+def told_run(train, pairs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "told"
+    train(folder, *TERMS, "training.max_steps=20", data=Corpora.of(pairs[:380], pairs[380:]))
+    return folder
+
+
+def test_terms_are_pointed_out_to_a_run_that_was_trained_so(told_run):
+    translator = Translator.load(told_run)
+    heeding = translator.with_terms([("soccer", "fútbol")], mode="annotate")
+    asked = []
+    decode = heeding.engine.engine.decode
+    heeding.engine.engine.decode = lambda ids, *more: asked.extend(ids) or decode(ids, *more)
+    heeding.translate(["I like soccer.", "She sings."])
+    marks = translator.tokenizer.encode_source(["\ue0f0\ue0f1\ue0f2"])[0][-3:]
+    assert sum(sum(one in marks for one in ids) for ids in asked) == 3
+
+
+@pytest.mark.parametrize("dropout", ["0", "0.1"])
+def test_a_training_goes_on_exactly(dropout, train, pairs, tmp_path):
+    corpora = Corpora.of(pairs[:200], pairs[200:210])
+    given = [*TERMS, f"data.subword_dropout={dropout}"]
+    train(tmp_path / "whole", *given, "training.max_steps=8", "training.validate_every=4", data=corpora)
+    train(tmp_path / "parts", *given, "training.max_steps=4", "training.validate_every=4", data=corpora)
+    train(tmp_path / "parts", *given, "training.max_steps=8", "training.validate_every=4", data=corpora, resume=True)
+    whole, parts = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
+    assert RunFolder(tmp_path / "whole").tokenizer().marks_terms
+    assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
+
+
+def test_the_share_of_terms_can_not_change(train, pairs, tmp_path):
+    corpora = Corpora.of(pairs[:200], pairs[200:210])
+    train(tmp_path / "run", *TERMS, "training.max_steps=2", data=corpora)
+    with pytest.raises(UserError, match=r"data\.terms can't change"):
+        resumed(RunFolder(tmp_path / "run").configuration(), ["data.terms=0.3"], {})
+
+
+def test_a_run_that_begins_from_another_gets_the_pieces(small_run, corpus, tmp_path, capfd):
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run"]
+    command = ["train", "--from", small_run, *files, "--no-tune", "--set", *TERMS, "training.max_steps=2"]
+    assert run([str(each) for each in command]) == 0
+    before, now = RunFolder(small_run).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
+    assert now.marks_terms and now.source_size == before.source_size + 3
+    heeding = Translator.load(tmp_path / "run").with_terms([("soccer", "fútbol")])
+    assert heeding.translate("I like soccer.").terms[0].outcome != "missing"
+    command = [*command[:5], *command[5:7], "--out", tmp_path / "adapter", *command[9:], "training.adapter_rank=2"]
+    assert run([str(each) for each in command]) == 2
+    assert "can't get any" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        (["data.terms=0.5", "data.source_language=en"], "names no language"),
+        (["data.terms=0.5", "data.target_language=ja"], "no dictionary of the language ja"),
+    ],
+)
+def test_what_is_missing_is_said_before_any_work(settings, what, train, pairs, tmp_path):
+    with pytest.raises(UserError, match=what):
+        train(tmp_path / "run", *settings, data=Corpora.of(pairs[:100], pairs[100:110]))
+    assert not (tmp_path / "run").exists()
+
+
+def test_two_vocabularies_are_refused():
+    with pytest.raises(UserError, match=r"data\.terms needs one vocabulary"):
+        resolve(assignments=[*TERMS, "data.tokenizer.joint=false"])

@@ -244,6 +244,15 @@ def test_lines_are_gettexts_own(text):
 
 
 @GETTEXT
+def test_lines_end_where_gettexts_do():
+    texts = [" ".join(["ab"] * 30) + " " + "c" * i + " d" * j for i in range(1, 8) for j in range(3)]
+    both = (f"msgid {quoted(text, 'msgid')}\nmsgstr {quoted(text, 'msgstr')}\n" for text in texts)
+    content = HEADER + "\n".join(both)
+    told = subprocess.run(["msgcat", "-"], input=content.encode(), capture_output=True, check=True)
+    assert told.stdout.decode() == content
+
+
+@GETTEXT
 @pytest.mark.parametrize(
     ("flag", "source", "target", "fine"),
     [

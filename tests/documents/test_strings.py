@@ -210,6 +210,7 @@ def test_an_arb_says_its_language_and_keeps_what_is_about_its_strings():
         ("a: one\n  goes on\n", "uno", "a: uno\n"),
         ("a: |\n  one\n  two\n\nb: 1\n", "uno\ndos", "a: |\n  uno\n  dos\n\nb: 1\n"),
         ("a: >-\n  one\n  two\n", "uno dos", "a: >-\n  uno dos\n"),
+        ("a: >\n  one\n\n  two\n", "uno\ndos", "a: >\n  uno\n\n  dos\n"),
         ("a: |\r\n    one\r\n", "uno", "a: |\r\n    uno\r\n"),
         ("a: |2\n    one\n", "uno", 'a: "  uno\\n"\n'),
     ],

@@ -66,7 +66,7 @@ def readable(source: Marked) -> Marked:
             after = source.text[mark.at : mark.at + 1]
             if _parts_letters(source.text, mark):
                 text += " " * (not text[-1:].isspace())
-            elif text.endswith(" ") and text.strip() and after and after in CLOSING:
+            elif text[-1:].isspace() and text.strip() and after and after in CLOSING:
                 text = text.rstrip()
                 marks = [replace(one, at=min(one.at, len(text))) for one in marks]
         marks.append(replace(mark, at=len(text)))

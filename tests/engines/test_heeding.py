@@ -119,3 +119,11 @@ def test_a_search_chooses_among_the_forms_of_a_word(translator):
         terms = TermList(terms_of([("book", "libro", part)]))
         (wanted,) = forms.wanted(terms.matches("book"), [[]])
         assert {translator.tokenizer.decode(form.pieces).lower() for form in wanted.forms} == expected
+
+
+def test_a_model_without_attention_has_terms_too(translator):
+    own, terms = translator.own, TermList(terms_of([("soccer", "doctora")]))
+    engine = HeedingEngine(own, lambda: own, terms, translator.tokenizer, 99)
+    ids = translator.cutter.pieces(TEXTS[:1], split=False)[0][0].ids
+    ((best,),) = engine.decode([ids], translator.configuration.decoding)
+    assert [use.outcome for use in engine.uses(ids[:-1], best.tokens)] == ["used"]

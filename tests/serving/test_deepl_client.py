@@ -48,7 +48,7 @@ def test_what_it_refuses_the_client_understands(client):
         ({"target_lang": "ES", "formality": "more"}, "formality"),
         ({"target_lang": "ES", "split_sentences": "maybe"}, "split_sentences"),
         ({"target_lang": "ES", "tag_handling": "pdf"}, "tag_handling"),
-        ({"target_lang": "ES", "source_lang": "EN", "glossary": "some"}, "glossary_id"),
+        ({"target_lang": "ES", "source_lang": "EN", "glossary": "some"}, "Glossary not found"),
     ):
         with pytest.raises(deepl.DeepLException, match=said):
             client.translate_text("I sing", **fields)
@@ -118,6 +118,15 @@ def test_glossaries(client):
     assert client.get_glossary(made.glossary_id) == made or client.get_glossary(made.glossary_id).name == "mine"
     assert client.get_glossary_entries(made) == {"soccer": "balompié", "music": "música"}
     assert made.glossary_id in [one.glossary_id for one in client.list_glossaries()]
+    text = client.translate_text("I like soccer", source_lang="EN", target_lang="ES", glossary=made).text
+    assert "balompié" in text
+    assert "balompié" not in client.translate_text("I like soccer", target_lang="ES").text
+    given = {"filename": "a.txt", "source_lang": "EN", "target_lang": "ES", "glossary": made}
+    handle = client.translate_document_upload("I like soccer", **given)
+    client.translate_document_wait_until_done(handle)
+    out = io.BytesIO()
+    client.translate_document_download(handle, out)
+    assert "balompié" in out.getvalue().decode()
     from_csv = client.create_glossary_from_csv("other", "EN", "ES", 'dog,perro\n"a, b",c\n')
     assert client.get_glossary_entries(from_csv) == {"dog": "perro", "a, b": "c"}
     for glossary in (made, from_csv):

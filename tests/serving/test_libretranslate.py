@@ -220,12 +220,21 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/caption": [{"file", "api_key", "model", "beam", "nbest", "prefix", "ways", "caption"}],
         "/documents": [{"file", "source", "target", "model", "api_key"}],
         "/v2/translate": [
-            {"text", "source_lang", "target_lang", "formality", "tag_handling", "ignore_tags", "splitting_tags"}
+            {
+                "text",
+                "source_lang",
+                "target_lang",
+                "glossary_id",
+                "formality",
+                "tag_handling",
+                "ignore_tags",
+                "splitting_tags",
+            }
             | {"non_splitting_tags", "outline_detection", "split_sentences", "preserve_formatting", "model_type"}
             | {"context", "show_billed_characters", "api_key"}
         ]
         * 3,
-        "/v2/document": [{"file", "source_lang", "target_lang", "formality", "filename"}],
+        "/v2/document": [{"file", "source_lang", "target_lang", "glossary_id", "formality", "filename"}],
         "/v2/document/{document_id}": [{"document_key", "api_key"}] * 3,
         "/v2/document/{document_id}/result": [{"document_key", "api_key"}] * 3,
         "/v2/glossaries": [{"name", "source_lang", "target_lang", "entries", "entries_format", "api_key"}] * 3,

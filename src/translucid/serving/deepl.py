@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from translucid.data.languages import same_language
 from translucid.documents.xml_fragment import Elements, XmlFragment
 from translucid.ground.errors import UserError
 from translucid.ground.stopping import between_steps
@@ -22,18 +23,19 @@ from translucid.serving.desk import Desk
 from translucid.serving.detection import detect_sources
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
+from translucid.serving.glossaries import Glossaries
 from translucid.serving.guard import REMEMBERED
 from translucid.serving.incoming import text_field, texts_field
 from translucid.serving.libretranslate import name_of
 from translucid.serving.offered import Codes, Offered, Served
 from translucid.serving.tagged import translate_html, translate_tagged
-from translucid.serving.texts import translate_texts
+from translucid.serving.texts import heeding, translate_texts
 
 UNLIMITED = 10**12
 """Characters that /v2/usage says may be translated: there is no limit."""
 REGIONS = {"en": ("en-GB", "en-US"), "pt": ("pt-BR", "pt-PT")}
 """Regions that clients have to name, as DeepL wants it of a target; a model of the language takes any."""
-REFUSED = ("glossary_id", "glossary_ids", "style_id", "translation_memory_id", "custom_instructions")
+REFUSED = ("glossary_ids", "style_id", "translation_memory_id", "custom_instructions")
 """What would change a translation and is not there: better refused than passed over."""
 FORMALITIES = ("default", "prefer_more", "prefer_less")
 """Those that leave a translation as it is where formality can't be chosen."""
@@ -47,6 +49,7 @@ class DeepL:
     desk: Desk
     counted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(REMEMBERED))
     """Characters by client, since the server began."""
+    glossaries: Glossaries = field(default_factory=Glossaries)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def routes(self) -> APIRouter:
@@ -94,12 +97,13 @@ class DeepL:
         sources = [(source or "", 0.0)] * len(texts)
         if source is None:
             sources = await run_in_threadpool(detect_sources, texts, self.desk.catalogue.candidates(target))
+        terms = self.terms(fields, errand.client, source, target)
         done: dict[int, str] = {}
         for code in dict.fromkeys(code for code, _ in sources):
             ours = [i for i, (one, _) in enumerate(sources) if one == code]
             given = [texts[i] for i in ours]
             if code != target or code not in self.desk.catalogue.languages:
-                served = self.desk.catalogue.find(code, target)
+                served = await run_in_threadpool(heeding, self.desk.catalogue.find(code, target), terms)
                 given = await self._translated(request, errand, served, given, split, tags, fields)
             done.update(zip(ours, given, strict=True))
         self.count(errand.client, sum(map(len, texts)))
@@ -182,6 +186,22 @@ class DeepL:
         if source != target:
             catalogue.find(source, target)
         return source, target
+
+    def terms(self, fields: dict[str, Any], client: str, source: str | None, target: str) -> Mapping[str, str]:
+        """Return the entries of the glossary that a request names; none if it names none.
+
+        Raises:
+            ApiError: 404, there is none; 400, it is of other languages, or the source language is not said.
+        """
+        key = text_field(fields, "glossary_id", "")
+        if not key:
+            return {}
+        glossary = self.glossaries.find(client, key)
+        if source is None:
+            raise ApiError(400, "Value for 'source_lang' is needed with 'glossary_id'.")
+        if not same_language(glossary.source, source) or not same_language(glossary.target, target):
+            raise ApiError(400, f"The glossary is for {glossary.source} to {glossary.target}.")
+        return glossary.entries
 
     def _code(self, given: str, side: Callable[[Offered], Codes]) -> str | None:
         found = (offered.find(side(offered), given) for offered in self.desk.catalogue)

@@ -47,7 +47,8 @@ class DeepLDocuments:
         wanted = text_field(fields, "output_format", "").lower()
         if wanted and not name.lower().endswith(f".{wanted}"):
             raise ApiError(400, "Value for 'output_format' not supported.")
-        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, source, target)
+        terms = self.deepl.terms(fields, client, source, target)
+        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, source, target, None, terms)
         return JSONResponse({"document_id": job.id, "document_key": job.key})
 
     async def status(self, request: Request, document_id: str) -> JSONResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from translucid.serving import schemas
 from translucid.serving.deepl import DeepL
 from translucid.serving.failures import ApiError
-from translucid.serving.glossaries import Glossaries, Glossary, read_entries
+from translucid.serving.glossaries import Glossary, read_entries
 from translucid.serving.incoming import text_field
 
 TSV = "text/tab-separated-values"
@@ -23,7 +23,6 @@ class DeepLGlossaries:
     """The handlers; `routes` binds them to their paths."""
 
     deepl: DeepL
-    glossaries: Glossaries = field(default_factory=Glossaries)
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -58,13 +57,13 @@ class DeepLGlossaries:
         source, target = self.deepl.pair({**fields, "source_lang": text_field(fields, "source_lang")})
         entries = read_entries(text_field(fields, "entries"), text_field(fields, "entries_format"))
         glossary = Glossary(errand.client, name, source or "", target, entries)
-        self.glossaries.add(glossary)
+        self.deepl.glossaries.add(glossary)
         return JSONResponse(glossary.told, 201)
 
     async def every(self, request: Request) -> JSONResponse:
         """List the glossaries of this client."""
         _, errand = await self.deepl.fields(request)
-        return JSONResponse({"glossaries": [one.told for one in self.glossaries.of(errand.client)]})
+        return JSONResponse({"glossaries": [one.told for one in self.deepl.glossaries.of(errand.client)]})
 
     async def one(self, request: Request, glossary_id: str) -> JSONResponse:
         """Describe a glossary."""
@@ -77,9 +76,9 @@ class DeepLGlossaries:
     async def delete(self, request: Request, glossary_id: str) -> Response:
         """Forget a glossary."""
         _, errand = await self.deepl.fields(request)
-        self.glossaries.delete(errand.client, glossary_id)
+        self.deepl.glossaries.delete(errand.client, glossary_id)
         return Response(status_code=204)
 
     async def _find(self, request: Request, glossary_id: str) -> Glossary:
         _, errand = await self.deepl.fields(request)
-        return self.glossaries.find(errand.client, glossary_id)
+        return self.deepl.glossaries.find(errand.client, glossary_id)

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +32,7 @@ from translucid.serving.errand import Errand, until_disconnected
 from translucid.serving.failures import ApiError, ClientLeft
 from translucid.serving.job_files import JobFiles
 from translucid.serving.offered import Served
-from translucid.serving.texts import translated
+from translucid.serving.texts import heeding, translated
 
 LOOK_AGAIN = 0.05
 """Seconds after which one that waits for a job looks whether it has ended."""
@@ -66,6 +66,7 @@ class Job:
     target: str
     model: str | None
     files: JobFiles
+    terms: Mapping[str, str]
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     """Can't be guessed: who knows it may do all with it."""
     key: str = field(default_factory=lambda: secrets.token_hex(32))
@@ -114,7 +115,14 @@ class DocumentJobs:
         self.folder = Path(self._temporary.name)
 
     def submit(
-        self, client: str, name: str, content: IO[bytes], source: str | None, target: str, model: str | None = None
+        self,
+        client: str,
+        name: str,
+        content: IO[bytes],
+        source: str | None,
+        target: str,
+        model: str | None = None,
+        terms: Mapping[str, str] | None = None,
     ) -> Job:
         """Take a document in.
 
@@ -125,6 +133,7 @@ class DocumentJobs:
             source: language; none is found out.
             target: language.
             model: by name; the first of the languages if none.
+            terms: to be heeded, with their translations.
 
         Raises:
             ApiError: 400, it can't be translated; 413, it is too large; 503, there are too many.
@@ -145,7 +154,7 @@ class DocumentJobs:
             if len(open_jobs) >= self.options.documents or sum(job.client == client for job in open_jobs) >= SHARE:
                 raise ApiError(503, "Too many documents are being translated, please come again", retry_after=30)
             files = JobFiles(self.folder / secrets.token_hex(16), content)
-            job = Job(client, name, kind, source, target, model, files)
+            job = Job(client, name, kind, source, target, model, files, terms or {})
             self.jobs[job.id] = job
             self.waiting.append(job)
         self.tidy_up()
@@ -296,7 +305,8 @@ class DocumentJobs:
             job.source = self._detected(document, job.target)
         if not self.same(job.source, job.target):
             wanted = asked_for(document, again=False)
-            self._translate(job, self.desk.catalogue.find(job.source, job.target, job.model), segments, wanted)
+            served = heeding(self.desk.catalogue.find(job.source, job.target, job.model), job.terms)
+            self._translate(job, served, segments, wanted)
         job.files.keep(document.filled(job.files.targets()))
 
     def _translate(self, job: Job, served: Served, segments: list[Segment], wanted: list[int]) -> None:

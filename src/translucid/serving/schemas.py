@@ -116,6 +116,7 @@ _FLAG: dict[str, Any] = {"type": "boolean"}
 _LANGUAGE_PAIR = {
     "source_lang": {**TEXT, "description": "a language code; found out if not given"},
     "target_lang": {**TEXT, "description": "a language code, such as ES or EN-GB"},
+    "glossary_id": TEXT,
     "formality": {**TEXT, "enum": ["default", "prefer_more", "prefer_less"]},
 }
 DEEPL_TRANSLATE = body(

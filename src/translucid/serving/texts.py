@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -91,6 +91,15 @@ def begin(
     if sum(map(len, texts)) <= SHORT:
         return served.batcher.submit(errand, served.translator, texts, nbest)
     return desk.workshop.submit(errand, lambda: translate(served.translator, texts, nbest))
+
+
+def heeding(served: Served, terms: Mapping[str, str]) -> Served:
+    """Return a translator that heeds terms, with the same model and queue.
+
+    Raises:
+        UserError: there is something wrong with the terms.
+    """
+    return replace(served, translator=served.translator.with_terms(terms.items())) if terms else served
 
 
 def translated(desk: Desk, served: Served, sources: Iterable[Marked]) -> Iterator[Target]:

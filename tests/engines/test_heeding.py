@@ -122,8 +122,9 @@ def test_a_search_chooses_among_the_forms_of_a_word(translator):
 
 
 def test_a_model_without_attention_has_terms_too(translator):
-    own, terms = translator.own, TermList(terms_of([("soccer", "doctora")]))
+    own, terms = translator.own, TermList(terms_of([("soccer", "la")]))
     engine = HeedingEngine(own, lambda: own, terms, translator.tokenizer, 99)
+    assert engine._said([[5, 3]], [None], [[None]]) == [[[]]]
     ids = translator.cutter.pieces(TEXTS[:1], split=False)[0][0].ids
     ((best,),) = engine.decode([ids], translator.configuration.decoding)
     assert [use.outcome for use in engine.uses(ids[:-1], best.tokens)] == ["used"]

@@ -171,6 +171,7 @@ def test_what_is_translated(text, found):
         ("# One #\n", "uno", "# uno #\n"),
         ("> One\n> two\n", "uno dos", "> uno dos\n"),
         ("One\n", "1. uno", "1\\. uno\n"),
+        ("One \\\\\n[^1]\n", "uno \\", "uno \\\\\n[^1]\n"),
         ("One\n", "- uno", "\\- uno\n"),
         ("One\n", "*uno* [x] <b> `y` a_b _c &amp; 5 * 3", "\\*uno\\* \\[x\\] \\<b> \\`y\\` a_b \\_c &amp;amp; 5 * 3\n"),
         ("See https://x.org/a_", "ver https://x.org/_a_*b", "ver https://x.org/_a_*b"),

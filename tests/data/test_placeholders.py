@@ -113,6 +113,13 @@ def test_a_piece_is_one_token(tokenizer):
     assert not Tokenizer.learn(PAIRS * 20, TokenizerOptions(vocabulary=60), seed=1).has_placeholders
 
 
+def test_pieces_do_not_hide_the_kind_of_a_vocabulary(tokenizer):
+    kind = "bpe" if tokenizer.source_segmenter.is_bpe else "unigram"
+    options = TokenizerOptions(kind=kind, vocabulary=200)
+    pairs = [Pair(p.source, p.target) for p in generate(300, max_words=8)] + PAIRS
+    assert Tokenizer.learn(pairs, options, seed=1, placeholders=True).models == tokenizer.models
+
+
 def test_subword_dropout_cuts_no_piece(tokenizer):
     assert bpe_dropout("▁a⟦12⟧b", {}, 0, random.Random(1), ["⟦12⟧"]) == ["▁", "a", "⟦12⟧", "b"]
     pairs = [Pair("⟦2⟧ see ⟦16⟧.", "Veo ⟦16⟧ ⟦2⟧")] * 4

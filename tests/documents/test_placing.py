@@ -104,6 +104,11 @@ def test_elements_that_cross_open_before_they_close():
     assert put("<b>a <i>cat</b> dog</i>", "un gato perro", "0-0 1-1 2-2") == "<b>un <i>gato</b> perro</i>"
 
 
+def test_elements_that_cross_open_first_where_words_change_places():
+    found = put("x <b>a <i>cat</b> dog</i> y", "perro un gato y", "3-0 1-1 2-2 4-3")
+    assert found.index("<i>") < found.index("</i>") and found.count("i>") == 2
+
+
 def test_no_mark_stands_inside_of_a_placeholder():
     source = Marked("see one two", (Mark(4, "<b>", Side.opens, 0), Mark(7, "</b>", Side.closes, 0)))
     assert placed(source, "ver {{ a b }}", [(0, 0, 1.0), (1, 2, 1.0), (2, 3, 1.0)]).whole == "ver <b></b>{{ a b }}"

@@ -57,6 +57,7 @@ def main() -> None:
 
 def _try(address: str) -> None:
     from weblate.checks.flags import Flags
+    from weblate.glossary import models
     from weblate.lang.models import Language
     from weblate.machinery import base
     from weblate.machinery.deepl import DeepLTranslation
@@ -67,7 +68,7 @@ def _try(address: str) -> None:
         made.translation.component.file_format_flags = ""
         return made
 
-    base.get_glossary_tsv = lambda translation: ""  # of Weblate's own database, which is empty
+    models.get_glossary_tsv = lambda translation: ""  # of Weblate's own database, which is empty
     units = [(text, unit(flags)) for text, flags in TEXTS]
     english, spanish = Language(code="en", name="English"), Language(code="es", name="Spanish")
     for kind, settings in (

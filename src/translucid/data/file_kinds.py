@@ -7,7 +7,7 @@ from pathlib import Path
 from translucid.ground.errors import UserError
 
 _OFFICE = "a document", "Save it as plain text, one paragraph a line."
-_MARKUP = "a page with markup", "Serve the model: POST /translate with format=html keeps the tags."
+_MARKUP = "a page with markup", "Write its text to a .txt file, one paragraph a line."
 _SUBTITLES = "subtitles", "Write what is said to a .txt file, one caption a line."
 _STRINGS = "a catalogue of messages", "Write the messages to a .txt file, one a line."
 _MEMORY = "a translation memory", "Export the segments as plain text, one a line."

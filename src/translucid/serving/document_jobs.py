@@ -299,8 +299,8 @@ class DocumentJobs:
         if long:
             raise UserError(f"{long.place} has more than {LONGEST} characters", file=job.name, fix="Split it.")
         between_steps()
+        job.files.begin(segments)  # they can be asked for as soon as their number is known
         job.segments, job.characters = len(segments), sum(len(one.source.text) for one in segments)
-        job.files.begin(segments)
         if job.source is None:
             job.source = self._detected(document, job.target)
         if not self.same(job.source, job.target):

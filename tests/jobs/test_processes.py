@@ -40,7 +40,7 @@ def brief_run(small_run, tmp_path):
     return copied
 
 
-@pytest.mark.parametrize(("given", "lines"), [(killed_jobs.texts, 5000), (killed_jobs.document, 3000)])
+@pytest.mark.parametrize(("given", "lines"), [(killed_jobs.texts, 5000), (killed_jobs.document, 800)])
 def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path, given, lines):
     work = tmp_path / "work"
     work.mkdir()

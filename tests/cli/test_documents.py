@@ -14,6 +14,16 @@ def test_a_document_by_its_name(call, small_run, tmp_path):
     assert call("translate", small_run, tmp_path / "a.txt", "--workers", 2).out == f"  {text}\r\n\n42\n"
 
 
+def test_a_translation_that_the_document_has_stays_unless_asked(call, small_run, tmp_path):
+    (tmp_path / "a.po").write_text('msgid "I like soccer."\nmsgstr "Mío"\n\nmsgid "She works."\nmsgstr ""\n')
+    done = call("translate", small_run, tmp_path / "a.po")
+    assert done.code == 0 and "1 of 2 segments have a translation, which stays" in done.err
+    assert 'msgid "I like soccer."\nmsgstr "Mío"\n' in done.out
+    assert 'msgid "She works."\nmsgstr ""' not in done.out
+    again = call("translate", small_run, tmp_path / "a.po", "--again")
+    assert again.code == 0 and "Mío" not in again.out and "which stays" not in again.err
+
+
 def test_what_is_there_is_not_replaced_unasked(call, small_run, tmp_path):
     (tmp_path / "a.txt").write_text("I like soccer.")
     done = call("translate", small_run, tmp_path / "a.txt", "--output", tmp_path / "a.txt")

@@ -44,6 +44,7 @@ PAGE = {
     "/documents.js": ("translucid.serving", "page/documents.js"),
     "/judging.js": ("translucid.serving", "page/judging.js"),
     "/images.js": ("translucid.serving", "page/images.js"),
+    "/seeing.js": ("translucid.serving", "page/seeing.js"),
     "/attention.css": ("translucid.inspection", "web/attention.css"),
     "/attention.js": ("translucid.inspection", "web/attention.js"),
     "/docs": ("translucid.serving", "page/docs.html"),

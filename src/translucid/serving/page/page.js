@@ -1,15 +1,14 @@
-// The page: type, see the translation, where the model looked, what else it could have said, and why it said so.
+// The page: type, and see the translation; what is to be seen of it is in seeing.js.
 
-import { $, RETRY, answered, element, option, wayButton } from "./asking.js";
-import { showAttention } from "./attention.js";
+import { $, RETRY, answered, element, option } from "./asking.js";
 import { startDocuments } from "./documents.js";
 import { startImages } from "./images.js";
 import { startJudging } from "./judging.js";
+import { clearSeeing, leaveSeeing, see, startSeeing } from "./seeing.js";
 
 const LOOKED = 500; // characters that are looked into
-const PANELS = ["attention", "compared-attention", "words", "ways", "explanation", "warnings", "trees"];
 let models = []; // that translate
-let shown = null; // the last answer of /look, of the first model
+let shown = []; // the answers of /look that are shown, a model each
 let turn = 0; // answers that come too late are thrown away
 let timer;
 
@@ -62,14 +61,12 @@ function startTexts(settings) {
     $("model").append(option(i, text));
     $("other").append(option(i, text));
   }
-  // Only the ways to explain that the server has.
-  for (const way of $("method").querySelectorAll("option")) if (!settings.explanations.includes(way.value)) way.remove();
+  startSeeing(ask, settings);
+  $("seeing").addEventListener("choose", ({ detail }) => choose(detail.translations));
+  $("seeing").addEventListener("problem", ({ detail }) => problem(detail));
   offer();
   $("source").addEventListener("input", () => { later(250); count(settings.charLimit); });
   for (const id of ["model", "other", "from", "to", "key"]) $(id).addEventListener("change", () => { offer(); run(); });
-  $("explain").addEventListener("click", explain);
-  $("search").addEventListener("toggle", trees);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", trees);
   count(settings.charLimit);
   if ($("source").value) run();
 }
@@ -122,8 +119,6 @@ function name() {
   $("source").lang = one.source;
   $("translation").lang = one.target;
   const other = second();
-  for (const place of document.querySelectorAll("h2 .of, #attention-of")) place.textContent = other ? one.name : "";
-  $("compared-of").textContent = other ? other.name : "";
   if (!other) return;
   $("target-language").textContent += ` (${one.name})`;
   $("compared-name").textContent = `${say(other.target)} (${other.name})`;
@@ -146,18 +141,15 @@ async function run() {
   const text = $("source").value;
   const other = second();
   $("compared").hidden = !other;
-  $("search").open = false;
+  leaveSeeing();
   document.body.classList.add("busy");
   try {
     if (text.length > LOOKED) return await stream(mine, text);
     const answers = await Promise.all([first(), other].filter(Boolean).map((model) => ask("look", model, { q: text })));
     if (mine !== turn) return;
     clear();
-    show(answers[0]);
-    if (other) {
-      $("compared-translation").textContent = answers[1].translation;
-      attention($("compared-attention"), answers[1], other);
-    }
+    if (other) $("compared-translation").textContent = answers[1].translation;
+    show(text, answers);
   } catch (error) {
     if (mine === turn) failed(error);
   } finally {
@@ -167,8 +159,8 @@ async function run() {
 
 // Nothing that belongs to another text stays beside a new one.
 function clear() {
-  shown = null;
-  for (const id of PANELS) $(id).replaceChildren();
+  clearSeeing();
+  $("warnings").replaceChildren();
   for (const id of ["translation", "compared-translation", "status"]) $(id).textContent = "";
   problem();
 }
@@ -179,13 +171,29 @@ function failed(error) {
   if (error.gone) later(RETRY);
 }
 
-function show(answer) {
-  shown = answer;
+// Show answers of /look: the first model's, and that of the model it is compared with.
+function show(text, answers) {
+  shown = answers;
+  const [answer] = answers;
   $("translation").textContent = answer.translation;
-  attention($("attention"), answer, first());
-  words();
+  see(text, answers.map((one, i) => ({ answer: one, model: i ? second() : first() })));
   const warnings = answer.sentences.flatMap((sentence) => sentence.warnings ?? []);
   $("warnings").replaceChildren(...[...new Set(warnings)].map((textContent) => element("li", { textContent })));
+}
+
+// Another translation was chosen, sentence by sentence: all that is shown is of it then.
+async function choose(translations) {
+  const mine = ++turn;
+  const text = $("source").value;
+  leaveSeeing();
+  try {
+    const answer = await ask("look", first(), { q: text, translations });
+    if (mine !== turn) return;
+    problem();
+    show(text, [answer, ...shown.slice(1)]);
+  } catch (error) {
+    if (mine === turn) problem(error);
+  }
 }
 
 // A long text is translated paragraph by paragraph, each shown when it is there; it is not looked into.
@@ -201,116 +209,4 @@ async function stream(mine, text) {
 
 function problem(error) {
   $("problem").textContent = error ? error.message : "";
-}
-
-function attention(place, answer, model) {
-  place.replaceChildren();
-  for (const piece of answer.sentences.flatMap((sentence) => sentence.pieces)) {
-    if (!piece.maps) { place.textContent = "This model has no attention: one vector is all that it knows of the source."; return; }
-    const part = document.createElement("section");
-    place.append(part);
-    showAttention(part, { ...piece, languages: [model.source, model.target] });
-  }
-}
-
-// The words of the translation as buttons; each asks for the likeliest ways to go on from there.
-function words() {
-  for (const id of ["words", "ways", "explanation"]) $(id).replaceChildren();
-  for (const sentence of shown.sentences) {
-    if (sentence.pieces.length !== 1 || !sentence.pieces[0].maps) continue;
-    const [piece] = sentence.pieces;
-    const line = element("p", { className: "words", dir: "auto", lang: first().target });
-    piece.target.forEach((text, w) => {
-      const button = element("button", { type: "button", className: "word alternative", textContent: text });
-      button.setAttribute("aria-label", `ways to go on at ${text}`);
-      button.addEventListener("click", () => ways(sentence, piece.tokens.slice(0, w).flat(), button));
-      line.append(button, " ");
-    });
-    $("words").append(line);
-  }
-}
-
-async function ways(sentence, prefix, button) {
-  const mine = turn;
-  try {
-    const found = await ask("continue", first(), { q: sentence.source_text, prefix });
-    if (mine !== turn) return;
-    document.querySelectorAll(".word.chosen").forEach((word) => word.classList.remove("chosen"));
-    button.classList.add("chosen");
-    $("ways").replaceChildren(...found.map((way) => choice(sentence, way)));
-    problem();
-  } catch (error) {
-    if (mine === turn) problem(error);
-  }
-}
-
-function choice(sentence, way) {
-  return wayButton(Math.exp(way.probability), way.next, way.text, first().target, () => choose(sentence, way.text));
-}
-
-// Another way was chosen: every panel is of the new translation then.
-async function choose(sentence, text) {
-  const mine = ++turn;
-  const translations = shown.sentences.map((one) => (one === sentence ? text : one.text));
-  try {
-    const answer = await ask("look", first(), { q: $("source").value, translations });
-    if (mine !== turn) return;
-    problem();
-    show(answer);
-  } catch (error) {
-    if (mine === turn) problem(error);
-  }
-}
-
-async function trees() {
-  const mine = turn;
-  const text = $("source").value;
-  $("trees").replaceChildren();
-  if (!$("search").open || !text.trim()) return;
-  $("trees").textContent = "…";
-  try {
-    const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    const answer = await ask("beam", first(), { q: text, theme });
-    if (mine !== turn) return;
-    $("trees").replaceChildren(...answer.trees.map((svg) => element("img", {
-      src: `data:image/svg+xml,${encodeURIComponent(svg)}`,
-      alt: "The tree of the beam search: each word with its probability, the best path marked",
-    })));
-  } catch (error) {
-    $("trees").textContent = "";
-    if (mine === turn) problem(error);
-  }
-}
-
-async function explain() {
-  const mine = turn;
-  if (!shown || !shown.sentences.length) return;
-  $("explanation").textContent = "…";
-  try {
-    const translations = shown.sentences.map((one) => one.text);
-    const whole = shown.sentences.every((one) => one.pieces.length === 1) ? { translations } : {};
-    const answer = await ask("look", first(), { q: $("source").value, explain: $("method").value, ...whole });
-    if (mine !== turn) return;
-    $("explanation").replaceChildren();
-    for (const { explanation } of answer.sentences) {
-      if (!explanation) continue;
-      const largest = Math.max(...explanation.importance.flat().map(Math.abs), 1e-9);
-      const weights = explanation.importance.map((row) => row.map((x) => Math.max(x, 0) / largest));
-      const part = document.createElement("section");
-      const { faithfulness: ours, random } = explanation;
-      const note = document.createElement("p");
-      note.className = "hint";
-      note.textContent =
-        `Left out, the word that matters most takes ${ours.comprehensiveness.toFixed(2)} nats from the translated word's ` +
-        `log-probability (a random word: ${random.comprehensiveness.toFixed(2)}); kept alone, it leaves ${ours.sufficiency.toFixed(2)} missing.`;
-      $("explanation").append(part, note);
-      const { source, target } = first();
-      const record = { source: explanation.source, target: explanation.target, maps: [{ name: explanation.method, weights }] };
-      showAttention(part, { ...record, verbs: ["depends on", "matters to"], languages: [source, target] });
-    }
-  } catch (error) {
-    if (mine !== turn) return;
-    $("explanation").textContent = "";
-    problem(error);
-  }
 }

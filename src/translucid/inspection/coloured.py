@@ -48,8 +48,8 @@ class Coloured:
 def coloured_page(title: str, heading: str, parts: Mapping[str, Coloured], notes: Sequence[str] = ()) -> str:
     """Return a page of one file that needs no network: coloured texts under their names, and notes below."""
     style = (
-        ":root { color-scheme: light dark; }\n"
-        "body { margin: 2rem auto; padding: 0 1rem; max-width: 45rem; font: 1rem/1.9 system-ui, sans-serif; }\n"
+        "body { margin: 2rem auto; padding: 0 1rem; max-width: 45rem; font: 1rem/1.9 var(--sans); }\n"
+        "body { color: var(--ink); background: var(--paper); }\n"
         "span { border-radius: .2em; padding: .1em .05em; }\nsmall { opacity: .75; }\n"
     )
     sections = "".join(f"<h2>{escape(name)}</h2>\n<p>{part.html()}</p>\n" for name, part in parts.items())

@@ -40,7 +40,7 @@ def page(pieces: Sequence[Inspected], source: str, translation: str) -> str:
     style = (web / "attention.css").read_text(encoding="utf-8")
     # "<" never stands in the data as it is, so that no text can end the script.
     records = json.dumps([viewer_record(one) for one in pieces], ensure_ascii=False).replace("<", "\\u003c")
-    frame = ":root { color-scheme: light dark; }\nbody { margin: 2rem auto; padding: 0 1rem; max-width: 60rem; }\n"
+    frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 60rem; background: var(--paper); }\n"
     body = f"""<main id="pieces"></main>
 <noscript><p>{escape(source)}</p><p>{escape(translation)}</p></noscript>
 <script type="module">
@@ -56,7 +56,8 @@ for (const record of {records}) {{
 
 
 def document(title: str, style: str, body: str) -> str:
-    """Return a page of one file."""
+    """Return a page of one file, with the colours and sizes of all our pages."""
+    tokens = (files("translucid.inspection") / "web" / "tokens.css").read_text(encoding="utf-8")
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -64,7 +65,7 @@ def document(title: str, style: str, body: str) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title[:80])}</title>
 <style>
-{style}</style>
+{tokens}{style}</style>
 </head>
 <body>
 {body}</body>

@@ -45,6 +45,7 @@ PAGE = {
     "/judging.js": ("translucid.serving", "page/judging.js"),
     "/images.js": ("translucid.serving", "page/images.js"),
     "/seeing.js": ("translucid.serving", "page/seeing.js"),
+    "/tokens.css": ("translucid.inspection", "web/tokens.css"),
     "/attention.css": ("translucid.inspection", "web/attention.css"),
     "/attention.js": ("translucid.inspection", "web/attention.js"),
     "/docs": ("translucid.serving", "page/docs.html"),

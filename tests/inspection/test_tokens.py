@@ -1,0 +1,51 @@
+"""The colours of our pages can be read, in every scheme; contrast as WCAG 2.2 defines it."""
+
+import re
+from importlib.resources import files
+
+import pytest
+
+TEXT = [("ink", "paper"), ("ink", "field"), ("ink", "wash"), ("ink", "tint"), ("soft", "paper"), ("soft", "field")]
+TEXT += [("soft", "wash"), ("on-accent", "accent")]
+TEXT += [(name, place) for name in ("accent", "good", "doubt", "bad") for place in ("paper", "field", "wash")]
+SIGNS = [("rim", "paper"), ("rim", "field"), *((f"c{i}", "paper") for i in range(1, 7))]
+
+
+def schemes():
+    """Return the colours of each scheme: those of the first block, then what a medium changes."""
+    style = (files("translucid.inspection") / "web" / "tokens.css").read_text(encoding="utf-8")
+    style = re.sub(r"/\*.*?\*/", "", style, flags=re.S)
+    blocks = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", part)) for part in style.split("@media")]
+    light, dark, strong, strong_dark = blocks
+    return {
+        "light": light,
+        "dark": light | dark,
+        "strong": light | strong,
+        "strong dark": light | dark | strong | strong_dark,
+    }
+
+
+def contrast(one, other):
+    """Return WCAG's contrast of two colours."""
+
+    def light(colour):
+        values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
+        return sum(v * w for v, w in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def test_contrast_is_that_of_the_standard():
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["light", "dark", "strong", "strong dark"])
+def test_text_can_be_read_and_controls_seen(name):
+    colours, strong = schemes()[name], name.startswith("strong")
+    least = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in TEXT}
+    assert min(least.values()) >= (7 if strong else 4.5), sorted(least.items(), key=lambda one: one[1])[:3]
+    least = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in SIGNS}
+    assert min(least.values()) >= 3, sorted(least.items(), key=lambda one: one[1])[:3]

@@ -36,24 +36,6 @@ from translucid.serving.measuring import measure
 from translucid.serving.remembering import Remembering
 from translucid.serving.server_options import ServerOptions
 
-PAGE = {
-    "/": ("translucid.serving", "page/index.html"),
-    "/page.css": ("translucid.serving", "page/page.css"),
-    "/page.js": ("translucid.serving", "page/page.js"),
-    "/asking.js": ("translucid.serving", "page/asking.js"),
-    "/documents.js": ("translucid.serving", "page/documents.js"),
-    "/judging.js": ("translucid.serving", "page/judging.js"),
-    "/images.js": ("translucid.serving", "page/images.js"),
-    "/seeing.js": ("translucid.serving", "page/seeing.js"),
-    "/tokens.css": ("translucid.inspection", "web/tokens.css"),
-    "/attention.css": ("translucid.inspection", "web/attention.css"),
-    "/attention.js": ("translucid.inspection", "web/attention.js"),
-    "/docs": ("translucid.serving", "page/docs.html"),
-    "/docs.js": ("translucid.serving", "page/docs.js"),
-    "/swagger-ui.css": (fastapi_offline.__name__, "static/swagger-ui.css"),
-    "/swagger-ui-bundle.js": (fastapi_offline.__name__, "static/swagger-ui-bundle.js"),
-}
-"""Every file that is served, by its path; nothing else is."""
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
     "X-Content-Type-Options": "nosniff",
@@ -109,8 +91,8 @@ def create_app(
         app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])
     app.add_middleware(Door, options=options, bodies=desk.bodies)
     measure(app, desk)
-    for path, (package, name) in PAGE.items():
-        app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(_file(Path(str(files(package) / name))))
+    for path, file in _page().items():
+        app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(_file(file))
 
     @app.api_route("/spec", methods=["GET", "HEAD"], include_in_schema=False)
     async def spec() -> JSONResponse:
@@ -154,6 +136,16 @@ def _with_heads(routes: APIRouter) -> APIRouter:
     for route in [one for one in routes.routes if isinstance(one, APIRoute) and "GET" in (one.methods or ())]:
         routes.head(route.path, include_in_schema=False)(route.endpoint)
     return routes
+
+
+def _page() -> dict[str, Path]:
+    """Return every file that is served, by its path; nothing else is."""
+    ours, shared = files("translucid.serving") / "page", files("translucid.inspection") / "web"
+    swagger = files(fastapi_offline.__name__) / "static"
+    shown = [Path(str(file)) for folder in (ours, shared) for file in folder.iterdir()]
+    shown += [Path(str(swagger / name)) for name in ("swagger-ui.css", "swagger-ui-bundle.js")]
+    page = {f"/{file.name}": file for file in shown if file.suffix in (".css", ".js")}
+    return {"/": Path(str(ours / "index.html")), "/docs": Path(str(ours / "docs.html")), **page}
 
 
 def _file(file: Path) -> Callable[[], Awaitable[FileResponse]]:

@@ -14,12 +14,14 @@ from translucid.data.cutting import Piece
 from translucid.data.terms.matching import TermUse
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.nbest import NBest
+from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 
 if TYPE_CHECKING:
     import torch
 
     from translucid.data.tokenizer import Tokenizer
+    from translucid.inspection.equation import Equation
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.words import WordMap
     from translucid.models.protocol import Maps, SequenceModel
@@ -149,6 +151,26 @@ class Translation(NBest):
         t = self._maker
         pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
         return watch(t.model, t.tokenizer, pairs, t.device)
+
+    def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
+        """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
+
+        Args:
+            name: of the attention, such as `decoder.1.cross`; where its last layer looks at the source if not given.
+            head: from 0.
+            part: of the text, from 0, if it was translated in several.
+
+        Raises:
+            UserError: the model has no such attention or no such head, or the text has no such part.
+        """
+        from translucid.inspection.equation import equation
+
+        if not 0 <= part < len(self.parts):
+            raise UserError(f"there is no part {part}", fix=f"The text was translated in {len(self.parts)}.")
+        t, (piece, found), seen = self._maker, self.parts[part], self.inspected[part]
+        name = name or f"decoder.{max(seen.layers, default=0)}.cross"
+        ids = piece.ids, [*found.tokens, SPECIAL.end]
+        return equation(t.model, *ids, name, head, t.device, (seen.source, seen.target))
 
     @property
     def was_inspected(self) -> bool:

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -105,6 +106,18 @@ def test_what_two_processes_add_at_once_is_all_there(file):
         assert len(memory.matches("common words and left 0", 70, most=1000)) == 120
         listed = memory._database.execute("SELECT sum(size) FROM postings").fetchone()[0]
         assert listed == 120 * 6
+
+
+def test_who_makes_a_memory_waits_for_somebody_who_is_at_the_same(file):
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")  # the lock that a change of the journal takes first
+    leaving = threading.Timer(0.1, other.execute, ["COMMIT"])
+    leaving.start()
+    with TranslationMemory.open(file, write=True) as memory:
+        assert not leaving.is_alive()
+        assert memory.add([Pair("a", "b")], "a").new == 1
+    leaving.join()
+    other.close()
 
 
 def test_a_reader_goes_on_while_somebody_writes(file):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +22,8 @@ LONGEST = 20_000
 """Characters of a segment, at most."""
 WAIT = 600.0
 """Seconds for which a writer waits for another one."""
+AGAIN = 0.01
+"""Seconds after which it tries again where SQLite does not wait by itself."""
 TABLES = (
     """CREATE TABLE segments (id INTEGER PRIMARY KEY, digest INTEGER NOT NULL, key TEXT NOT NULL, source TEXT NOT NULL,
     target TEXT NOT NULL, who TEXT NOT NULL, at INTEGER NOT NULL, change INTEGER NOT NULL)""",
@@ -118,11 +121,27 @@ def explained(file: Path) -> Iterator[None]:
 
 def _made(database: sqlite3.Connection) -> None:
     """Lay out what is empty; of two that do so at once the second one finds it done."""
-    database.execute("PRAGMA journal_mode = WAL")  # readers go on while somebody writes
+    _go_on_beside_readers(database)
     database.execute("PRAGMA synchronous = FULL")
     with writing(database):
         if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             _lay_out(database)
+
+
+def _go_on_beside_readers(database: sqlite3.Connection) -> None:
+    """Keep a log of what is written, so that readers go on; wait as long as somebody else is at that.
+
+    SQLite waits for other locks by itself, but not for the one that this change of the file needs.
+    """
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+        time.sleep(AGAIN)
 
 
 def _lay_out(database: sqlite3.Connection) -> None:

@@ -82,6 +82,21 @@ def test_no_mark_or_placeholder_is_lost_by_a_model_that_knows_nothing(run):
         assert "⟦" not in target.marked.whole
 
 
+def test_what_is_put_where_the_words_beside_it_are_is_said(run, monkeypatch):
+    translator = Translator.load(run, device="cpu", engine="torch")
+    decode = translator.engine.decode
+
+    def answer(sentences, *more):
+        """Return translations without any placeholder."""
+        (ids,) = translator.tokenizer.encode_target(["Veo y"])
+        return [[one[0].__class__(**{**vars(one[0]), "tokens": ids})] for one in decode(sentences, *more)]
+
+    monkeypatch.setattr(translator.engine, "decode", answer)
+    lost, plain = SegmentTranslator(translator).stream([Marked("I see %s and {n}."), Marked("I see.")])
+    assert "placed: %s {n}" in lost.doubts and sorted(lost.marked.text.split()) == ["%s", "Veo", "y", "{n}"]
+    assert not any(doubt.startswith("placed") for doubt in plain.doubts)
+
+
 def test_the_pieces_are_among_those_that_are_searched(run, corpus):
     tried, _ = find_fastest(
         run,

@@ -1,0 +1,43 @@
+"""What of a memory is used, and what is only shown."""
+
+import pytest
+
+from translucid.data.corpus import Pair
+from translucid.memory.recall import Recall
+from translucid.memory.translation_memory import TranslationMemory
+
+PAIRS = Pair("Page 3 of 10", "Página 3 de 10"), Pair("Save the file", "Guardar")
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:
+        memory.add(PAIRS, "a")
+        yield memory
+
+
+@pytest.mark.parametrize(
+    ("text", "used_from"),
+    [
+        ("Page 3 of 10", 100),
+        ("Page 4 of 12", 99),
+        ("Save the file.", 98),
+        ("Save the file now", 75),
+        ("Nothing like it", 0),
+    ],
+)
+def test_a_match_is_used_from_its_percent_on(memory, text, used_from):
+    uses = {percent for percent in range(60, 101) if Recall(memory, percent).used(text)}
+    assert uses == (set(range(60, used_from + 1)) if used_from else set())
+    assert bool(Recall(memory).used(text)) == (used_from == 100)
+
+
+def test_an_exact_match_is_found_without_comparing(memory, monkeypatch):
+    monkeypatch.setattr(memory, "matches", None)
+    assert Recall(memory).used("Save the  file").target == "Guardar"
+    assert Recall(memory).used("Save the file.") is None
+
+
+def test_what_is_used_is_shown(memory):
+    assert not Recall(memory).shown("Save a file")
+    assert [match.percent for match in Recall(memory, 60).shown("Save a file")] == [67]

@@ -1,5 +1,6 @@
 """Documents over HTTP: jobs with progress, bounds, an end, and nothing left behind."""
 
+import io
 import threading
 import time
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ import pytest
 
 from translucid.serving import document_jobs, job_files, texts
 from translucid.serving.document_jobs import DocumentJobs
+from translucid.serving.job_files import JobFiles
 from translucid.translator import Translator
 
 LANGUAGES = {"source": "en", "target": "es"}
@@ -211,7 +213,7 @@ def test_nothing_is_left_when_the_server_ends(serve, jobs, held):
 
 def test_names_are_never_paths(serve, jobs):
     client = serve()
-    for name in ("../../etc/a.txt", "/tmp/a.txt", "..\\..\\a.txt", "C:\\a.txt", "a\0b.txt", "x" * 500 + ".txt"):
+    for name in ("../../etc/a.txt", "/srv/a.txt", "..\\..\\a.txt", "C:\\a.txt", "a\0b.txt", "x" * 500 + ".txt"):
         told = ended(client, send(client, name=name).json())
         assert told["state"] == "done"
         assert "/" not in told["name"] and "\\" not in told["name"] and len(told["name"]) <= 200
@@ -258,6 +260,33 @@ def test_segments_are_read_and_corrected(client, run):
         assert said in refused.json()["error"]
     assert correct(2, "x").status_code == 404
     assert client.get(f"/documents/{job['id']}/result").text == result
+
+
+@pytest.mark.parametrize(("asked", "work"), [("segments", "rows"), ("result", "sent")])
+def test_what_is_deleted_while_it_is_asked_for_is_not_there(serve, jobs, monkeypatch, asked, work):
+    client = serve()
+    job = ended(client, send(client).json())
+    (own,) = jobs
+    begin = getattr(JobFiles, work)
+
+    def deleted_before(self, *given, **named):
+        own.delete(own.jobs[job["id"]])
+        return begin(self, *given, **named)
+
+    monkeypatch.setattr(JobFiles, work, deleted_before)
+    answer = client.get(f"/documents/{job['id']}/{asked}")
+    assert (answer.status_code, answer.json()) == (404, {"error": "There is no such file, or not any more"})
+    assert not any(own.folder.iterdir())
+
+
+def test_a_document_that_is_being_sent_comes_whole(tmp_path):
+    files = JobFiles(tmp_path / "job", io.BytesIO(b"x"))
+    files.keep(b"a" * 200_000)
+    parts, size = files.sent()
+    begun = next(parts)
+    files.delete()
+    assert size == 200_000 and begun + b"".join(parts) == b"a" * 200_000
+    assert not any(tmp_path.iterdir())
 
 
 def test_what_a_person_writes_meanwhile_stays(client, held):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from translucid.serving import schemas
 from translucid.serving.deepl import DeepL
 from translucid.serving.document_jobs import DocumentJobs, Job
-from translucid.serving.failures import ApiError
+from translucid.serving.failures import ApiError, GoneError
 from translucid.serving.incoming import text_field
 
 _STATES = {"waiting": "queued", "translating": "translating", "done": "done", "failed": "error", "cancelled": "error"}
@@ -63,7 +63,7 @@ class DeepLDocuments:
             answer |= {"error_message": job.error, "message": job.error}
         return JSONResponse(answer)
 
-    async def result(self, request: Request, document_id: str) -> FileResponse:
+    async def result(self, request: Request, document_id: str) -> StreamingResponse:
         """Return the translated document, as often as is asked while it is kept."""
         return await self.jobs.answer(request, await self._job(request, document_id))
 
@@ -71,5 +71,5 @@ class DeepLDocuments:
         fields, _ = await self.deepl.fields(request)
         job = self.jobs.find(document_id)
         if not hmac.compare_digest(text_field(fields, "document_key").encode(), job.key.encode()):
-            raise ApiError(404, "There is no such file, or not any more")
+            raise GoneError
         return job

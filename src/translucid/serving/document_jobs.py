@@ -18,7 +18,8 @@ from typing import IO, Literal
 from urllib.parse import quote
 
 from fastapi import Request
-from fastapi.responses import FileResponse
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
 
 from translucid.documents.document import Document, Segment
 from translucid.documents.kinds import Kind, kind_of, read_document
@@ -29,7 +30,7 @@ from translucid.serving.batcher import in_chunks
 from translucid.serving.desk import Desk
 from translucid.serving.detection import detect_sources
 from translucid.serving.errand import Errand, until_disconnected
-from translucid.serving.failures import ApiError, ClientLeft
+from translucid.serving.failures import ApiError, ClientLeft, GoneError
 from translucid.serving.job_files import JobFiles
 from translucid.serving.offered import Served
 from translucid.serving.texts import heeding, translated
@@ -164,11 +165,11 @@ class DocumentJobs:
         """Return a job by its id.
 
         Raises:
-            ApiError: 404, there is none.
+            GoneError: there is none.
         """
         job = self.jobs.get(key)
         if job is None:
-            raise ApiError(404, "There is no such file, or not any more")
+            raise GoneError
         job.touched = time.monotonic()
         return job
 
@@ -197,11 +198,11 @@ class DocumentJobs:
             self.delete(job)
             raise error
 
-    async def answer(self, request: Request, job: Job) -> FileResponse:
+    async def answer(self, request: Request, job: Job) -> StreamingResponse:
         """Send the translated document, with all that was corrected.
 
         Raises:
-            ApiError: 400, it has failed; 503, it is not done.
+            ApiError: 400, it has failed; 503, it is not done; 404, it was deleted meanwhile.
             ClientLeft: nobody is there to answer.
         """
         if job.state == "failed":
@@ -212,7 +213,9 @@ class DocumentJobs:
         if job.stale:
             await errand.result(request, self.desk.workshop.submit(errand, lambda: self._fill_anew(job)))
         headers = {"Content-Disposition": disposition(job.file_name), "X-Content-Type-Options": "nosniff"}
-        return FileResponse(job.files.result, media_type=job.kind.media, headers=headers)
+        parts, size = await run_in_threadpool(job.files.sent)
+        headers["Content-Length"] = str(size)
+        return StreamingResponse(parts, media_type=job.kind.media, headers=headers)
 
     def _fill_anew(self, job: Job) -> None:
         """Make the result again after corrections."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from translucid.data.corpus import Pair
@@ -66,7 +66,7 @@ class Editing:
         await run_in_threadpool(self.jobs.delete, self.jobs.find(key))
         return JSONResponse({"state": "cancelled"})
 
-    async def result(self, request: Request, key: str) -> FileResponse:
+    async def result(self, request: Request, key: str) -> StreamingResponse:
         """Return the translated document, with all that was corrected."""
         return await self.jobs.answer(request, self.jobs.find(key))
 

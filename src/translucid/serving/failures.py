@@ -25,6 +25,14 @@ class ApiError(Exception):
         self.status, self.message, self.retry_after = status, message, retry_after
 
 
+class GoneError(ApiError):
+    """A document is not there, or not any more."""
+
+    def __init__(self) -> None:
+        """Say no more than that: whether it ever was there is nobody's business."""
+        super().__init__(404, "There is no such file, or not any more")
+
+
 class ClientLeft(Exception):  # noqa: N818  # no error of ours
     """Nobody is there to be answered."""
 

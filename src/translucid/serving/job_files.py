@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Mark, Marked, Side
+from translucid.serving.failures import GoneError
 
 _TABLE = """CREATE TABLE segments (
     number INTEGER PRIMARY KEY, place TEXT, source TEXT, source_marks TEXT, existing TEXT, note TEXT, longest INTEGER,
@@ -52,7 +54,8 @@ class JobFiles:
     @property
     def content(self) -> bytes:
         """The document as it came."""
-        return self._document.read_bytes()
+        with self._kept():
+            return self._document.read_bytes()
 
     @property
     def size(self) -> int:
@@ -62,12 +65,26 @@ class JobFiles:
     def keep(self, result: bytes) -> None:
         """Keep the translated document."""
         temporary = self.folder / "result.new"  # one that is being sent stays as it is
-        temporary.write_bytes(result)
-        temporary.replace(self.result)
+        with self._kept():
+            temporary.write_bytes(result)
+            temporary.replace(self.result)
+
+    def sent(self) -> tuple[Iterator[bytes], int]:
+        """Open the translated document; return its parts, which are there whatever becomes of the file, and its size.
+
+        Raises:
+            GoneError: it was deleted.
+        """
+        with self._kept():
+            file = self.result.open("rb")
+        return _parts(file), os.fstat(file.fileno()).st_size
 
     def delete(self) -> None:
-        """Forget all."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Forget all; who is reading meanwhile is told `GoneError`."""
+        going = self.folder.with_suffix(".going")
+        with suppress(FileNotFoundError):  # it was deleted before
+            self.folder.rename(going)
+            shutil.rmtree(going, ignore_errors=True)
 
     def begin(self, segments: Sequence[Segment]) -> None:
         """Write the segments down."""
@@ -75,7 +92,7 @@ class JobFiles:
             (i, one.place, one.source.text, _written(one.source.marks), one.existing, one.note, one.longest)
             for i, one in enumerate(segments)
         )
-        with self._database() as database:
+        with self._database("rwc") as database:
             database.execute(_TABLE)
             database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 5 + ",0)", rows)
 
@@ -124,12 +141,29 @@ class JobFiles:
         return {row.number: row.target for row in self.rows() if row.target}
 
     @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
+    def _database(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         # A crash ends the job, so nothing has to outlive one.
-        with closing(sqlite3.connect(self.folder / "segments.sqlite", timeout=30)) as database:
+        name = f"{(self.folder / 'segments.sqlite').absolute().as_uri()}?mode={mode}"
+        with self._kept(), closing(sqlite3.connect(name, uri=True, timeout=30)) as database:
             database.execute("PRAGMA synchronous=OFF")
             with database:
                 yield database
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Within it, a failure is `GoneError` if the document was deleted."""
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            if self.folder.exists():
+                raise
+            raise GoneError from error
+
+
+def _parts(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while part := file.read(1 << 16):
+            yield part
 
 
 def _written(marks: Sequence[Mark]) -> str:

@@ -96,7 +96,7 @@ class Translation(NBest):
         return self._translator.confidences([self])[0] if self._translator else None
 
     def assessed(self, confidence: float | None) -> Self:
-        """Return itself; its `confidence` is known from now on."""
+        """Return itself, with a `confidence` that need not be found out."""
         vars(self)["confidence"] = confidence
         return self
 

@@ -56,7 +56,7 @@ def rows(outcome):
 @pytest.mark.parametrize("kind", ["search", "tokens", "attention"])
 def test_confidence_is_told_with_each_kind_of_features(fitted, call, kind, engine):
     run, outcome = fitted("--features", kind)
-    assert kind in outcome.out and "from now on" in outcome.out
+    assert kind in outcome.out and "← chosen" in outcome.out
     told = rows(call("translate", run, "--format", "jsonl", "--engine", engine, *TEXTS))
     first, both, nothing, address = (row["confidence"] for row in told)
     assert 0 < first < 1 and nothing is None and address is None

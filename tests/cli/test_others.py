@@ -248,7 +248,7 @@ def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
         done = call("tune", run, *files, "--allow", "100", *options)
         assert done.code == 0, done.err
         assert (done.out.count("ctranslate2"), done.out.count("torch")) == (2 * considered, considered)
-        assert "← from now on" in done.out
+        assert "← chosen" in done.out
         found = json.loads((run / "tuned.json").read_text())["considered"]
         assert (run / "shortlist.tsv").exists() == (found != "all pieces")
     assert call("translate", run, "I like soccer.").code == 0

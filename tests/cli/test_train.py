@@ -139,7 +139,7 @@ def test_without_validation_files_some_pairs_are_held_out(call, corpus, tmp_path
     done = call("train", "--train", corpus / "train.tsv", "--out", tmp_path / "run", "--set", *SHAPE, *LIMITS)
     assert done.code == 0, done.err
     assert "held out" in done.err
-    assert "from now on" in call("tune", tmp_path / "run", "--sentences", 5).out
+    assert "← chosen" in call("tune", tmp_path / "run", "--sentences", 5).out
 
 
 def test_a_run_is_not_lost(call, corpus, small_run):

@@ -8,7 +8,7 @@ from zipfile import ZIP_STORED, ZipFile
 import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from tests.probes.documents import epub, odt, packed
+from tests.probes.packed import epub, odt, packed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Marked

@@ -15,7 +15,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from tests.probes.documents import packed, types
+from tests.probes.packed import packed, types
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Marked, Side

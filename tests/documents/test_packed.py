@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.probes.documents import packed
+from tests.probes.packed import packed
 from translucid.documents.packed import MOST_MEMBERS, SMALL, Packed
 from translucid.ground.errors import UserError
 

@@ -130,7 +130,7 @@ def tune(
     for column in ("sentences/s", "BLEU", ""):
         table.add_column(column, justify="right")
     for trial in tried:
-        speed, kept = f"{trial.sentences_per_second:,.0f}", "← from now on" if trial is best else ""
+        speed, kept = f"{trial.sentences_per_second:,.0f}", "← chosen" if trial is best else ""
         tuned = trial.tuned
         table.add_row(tuned.engine, tuned.quantization, tuned.considered, speed, f"{trial.bleu:.2f}", kept)
     Console().print(table)
@@ -145,7 +145,7 @@ def _show_confidence(found: Fitted, diagram: Path | None) -> None:
     for column in ("time", "cross-entropy", "calibration", "worst fifth", ""):
         table.add_column(column, justify="right")
     for one in fitted.figures:
-        kept, cost = "← from now on" if one.kind == fitted.kind else "", f"{found.costs[one.kind]:.2f} x"
+        kept, cost = "← chosen" if one.kind == fitted.kind else "", f"{found.costs[one.kind]:.2f} x"
         figures = f"{one.cross_entropy:.3f}", f"{one.calibration_error:.3f}", f"{one.lift:.1f} x"
         table.add_row(one.kind, cost, *figures, kept)
     console.print(table)

@@ -9,7 +9,7 @@ from translucid.data.languages import Languages
 from translucid.documents.android_text import items_of, items_of_cdata, written, written_cdata
 from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
-from translucid.documents.plurals import ORDER, categories
+from translucid.documents.plural_forms import ORDER, categories
 from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml_inline import Inline, Role, add_text
 from translucid.documents.xml_spans import Element, Piece, XmlFile

@@ -1,4 +1,4 @@
-"""The forms of plurals that a language has, as gettext counts them."""
+"""The forms of plurals that a language has: as gettext counts them, and as CLDR names them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from translucid.data.languages import usual_code
 _RULE = re.compile(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;]+)")
 _TRIED = 200
 """Numbers that are tried to see what a form is for."""
+ORDER = ("zero", "one", "two", "few", "many", "other")
+"""The names of forms, as they usually follow each other."""
 
 
 class PluralForms(NamedTuple):
@@ -64,3 +66,20 @@ class PluralForms(NamedTuple):
         """
         numbers = self.numbers[form]
         return ", ".join(map(str, numbers[:3])) + (" …" if len(numbers) > 3 else "")
+
+
+def categories(code: str | None) -> tuple[str, ...] | None:
+    """Return the names of a language's plural forms, in their usual order; none if they are not known.
+
+    >>> categories("eng_Latn"), categories("ru"), categories("ja")
+    (('one', 'other'), ('one', 'few', 'many', 'other'), ('other',))
+    """
+    from babel import Locale, UnknownLocaleError
+
+    if not code or (usual := usual_code(code)) is None:
+        return None
+    try:
+        tags = Locale.parse(usual, sep="-").plural_form.tags | {"other"}
+    except (ValueError, UnknownLocaleError):
+        return None
+    return tuple(name for name in ORDER if name in tags)

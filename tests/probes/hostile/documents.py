@@ -8,9 +8,10 @@ import zipfile
 import zlib
 from collections.abc import Callable
 
-from tests.probes.documents import MAKERS, packed
+from tests.probes.documents import MAKERS
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.tally import Tally
+from tests.probes.packed import packed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Marked

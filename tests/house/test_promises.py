@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from translucid.cli.main import app, several
+from translucid.cli.main import app, several, without_log_format
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 
@@ -39,7 +39,7 @@ def mentions_in(text: str) -> list[str]:
 def check(command: str, *, whole: bool = True) -> None:
     """Let a command line be parsed, without running it; one that is not `whole` may lack arguments."""
     node: typer.core.TyperGroup = get_command(app)  # type: ignore[assignment]
-    arguments = several(shlex.split(command)[1:])
+    arguments = several(without_log_format(shlex.split(command)[1:])[0])
     context = typer.Context(node, info_name="translucid")
     while hasattr(node, "commands"):
         name = next((argument for argument in arguments if not argument.startswith("-")), None)

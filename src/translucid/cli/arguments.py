@@ -12,6 +12,7 @@ from typing import Annotated, BinaryIO, Literal
 
 import typer
 
+from translucid.cli import completing
 from translucid.data.file_kinds import PAIR_ENDINGS, refuse_as_pairs
 from translucid.ground.atomic import behind_links, is_stream
 from translucid.ground.errors import UserError
@@ -19,6 +20,10 @@ from translucid.ground.errors import UserError
 EngineOption = Annotated[
     Literal["auto", "torch", "ctranslate2"],
     typer.Option("--engine", help="What searches: our own code, CTranslate2, or the faster one of those that can."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting.", autocompletion=completing.settings),
 ]
 WithOption = Annotated[
     list[Path] | None,

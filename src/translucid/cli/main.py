@@ -6,10 +6,13 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated, get_args
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
+from typer.main import get_command
 
 from translucid import __version__
 from translucid.cli import (
@@ -36,7 +39,8 @@ from translucid.cli import (
     translate,
     tune,
 )
-from translucid.ground.console import Console
+from translucid.cli.environment import heed_environment
+from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import take_over
@@ -85,8 +89,17 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
-    debug: bool = typer.Option(False, "--debug", help="Show tracebacks."),
-    version: bool = typer.Option(False, "--version", help="Show the version.", callback=_version, is_eager=True),
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(
+            envvar="TRANSLUCID_LOG_FORMAT",
+            help="Progress and messages on standard error: lines for people, JSON lines, or errors and warnings only.",
+        ),
+    ] = "text",
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
 ) -> None:
     pass
 
@@ -113,6 +126,14 @@ app.command("models")(models.models)
 app.add_typer(draw.app, name="draw")
 app.add_typer(data.app, name="data")
 app.add_typer(memory.app, name="memory")
+
+
+def tree() -> TyperGroup:
+    """Return all commands, as they parse their arguments."""
+    commands = get_command(app)
+    assert isinstance(commands, TyperGroup)
+    heed_environment(commands)
+    return commands
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -145,12 +166,18 @@ def _hold_closed_streams() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command; return the exit code."""
     options, texts = _parted(arguments)
+    options, format_wanted = without_log_format(options)
+    Console.log_format = next(
+        (known for known in get_args(LogFormat) if known == (format_wanted or os.environ.get("TRANSLUCID_LOG_FORMAT"))),
+        "text",
+    )
     debug = "--debug" in options
-    arguments = ["--debug"] * debug + [a for a in options if a != "--debug"] + texts
+    begin = ["--debug"] * debug + ([] if format_wanted is None else [f"--log-format={format_wanted}"])
+    arguments = begin + [a for a in options if a != "--debug"] + texts
     try:
         if sys.stdout is None:
             raise UserError("standard output is closed", fix="Send it to a file, or to /dev/null.")
-        result = app(several(arguments), prog_name="translucid", standalone_mode=False, obj=arguments)
+        result = tree()(several(arguments), prog_name="translucid", standalone_mode=False, obj=arguments)
         return result if isinstance(result, int) else 0
     except UserError as error:
         if debug:
@@ -188,6 +215,21 @@ def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Part what may be options from what can't be: `--` and all that stands behind it."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return list(arguments[:end]), list(arguments[end:])
+
+
+def without_log_format(options: Sequence[str]) -> tuple[list[str], str | None]:
+    """Part `--log-format`, which may stand anywhere, from the other options; `serve` has one of its own."""
+    rest: list[str] = []
+    wanted = None
+    coming = iter(options)
+    for option in coming:
+        name, _, value = option.partition("=")
+        command = next((before for before in rest if not before.startswith("-")), "")
+        if name == "--log-format" and command != "serve":
+            wanted = value or next(coming, "")
+        else:
+            rest.append(option)
+    return rest, wanted
 
 
 def several(arguments: Sequence[str]) -> list[str]:

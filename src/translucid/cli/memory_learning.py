@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from translucid.cli.arguments import SetOption
 from translucid.cli.train import shares
 from translucid.ground.console import Console
 
@@ -24,7 +25,7 @@ def learn(
         typer.Option(metavar="FILES=SHARE", help="General pairs to mix in; what RUN was trained on if not given."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Learn also what RUN has learned of it before.")] = False,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting.")] = None,
+    settings: SetOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -73,27 +73,12 @@ def _shape(model: ModelOptions) -> str:
 
 
 def _print_keys(console: Console) -> None:
-    from pydantic import BaseModel
+    from translucid.runs.keys import keys
 
-    from translucid.runs.configuration import Configuration
-
-    def walk(options: type[BaseModel], prefix: str) -> None:
-        for name, field in options.model_fields.items():
-            groups = [kind for kind in (field.annotation, *get_args(field.annotation)) if _is_group(kind)]
-            for group in groups:
-                if len(groups) > 1:
-                    kind = f"\n{prefix}{name}.kind={group.model_fields['kind'].default}"
-                    console.print(Text.assemble((kind, "bold"), " has these:"))
-                walk(group, f"{prefix}{name}.")
-            if prefix and not groups and name != "kind":
-                default = field.get_default(call_default_factory=True)
-                console.print(Text.assemble((f"{prefix}{name}", "bold"), f"={default}"))
-                console.print(f"    {field.description}")
-
-    walk(Configuration, "")
-
-
-def _is_group(annotation: Any) -> bool:
-    from pydantic import BaseModel
-
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    choice = ""
+    for key in keys():
+        if key.choice and key.choice != choice:
+            console.print(Text.assemble((f"\n{key.choice}", "bold"), " has these:"))
+        choice = key.choice
+        console.print(Text.assemble((key.name, "bold"), f"={key.default}"))
+        console.print(f"    {key.description}")

@@ -148,6 +148,8 @@ def serve(
         origins=_listed(origins) or anybody,
         url_prefix=url_prefix,
     )
+    if log_format == "json":
+        Console.log_format = "json"
     with _bound(host, port) as listening:
         catalogue = load(runs, device, options, engine)
         opened = None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from translucid.cli.arguments import pair_up
+from translucid.cli import completing
+from translucid.cli.arguments import SetOption, pair_up
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -74,7 +75,11 @@ def train(
     context: typer.Context,
     config: Annotated[
         Path | None,
-        typer.Argument(metavar="[CONFIG.yaml]", help="Settings, or the name of a recipe; --set can set every key too."),
+        typer.Argument(
+            metavar="[CONFIG.yaml]",
+            help="Settings, or the name of a recipe; --set can set every key too.",
+            autocompletion=completing.recipes,
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make or continue.")] = None,
     train_files: Annotated[
@@ -109,7 +114,10 @@ def train(
             metavar="FILES", help="For captions: folders and .tar files with the images; that of --train if not given."
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="A preset; see `translucid models`.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A preset; see `translucid models`.", autocompletion=completing.presets),
+    ] = None,
     target_text: Annotated[
         list[str] | None,
         typer.Option(metavar="FILES", help="Text of the target language alone, for the decoder to learn as well."),
@@ -130,7 +138,7 @@ def train(
         Path | None,
         typer.Option(metavar="RUN", help="Tell the encoder what this lm-bilstm makes of each source word."),
     ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting.")] = None,
+    settings: SetOption = None,
     skip_bad: Annotated[
         bool,
         typer.Option(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from translucid.ground.console import Console
+from translucid.ground.console import EVERY, Console
 from translucid.training.validation import GENERAL, Validation
 
 QUIET_SECONDS = 20.0
@@ -40,6 +41,10 @@ class Status(NamedTuple):
     def seconds_left(self) -> float | None:
         """An estimate, once there is something to go by."""
         return self.seconds * (1 - self.done) / self.done if self.done > 0.001 else None
+
+    def figures(self) -> dict[str, float | None]:
+        """All of it by name; None is what is not known."""
+        return {**self._asdict(), "total": 1.0, "seconds_left": self.seconds_left}
 
     def line(self) -> str:
         """All of it in one line."""
@@ -83,9 +88,9 @@ class Display:
         """Show where the training stands."""
         if self.console.is_terminal:
             self.bar.update(self.task, completed=status.done, line=status.line())
-        elif time.monotonic() - self.last_line > QUIET_SECONDS:
+        elif time.monotonic() - self.last_line > (EVERY if self.console.format == "json" else QUIET_SECONDS):
             self.last_line = time.monotonic()
-            self.note(status.line())
+            self.note(status.line(), figures=status.figures())
 
     def validation(self, step: int, found: Validation, told: str, best: bool) -> None:
         """Show the figures, the score in words, and three samples, others at each validation."""
@@ -97,6 +102,7 @@ class Display:
             if GENERAL in found.measures
             else "",
             "  (best so far)" if best else "",
+            figures={"step": step, "loss": found.loss, "best": best, **found.measures},
         )
         for i in range(3 if found.samples else 0):
             sample = found.samples[(step // 7 + i * 11) % len(found.samples)]
@@ -104,9 +110,9 @@ class Display:
             self.note(("    reference  ", "dim"), sample.reference)
             self.note(("    hypothesis ", "dim"), sample.hypothesis)
 
-    def note(self, *parts: str | tuple[str, str]) -> None:
-        """Print one line above the bar, of parts with or without a style."""
-        self.bar.console.print(Text.assemble(*parts), soft_wrap=True)
+    def note(self, *parts: str | tuple[str, str], figures: Mapping[str, Any] | None = None) -> None:
+        """Print one line above the bar, of parts with or without a style; `figures` for who reads JSON lines."""
+        self.console.print(Text.assemble(*parts), soft_wrap=True, figures=figures)
 
 
 class _StatusColumn(ProgressColumn):

@@ -1,0 +1,180 @@
+"""What may stand in the environment, what standard error says to machines, what a shell offers."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.core import TyperGroup, TyperOption
+
+from translucid.cli import environment, main
+from translucid.ground import console
+from translucid.ground.console import Console, counting
+from translucid.runs.keys import keys
+from translucid.runs.presets import PRESETS
+from translucid.runs.recipes import recipes
+
+
+@pytest.fixture(autouse=True)
+def _texts_afterwards():
+    yield
+    Console.log_format = "text"
+
+
+def leaves(command, path):
+    for name, below in command.commands.items():
+        if isinstance(below, TyperGroup):
+            yield from leaves(below, (*path, name))
+        else:
+            yield (*path, name), below
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_every_option_of_every_command_has_a_variable_of_its_own_that_its_help_tells_how_to_name():
+    seen = []
+    for path, command in leaves(main.tree(), ("translucid",)):
+        options = [p for p in command.params if isinstance(p, TyperOption)]
+        for option in options:
+            first = option.envvar if isinstance(option.envvar, str) else option.envvar[0]
+            seen.append((first, option.opts))
+        if path[-1] != "serve" and options:  # whose help lists each
+            named = command.epilog.split("`")[3]
+            assert named in {first for first, _ in seen}
+            assert command.epilog.split("`")[1].strip("-").replace("-", "_").upper() in named
+    assert ("TRANSLUCID_TRANSLATE_MEMORY_FROM", ["--memory-from"]) in seen
+    assert ("TRANSLUCID_DATA_STATS_SKIP_BAD", ["--skip-bad"]) in seen
+    assert len({first for first, _ in seen}) == len(seen)
+
+
+def test_the_environment_gives_what_the_command_does_not(small_run, capfd, monkeypatch):
+    monkeypatch.setenv("TRANSLUCID_TRANSLATE_FORMAT", "jsonl")
+    monkeypatch.setenv("TRANSLUCID_ENGINE", "torch")
+    assert main.run(["translate", str(small_run), "Good morning"]) == 0
+    assert json.loads(capfd.readouterr().out)["source"] == "Good morning"
+    assert main.run(["translate", str(small_run), "Good morning", "--format", "text"]) == 0
+    assert not capfd.readouterr().out.startswith("{")
+    monkeypatch.setenv("TRANSLUCID_ENGINE", "abacus")
+    assert main.run(["translate", str(small_run), "Good morning"]) == 2
+    assert "abacus" in capfd.readouterr().err
+
+
+def test_an_option_of_several_values_has_them_apart_by_spaces(monkeypatch):
+    app = typer.Typer()
+    given = []
+
+    @app.command()
+    def one(train: list[str] = typer.Option([])):  # noqa: B008
+        given.extend(train)
+
+    command = typer.main.get_command(app)
+    environment.heed_environment(command)
+    monkeypatch.setenv("TRANSLUCID_TRAIN", "a.tsv b.tsv")
+    command([], standalone_mode=False)
+    assert given == ["a.tsv", "b.tsv"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [["--log-format", "json"], ["--log-format=json"], []],
+    ids=["apart", "joined", "behind"],
+)
+def test_messages_and_warnings_come_as_json_lines(small_run, capfd, before):
+    behind = [] if before else ["--log-format", "json"]
+    assert main.run([*before, "translate", str(small_run), "He has %s", "--engine", "torch", *behind]) == 0
+    said = capfd.readouterr()
+    assert len(said.out.splitlines()) == 1
+    lines = records(said.err)
+    assert {line["level"] for line in lines} == {"info", "warning"}
+    assert [(line["done"], line["total"]) for line in lines if line["message"] == "translating"][-1][0] == 1
+    assert all(line["time"].endswith("+00:00") for line in lines)
+
+
+def test_errors_do_too_and_the_variable_counts(capfd, monkeypatch):
+    monkeypatch.setenv("TRANSLUCID_LOG_FORMAT", "json")
+    assert main.run(["translate", "nowhere", "a"]) == 2
+    assert main.run(["translate", "nowhere", "--nonsense"]) == 2
+    first, second = records(capfd.readouterr().err)
+    assert first["level"] == second["level"] == "error"
+    assert "nowhere" in first["message"] and "--nonsense" in second["message"]
+    assert main.run(["--log-format", "text", "translate", "nowhere", "a"]) == 2
+    assert capfd.readouterr().err.startswith("error: nowhere")
+
+
+def test_off_leaves_warnings_and_errors(small_run, capfd):
+    assert main.run(["translate", str(small_run), "He has %s", "--log-format", "off"]) == 0
+    said = capfd.readouterr().err
+    assert said.startswith("warning: ") and said.count("\n") == 1
+
+
+def test_a_format_that_is_none_is_said(capfd):
+    assert main.run(["models", "--log-format", "xml"]) == 2
+    assert "'xml'" in capfd.readouterr().err
+
+
+def test_a_text_behind_the_dashes_is_a_text(small_run, capfd):
+    assert main.run(["translate", str(small_run), "--", "--log-format", "json"]) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 2
+
+
+def test_figures_stand_beside_the_message_and_standard_output_stays_as_it_is(capfd):
+    Console.log_format = "json"
+    Console(stderr=True).print("loss inf", figures={"loss": math.inf, "step": 3, "who": None})
+    Console().print("loss inf", figures={"loss": math.inf})
+    said = capfd.readouterr()
+    (line,) = records(said.err)
+    assert {name: line[name] for name in ("message", "loss", "step", "who")} == {
+        "message": "loss inf",
+        "loss": None,
+        "step": 3,
+        "who": None,
+    }
+    assert said.out == "loss inf\n"
+
+
+def test_what_is_counted_is_told_now_and_then_and_in_the_end(capfd, monkeypatch):
+    Console.log_format = "json"
+    times = iter([0.0, 0.5, 1.1, 1.1, 1.6, 9.0])
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(times))
+    with counting(Console(stderr=True), "reading", 9) as advance:
+        for _ in range(3):
+            advance(3)
+    assert [(line["done"], line["total"]) for line in records(capfd.readouterr().err)] == [(6, 9), (9, 9)]
+
+
+def completed(shell, line, current):
+    """Return what is offered at the end of a line, asked as the script does that `--show-completion` prints."""
+    asked = {
+        "bash": {"COMP_WORDS": line, "COMP_CWORD": str(current)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": line},
+        "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    variables = {**os.environ, **asked, "_TRANSLUCID_COMPLETE": f"complete_{shell}"}
+    made = subprocess.run([sys.executable, "-m", "translucid"], env=variables, capture_output=True, text=True)
+    return made.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_offered_the_presets(shell):
+    offered = completed(shell, "translucid train --model rnn-luong-", 3)
+    assert all(name in offered for name in PRESETS if name.startswith("rnn-luong-"))
+    assert "rnn-bahdanau" not in offered
+
+
+def test_recipes_settings_and_choices_are_offered_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("")
+    assert set(completed("bash", "translucid train ", 2).split()) == {*recipes(), "mine.yaml"}
+    assert completed("bash", "translucid train --set training.max_m", 3).split() == ["training.max_minutes="]
+    assert completed("bash", "translucid translate runs/demo --engine ct", 4).split() == ["ctranslate2"]
+
+
+def test_every_setting_is_listed_once_for_each_kind_that_has_it():
+    found = [(key.choice, key.name) for key in keys()]
+    assert len(set(found)) == len(found) > 100
+    assert ("model.kind=recurrent", "model.cell") in found and ("", "training.seed") in found

@@ -241,7 +241,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
     }
     gets = {path for path, operations in schema["paths"].items() if "get" in operations}
     assert gets == {
-        *("/languages", "/health", "/frontend/settings", "/models", "/download_file/{key}"),
+        *("/languages", "/health", "/frontend/settings", "/models", "/examples", "/download_file/{key}"),
         *("/documents/{key}", "/documents/{key}/result", "/documents/{key}/segments"),
         *("/v2/languages", "/v2/usage", "/v2/glossary-language-pairs", "/v2/glossaries"),
         *("/v2/glossaries/{glossary_id}", "/v2/glossaries/{glossary_id}/entries"),

@@ -118,7 +118,7 @@ def test_long_texts_and_errors_are_told(page):
         page.wait_for_timeout(100)
     assert page.inner_text("#translation").count("\n") >= 79
     page.get_by_label("English").fill("x" * 6000)
-    expect(page.locator("#problem")).to_contain_text("limit of 5000")
+    expect(page.locator("#problem")).to_contain_text("1,000 characters over the limit of 5,000")
 
 
 def test_it_fits_on_a_phone_and_into_the_dark(page):
@@ -264,6 +264,7 @@ def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(browser,
         page.goto(place)
         expect(page.locator("#method option")).to_have_count(2)
         assert "gradients" not in page.inner_text("#method")
+        page.locator("#tucked summary").click()
         page.get_by_label("Compare with").select_option(index=2)
         type_in(page, "I like soccer")
         assert page.inner_text("#attention-of") == "tiny"
@@ -278,15 +279,15 @@ def test_the_languages_of_a_model_that_has_many_are_chosen_by_name(browser, run,
     import_model(tmp_path / "theirs", tmp_path / "many")
     with serving(str(tmp_path / "many"), str(run)) as place, watched(browser, place) as page:
         expect(page.locator("#model option")).to_have_text(["many (2 languages → 2 languages)", "tiny (en → es)"])
-        assert page.locator("#from option").all_inner_texts() == ["English", "Spanish"]
+        assert page.locator("#from option").all_inner_texts() == ["Detect language", "English", "Spanish"]
         page.fill("#source", "I like soccer")
         page.wait_for_selector("#attention .word")
         spanish = page.inner_text("#translation")
         page.select_option("#from", "es")
-        page.select_option("#to", "en")
         expect(page.locator("#source-language")).to_have_text("Spanish")
         expect(page.locator("#target-language")).to_have_text("English")
         expect(page.locator("#translation")).not_to_have_text(spanish)
+        page.locator("#tucked summary").click()
         page.select_option("#model", "1")
-        expect(page.locator("#from")).to_be_hidden()
+        expect(page.locator("#source-language")).to_have_text("English")
         expect(page.locator("#target-language")).to_have_text("Spanish")

@@ -116,7 +116,7 @@ def test_a_file_is_dropped(page):
       for (const kind of ["dragover", "drop"])
         document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
     }"""
-    page.wait_for_selector("#model option", state="attached")
+    page.get_by_role("button", name="Documents").click()
     page.evaluate(drop)
     expect(page.locator("#document-name")).to_contain_text("dropped.txt")
     expect(page.locator("#rows textarea")).to_be_enabled(timeout=30_000)

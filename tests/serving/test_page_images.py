@@ -211,6 +211,6 @@ def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(browser, address,
 
 
 def test_at_a_desk_no_camera_is_offered(page):
-    expect(page.locator("#images").get_by_text("choose a file")).to_be_visible()
+    expect(page.locator("#images").get_by_text("Choose an image")).to_be_visible()
     expect(page.get_by_text("take a photograph")).to_be_hidden()
     assert page.get_attribute("#file", "accept") == page.get_attribute("#camera", "accept") == "image/*"

@@ -11,10 +11,6 @@ from rich.text import Text
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
-BOOK = ("I like soccer", "I like soccer and also going to the beach")
-"""The book's two sentences; neither is in the training data."""
-
-
 SHOWN = 3
 """Scenes whose captions are shown."""
 
@@ -52,6 +48,7 @@ def demo(
 
 
 def _translations(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
+    from translucid.builtin.phrasebook import ENGLISH_BOOK
     from translucid.data.corpus import read_pairs
     from translucid.demonstration import find_alignments, phrasebook_files, train_demo
     from translucid.inspection.terminal import looked_at
@@ -68,7 +65,7 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     bleu = found.scores[0]
     figure = f"\nBLEU {bleu.value:.1f}", "bold"
     console.print(Text.assemble(figure, f" on {len(pairs):,} held-out sentences ({bleu.signature})"))
-    for text in BOOK:
+    for text in ENGLISH_BOOK:
         translated = translator.translate(text)
         console.print(Text.assemble((f"\n{text}", "bold"), " → ", (translated.text, "bold")))
         console.print(Text("for each word written, where the model looked:", "dim"))

@@ -15,6 +15,7 @@ from translucid.ground.errors import UserError
 from translucid.interop.on_the_fly import run_of
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.batcher import Batcher
+from translucid.serving.examples import examples_of
 from translucid.serving.failures import ApiError
 from translucid.serving.offered import ANY, Offered, Served, begin_with, is_language, offer
 from translucid.serving.server_options import ServerOptions
@@ -177,7 +178,10 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
         sources, targets = offer(configuration, source, target, folder)
         first, second = begin_with(sources, targets)
         translator = Translator.open(run, configuration.between(sources[first], targets[second]), device, engine)
-        models.append(Offered(unique, sources, targets, translator, Batcher(options.queue, options.batch)))
+        batcher = Batcher(options.queue, options.batch)
+        theirs = sources[first] in (None, configuration.data.languages[0])  # else they would be in another language
+        examples = examples_of(run.path, configuration) if theirs else []
+        models.append(Offered(unique, sources, targets, translator, batcher, examples))
     return Catalogue(models, captioners, classifiers, generators)
 
 

@@ -48,6 +48,7 @@ class Looking:
         """Return the routes."""
         routes = APIRouter(tags=["looking inside"], responses=schemas.ERRORS)
         routes.get("/models")(self.models)
+        routes.get("/examples")(self.examples)
         routes.post("/look", openapi_extra=schemas.LOOK)(self.look)
         routes.post("/continue", openapi_extra=schemas.CONTINUE)(self.go_on)
         routes.post("/beam", openapi_extra=schemas.BEAM)(self.beam)
@@ -64,6 +65,10 @@ class Looking:
         rows += [{"name": served.name, "reads": "texts"} for served in catalogue.classifiers]
         rows += [{"name": served.name, "reads": "prompts"} for served in catalogue.generators]
         return JSONResponse(rows)
+
+    async def examples(self) -> JSONResponse:
+        """List sentences to try each translator with, by its name, in the first of its source languages."""
+        return JSONResponse({one.name: list(one.examples) for one in self.desk.catalogue})
 
     async def look(self, request: Request) -> JSONResponse:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from babel import Locale
@@ -50,6 +50,8 @@ class Offered:
     translator: Translator
     """Between two of them."""
     batcher: Batcher
+    examples: Sequence[str] = ()
+    """Sentences to try it with, in the first source language."""
     _ready: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

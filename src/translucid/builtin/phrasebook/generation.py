@@ -22,6 +22,8 @@ SPLITS = ("train", "valid", "test")
 SHORTEST, LONGEST = 2, 60
 HELD_OUT = 10
 """Percent of the sentences in each of valid and test."""
+ENGLISH_BOOK = ("I like soccer", "I like soccer and also going to the beach")
+"""The book's two sentences."""
 BOOK = frozenset({"me gusta el fútbol", "me gusta el fútbol y también ir a la playa"})
 """The demo translates these: they and all that translates alike are test sentences."""
 PATIENCE = 30_000

@@ -1,7 +1,8 @@
-// What both parts of the page need: elements, and questions to the server.
+// What every part of the page needs: elements, and questions to the server.
 
 export const $ = (id) => document.getElementById(id);
 export const RETRY = 3000; // milliseconds after which a server that is gone is asked again
+const PATIENCE = 120; // seconds: who is told to come back later than that is not asked again
 
 export function element(name, properties) {
   return Object.assign(document.createElement(name), properties);
@@ -11,19 +12,26 @@ export function option(value, textContent) {
   return element("option", { value, textContent });
 }
 
-// Return what the server answers, or throw what is wrong; `gone` says that it may be back later.
+// Return what the server answers, or throw what is wrong; `gone` says that it may be back, after `wait` milliseconds.
 export async function answered(response) {
-  let status = 0;
   try {
     const got = await response;
-    status = got.status;
     const answer = await got.json();
     if (got.ok) return answer;
-    throw Object.assign(new Error(answer.error), { told: true, gone: status >= 500 });
+    const seconds = got.status === 429 ? Number(got.headers.get("Retry-After") ?? PATIENCE + 1) : 0;
+    const gone = got.status >= 500 || (got.status === 429 && seconds <= PATIENCE);
+    const again = seconds && gone ? `. The page tries again in ${seconds} s.` : "";
+    throw Object.assign(new Error(answer.error + again), { told: true, gone, wait: 1000 * seconds || RETRY });
   } catch (error) {
     if (error.told) throw error;
-    throw Object.assign(new Error("The server does not answer. The page tries again by itself."), { gone: true });
+    throw Object.assign(new Error("The server does not answer. The page tries again by itself."), { gone: true, wait: RETRY });
   }
+}
+
+// Ask the server; the key goes along if it wants one.
+export function post(path, fields, signal) {
+  const body = JSON.stringify({ ...fields, ...($("key").value ? { api_key: $("key").value } : {}) });
+  return answered(fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body, signal }));
 }
 
 // One of the likeliest ways to go on: how likely, the next word, and what comes of it.

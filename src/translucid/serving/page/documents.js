@@ -3,6 +3,8 @@
 // The server has the document and what was accepted; what is being typed is kept in this browser until it is.
 
 import { $, RETRY, answered, element } from "./asking.js";
+import { store, stored } from "./keeping.js";
+import { waiting } from "./waiting.js";
 
 const POLL = 1000; // milliseconds after which a document that is being translated is asked for again
 const ROWS = 50; // segments shown at once
@@ -16,28 +18,16 @@ let before = []; // the first segments of earlier pages
 let first = 0;
 let turn = 0; // answers that come too late are thrown away
 let timer;
+const work = waiting($("documents"), (text) => { $("document-problem").textContent = text; });
 
-// Begin. `chosen` gives the model and the languages, `show` brings this part of the page to the front.
-export function startDocuments(settings, chosen, show) {
+// Begin. `chosen` gives the model and the languages.
+export function startDocuments(settings, chosen) {
   between = chosen;
   $("document-file").accept = settings.supportedFilesFormat.join();
   $("document-kinds").textContent = settings.supportedFilesFormat.join(" ");
   $("document-file").addEventListener("change", () => {
-    if ($("document-file").files.length) take($("document-file").files[0]);
+    if ($("document-file").files.length) takeDocument($("document-file").files[0]);
     $("document-file").value = "";
-  });
-  document.addEventListener("dragover", (event) => {
-    if (!dropped(event)) return;
-    event.preventDefault();
-    show();
-    $("document-drop").classList.add("over");
-  });
-  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("document-drop").classList.remove("over"); });
-  document.addEventListener("drop", (event) => {
-    $("document-drop").classList.remove("over");
-    if (!dropped(event)) return;
-    event.preventDefault();
-    take(event.dataTransfer.files[0]);
   });
   $("document-forget").addEventListener("click", forget);
   $("document-doubtful").addEventListener("change", () => page(0, []));
@@ -48,23 +38,6 @@ export function startDocuments(settings, chosen, show) {
   const [latest] = remembered();
   if (latest) open(latest.id);
   list();
-}
-
-// Whether a file is dragged that is no image.
-function dropped({ dataTransfer }) {
-  const [item] = [...dataTransfer.items].filter((one) => one.kind === "file");
-  return Boolean(item) && !item.type.startsWith("image/");
-}
-
-function stored(name, empty) {
-  try { return JSON.parse(localStorage.getItem(name)) ?? empty; } catch { return empty; }
-}
-
-function store(name, value, isEmpty) {
-  try {
-    if (isEmpty) localStorage.removeItem(name);
-    else localStorage.setItem(name, JSON.stringify(value));
-  } catch { /* a browser that keeps nothing */ }
 }
 
 function remembered() {
@@ -102,16 +75,16 @@ function ask(path, method = "GET", fields = null) {
   return answered(fetch(`documents/${path}`, { method, ...sent }));
 }
 
-async function take(file) {
+// Have a document translated, and open it.
+export async function takeDocument(file) {
   const mine = ++turn;
   clear();
-  $("document-state").textContent = "";
   const { name, source, target } = between();
   const form = new FormData();
   const all = { model: name, source, target, ...($("key").value ? { api_key: $("key").value } : {}) };
   for (const [field, value] of Object.entries(all)) form.append(field, value);
   form.append("file", file, file.name);
-  document.body.classList.add("busy");
+  work.begin();
   try {
     const told = await answered(fetch("documents", { method: "POST", body: form }));
     remember(told);
@@ -119,7 +92,7 @@ async function take(file) {
   } catch (error) {
     if (mine === turn) problem(error);
   } finally {
-    document.body.classList.remove("busy");
+    work.end();
   }
 }
 
@@ -197,6 +170,7 @@ async function forget() {
   lose(id);
   clear();
   list();
+  $("document-file").focus();
 }
 
 // Show the segments from one on; `earlier` are the first ones of the pages before.
@@ -220,7 +194,9 @@ function show(turned) {
   $("rows").replaceChildren(...rows.map(item));
   for (const area of $("rows").querySelectorAll("textarea")) grow(area);
   $("rows-before").disabled = !before.length;
+  const left = document.activeElement; // a button that is disabled keeps no focus
   $("rows-after").disabled = !rows.length || rows.at(-1).number + 1 >= shown.segments;
+  if (left?.disabled) (left === $("rows-after") ? $("rows-before") : $("rows-after")).focus();
   const numbers = rows.length ? `${rows[0].number + 1} to ${rows.at(-1).number + 1}` : "none";
   $("rows-shown").textContent = `${numbers} of ${shown.segments.toLocaleString("en")}`;
   const area = $("rows").querySelector(`[data-number="${focused}"] textarea`);

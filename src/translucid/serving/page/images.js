@@ -1,6 +1,7 @@
 // Images: give one, see what the model writes about it, where it looked for each word, what else it could have said.
 
 import { $, RETRY, answered, element, option, wayButton } from "./asking.js";
+import { waiting } from "./waiting.js";
 
 const LARGEST = 1024; // pixels of a side; a larger image is made smaller before it is sent
 const SENT = ["image/jpeg", "image/png", "image/webp"]; // as they are; others as JPEG
@@ -14,40 +15,27 @@ let shown = null; // the last answer
 let chosen = null; // the number of the word for which others are offered
 let turn = 0; // answers that come too late are thrown away
 let timer;
+const work = waiting($("images"), (text) => { $("image-problem").textContent = text; });
 
-// Begin; `show` brings this part of the page to the front. If it is `alone`, any file that is dropped is for it.
-export function startImages(captioners, show, alone) {
-  const ours = ({ dataTransfer }) => [...dataTransfer.items].some((one) => one.kind === "file" && (alone || one.type.startsWith("image/")));
+// Begin; `show` brings this part of the page to the front.
+export function startImages(captioners, show) {
   $("captioner").append(...captioners.map((one) => option(one.name, one.name)));
-  $("for-images").firstElementChild.hidden = captioners.length < 2;
+  $("captioner").parentElement.hidden = captioners.length < 2;
   for (const id of ["captioner", "key"]) $(id).addEventListener("change", () => { if (image) run({ nbest: BEST }); });
   for (const id of ["file", "camera"]) {
-    $(id).addEventListener("change", () => { if ($(id).files.length) take($(id).files[0]); $(id).value = ""; });
+    $(id).addEventListener("change", () => { if ($(id).files.length) takeImage($(id).files[0]); $(id).value = ""; });
   }
   document.addEventListener("paste", (event) => {
     const file = [...event.clipboardData.files].find((one) => one.type.startsWith("image/"));
     if (!file || event.clipboardData.getData("text/plain")) return;
     event.preventDefault();
     show();
-    take(file);
-  });
-  document.addEventListener("dragover", (event) => {
-    if (!ours(event)) return;
-    event.preventDefault();
-    show();
-    $("drop").classList.add("over");
-  });
-  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("drop").classList.remove("over"); });
-  document.addEventListener("drop", (event) => {
-    $("drop").classList.remove("over");
-    if (!ours(event)) return;
-    event.preventDefault();
-    take(event.dataTransfer.files[0]);
+    takeImage(file);
   });
 }
 
 // Show an image, and have it written about.
-async function take(file) {
+export async function takeImage(file) {
   const mine = ++turn;
   clear();
   image = null;
@@ -88,7 +76,7 @@ function ask(fields) {
 async function run(fields) {
   clearTimeout(timer);
   const mine = ++turn;
-  document.body.classList.add("busy");
+  work.begin();
   try {
     const answer = await ask(fields);
     if (mine !== turn) return;
@@ -101,7 +89,7 @@ async function run(fields) {
     problem(error);
     if (error.gone) timer = setTimeout(() => run(fields), RETRY);
   } finally {
-    if (mine === turn) document.body.classList.remove("busy");
+    if (mine === turn) work.end();
   }
 }
 
@@ -144,7 +132,7 @@ function look(w) {
   if (!shown) return;
   [...$("caption").children].forEach((button, i) => button.classList.toggle("lit", i === w));
   if (w === null) {
-    const how = matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or go there with Tab";
+    const how = matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or go there with the arrow keys";
     const first = shown.grid ? `${how}: the picture lights up where the model looked.` : "This model has no attention: it saw the picture as a whole.";
     $("seen").textContent = shown.words.length ? `${first} Choose it for other words.` : "The model wrote nothing.";
     light(null);
@@ -195,7 +183,8 @@ async function instead(w) {
     const answer = await ask({ prefix: shown.words.slice(0, w).map(({ word }) => word).join(" "), ways: WAYS });
     if (mine !== turn || chosen !== w) return;
     $("instead-name").textContent = `Instead of “${shown.words[w].word}”`;
-    const item = (way) => wayButton(way.probability, way.next, way.caption, "", () => run({ caption: way.caption }));
+    const choose = async (caption) => { await run({ caption }); $("caption").children[w]?.focus(); };
+    const item = (way) => wayButton(way.probability, way.next, way.caption, "", () => choose(way.caption));
     $("caption-ways").replaceChildren(...answer.ways.map(item));
     $("instead").hidden = false;
     problem();

@@ -1,11 +1,13 @@
 // Texts without translation: what one is and which words decide, and how a model of language goes on with one.
 
-import { $, answered, element, option } from "./asking.js";
+import { $, element, option, post } from "./asking.js";
+import { waiting } from "./waiting.js";
 
 const WAIT = 300; // milliseconds after the last key
 const CONSIDERED = 6; // pieces told of at each step
 const turns = { classify: 0, generate: 0 }; // answers that come too late are thrown away
 let timer;
+const wait = waiting($("judging"), (text) => { $("judge-problem").textContent = text; });
 
 // Begin with the models that classify and those that go on with texts; either may be none.
 export function startJudging(classifiers, generators, settings) {
@@ -25,17 +27,11 @@ export function startJudging(classifiers, generators, settings) {
   $("write").addEventListener("click", write);
 }
 
-function ask(path, fields) {
-  const body = { q: $("judge-text").value, ...fields };
-  if ($("key").value) body.api_key = $("key").value;
-  return answered(fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
-}
-
 async function work(place, path, fields, show) {
   const mine = ++turns[path];
-  document.body.classList.add("busy");
+  wait.begin();
   try {
-    const answer = await ask(path, fields);
+    const answer = await post(path, { q: $("judge-text").value, ...fields });
     if (mine !== turns[path]) return;
     $("judge-problem").textContent = "";
     show(answer);
@@ -44,7 +40,7 @@ async function work(place, path, fields, show) {
     $(place).replaceChildren();
     $("judge-problem").textContent = error.message;
   } finally {
-    if (mine === turns[path]) document.body.classList.remove("busy");
+    if (mine === turns[path]) wait.end();
   }
 }
 
@@ -63,7 +59,7 @@ function judged(answer) {
   const sorted = Object.entries(answer.probabilities).sort((one, other) => other[1] - one[1]);
   $("labels").replaceChildren(...sorted.map(([label, probability]) => {
     const row = element("li", {});
-    row.append(element("meter", { value: probability, min: 0, max: 1 }), ` ${(100 * probability).toFixed(1)} % `, element("b", { textContent: label }));
+    row.append(bar(probability), element("span", { textContent: `${(100 * probability).toFixed(1)} %` }), element("b", { textContent: label }));
     return row;
   }));
   const explained = answer.explanation;
@@ -101,7 +97,7 @@ function written(answer) {
       button.addEventListener(event, () => {
         $("considered").replaceChildren(...considered.map((one) => {
           const row = element("li", {});
-          row.append(element("meter", { value: one.probability, min: 0, max: 1 }), ` ${(100 * one.probability).toFixed(1)} % `, element("b", { textContent: one.piece.replaceAll("▁", " ") }));
+          row.append(bar(one.probability), element("span", { textContent: `${(100 * one.probability).toFixed(1)} %` }), element("b", { textContent: one.piece.replaceAll("▁", " ") }));
           return row;
         }));
       });
@@ -111,4 +107,12 @@ function written(answer) {
   $("considered").replaceChildren();
   const given = element("span", { textContent: $("judge-text").value });
   $("written").replaceChildren(...(answer.backwards ? [...buttons.reverse(), given] : [given, ...buttons]));
+}
+
+// A bar as long as something is likely; the figure stands beside it.
+function bar(probability) {
+  const whole = element("span", { className: "meter", ariaHidden: "true" });
+  whole.append(element("i", {}));
+  whole.firstChild.style.width = `${100 * probability}%`;
+  return whole;
 }

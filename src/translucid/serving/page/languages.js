@@ -1,0 +1,144 @@
+// Languages and models: one chooses languages as everywhere, and the model follows; or a model, and the languages follow.
+
+import { $, element, option } from "./asking.js";
+
+const DETECT = "auto";
+const names = new Intl.DisplayNames(["en"], { type: "language" });
+const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"];
+let models = [];
+let found = null; // the language that was detected
+
+export function say(code) {
+  try { return names.of(code); } catch { return code; }
+}
+
+export function direction(code) {
+  try { return RIGHT_TO_LEFT.includes(new Intl.Locale(code).maximize().script) ? "rtl" : "ltr"; } catch { return "ltr"; }
+}
+
+// Begin; `changed` is called when somebody has chosen.
+export function startLanguages(all, changed) {
+  models = all;
+  for (const [i, one] of models.entries()) {
+    const side = (codes) => (codes.length === 1 ? codes[0] : `${codes.length} languages`);
+    for (const id of ["model", "other"]) $(id).append(option(i, `${one.name} (${side(one.sources)} → ${side(one.targets)})`));
+  }
+  choose(models[0].sources[0], null);
+  for (const id of ["model", "from", "to", "other"]) {
+    $(id).addEventListener("change", () => {
+      if (id === "from") found = null;
+      if (id === "model") choose($("from").value, $("to").value, model());
+      else choose($("from").value, $("to").value);
+      changed();
+    });
+  }
+  $("tucked").hidden = models.length < 2;
+  document.addEventListener("pointerdown", ({ target }) => { if (!$("tucked").contains(target)) $("tucked").open = false; });
+  $("tucked").addEventListener("keydown", ({ key }) => {
+    if (key === "Escape" && $("tucked").open) { $("tucked").open = false; $("tucked").firstElementChild.focus(); }
+  });
+}
+
+function model() {
+  return models[Number($("model").value)];
+}
+
+function can({ sources, targets }, source, target) {
+  return sources.includes(source) && targets.includes(target) && (source !== target || targets.length === 1);
+}
+
+function unique(codes) {
+  return [...new Set(codes)];
+}
+
+// Settle on languages as near to those wanted as there are, and on a model that has them; on `fixed` if it is given.
+function choose(wanted, into, fixed = null) {
+  const of = fixed ? [fixed] : models;
+  const sources = unique(of.flatMap((one) => one.sources));
+  const auto = wanted === DETECT && sources.length > 1;
+  const source = auto ? (sources.includes(found) ? found : sources[0]) : sources.includes(wanted) ? wanted : sources[0];
+  const reachable = unique(of.flatMap((one) => one.targets.filter((code) => can(one, source, code))));
+  const target = reachable.includes(into) ? into : reachable[0];
+  const chosen = [fixed ?? model(), ...models].find((one) => one && can(one, source, target));
+  $("model").value = models.indexOf(chosen);
+  const every = unique(models.flatMap((one) => one.sources));
+  const targets = unique(models.flatMap((one) => one.targets.filter((code) => can(one, source, code))));
+  fill("from", every, auto ? DETECT : source, every.length > 1);
+  fill("to", targets, target, false);
+  show();
+}
+
+function fill(id, codes, chosen, detect) {
+  const sorted = codes.map((code) => [say(code), code]).sort(([a], [b]) => a.localeCompare(b, "en"));
+  const first = detect ? [option(DETECT, "Detect language")] : [];
+  $(id).replaceChildren(...first, ...sorted.map(([text, code]) => option(code, text)));
+  $(id).value = chosen;
+  $(id).hidden = codes.length < 2;
+}
+
+// The model and the languages that are chosen.
+export function first() {
+  const { name, sources } = model();
+  const source = $("from").value === DETECT ? (found ?? sources[0]) : $("from").value;
+  return { name, source, target: $("to").value };
+}
+
+// The model to compare with, between the same languages or the nearest it has; null if none is chosen.
+export function second() {
+  if ($("other").value === "") return null;
+  const { name, sources, targets } = models[Number($("other").value)];
+  const one = first();
+  const source = sources.includes(one.source) ? one.source : sources[0];
+  return { name, source, target: targets.includes(one.target) ? one.target : targets.find((code) => code !== source) ?? targets[0] };
+}
+
+// Whether the language is to be found out.
+export function detecting() {
+  return $("from").value === DETECT;
+}
+
+// Take the likeliest of the languages that were detected to be that of the text, if something translates from it.
+export function take(detected) {
+  const known = ({ language, confidence }) => confidence > 0 && models.some((one) => one.sources.includes(language));
+  found = detected.find(known)?.language ?? null;
+  choose(DETECT, $("to").value);
+}
+
+// Choose by name what a link or the history says, as far as it is there.
+export function restore({ from, to, model: name }) {
+  const chosen = models.find((one) => one.name === name && can(one, from, to));
+  found = null;
+  choose(from, to, chosen ?? null);
+}
+
+// Whether something translates the other way round.
+export function reversible() {
+  const { source, target } = first();
+  return models.some((one) => can(one, target, source));
+}
+
+export function reverse() {
+  const { source, target } = first();
+  found = null;
+  choose(target, source);
+}
+
+// Say the languages, and in which direction they are written; where two models are compared, whose each text is.
+export function show() {
+  const [one, other] = [first(), second()];
+  $("source-language").textContent = say(one.source);
+  $("target-language").textContent = say(one.target) + (other ? ` (${one.name})` : "");
+  for (const [label, id] of [["source-language", "from"], ["target-language", "to"]]) {
+    $(label).classList.toggle("unseen", !$(id).hidden && !(other && id === "to"));
+  }
+  $("model-name").textContent = one.name;
+  $("swap").disabled = !reversible();
+  $("detected").replaceChildren(detecting() && found ? element("span", { textContent: `it is ${say(found)}` }) : "");
+  for (const [id, pane, code] of [["source", "source-pane", one.source], ["translation", "output", one.target]]) {
+    $(id).lang = code;
+    $(pane).dir = direction(code);
+  }
+  if (!other) return;
+  $("compared-name").textContent = `${say(other.target)} (${other.name})`;
+  $("compared-translation").lang = other.target;
+}

@@ -1,0 +1,48 @@
+"""Sentences to try a translator with come from its own folder, and from nowhere else."""
+
+import shutil
+
+import pytest
+
+from translucid.runs.run_folder import RunFolder
+from translucid.serving.examples import examples_of
+
+PAIRS = "".join(f"{' '.join(['word'] * count)}\t{' '.join(['palabra'] * count)}\n" for count in (3, 5, 5, 7, 7, 9, 60))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "run" / "corpus").mkdir(parents=True)
+    (tmp_path / "elsewhere.tsv").write_text(PAIRS)
+    (tmp_path / "run" / "corpus" / "valid.tsv").write_text(PAIRS)
+    return tmp_path / "run"
+
+
+def told(run, folder, **data):
+    configuration = RunFolder(run).configuration()
+    return examples_of(folder, configuration.model_copy(update={"data": configuration.data.model_copy(update=data)}))
+
+
+def test_of_validation_pairs_in_the_folder_some_of_different_lengths(run, folder):
+    found = told(run, folder, valid=["runs/moved/corpus/valid.tsv"])
+    assert found == [" ".join(["word"] * count) for count in (5, 7, 9)]
+    assert told(run, folder, valid=["x/corpus/valid.tsv"], reverse=True)[0].startswith("palabra")
+
+
+def test_files_elsewhere_are_not_read(run, folder):
+    for name in (folder.parent / "elsewhere.tsv", "corpus/../../elsewhere.tsv", "../elsewhere.tsv"):
+        assert told(run, folder, valid=[str(name)]) == [], name
+
+
+def test_a_file_of_examples_comes_first(run, folder):
+    (folder / "examples.txt").write_text("One.\n\n  Two.\n" + "x" * 200 + "\nThree.\n")
+    assert told(run, folder, valid=["x/corpus/valid.tsv"]) == ["One.", "Two.", "Three."]
+    (folder / "examples.txt").write_bytes(b"\xff\n")
+    assert told(run, folder) == []
+
+
+def test_they_are_told_by_name(run, tmp_path, serve):
+    moved = tmp_path / "moved"
+    shutil.copytree(run, moved)
+    (moved / "examples.txt").write_text("I like soccer\n")
+    assert serve(str(moved), str(run)).get("/examples").json() == {"moved": ["I like soccer"], "tiny": []}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.training.test_resume import assert_same_run
 from translucid import Translator, UserError
-from translucid.data.placeholders import PIECES
+from translucid.data.reserved import PLACEHOLDERS
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.engines.tuning import find_fastest
 from translucid.ground.console import Console
@@ -30,7 +30,7 @@ def test_the_run_says_so(run):
     folder = RunFolder(run)
     assert folder.configuration().data.placeholders == 0.5
     assert folder.tokenizer().has_placeholders
-    assert not {*PIECES} & {*RunFolder(run).tokenizer().source_segmenter.ranks()}
+    assert not {*PLACEHOLDERS} & {*RunFolder(run).tokenizer().source_segmenter.ranks()}
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
@@ -107,20 +107,12 @@ def test_the_pieces_are_among_those_that_are_searched(run, corpus):
     )
     assert tried
     if (file := run / "shortlist.tsv").exists():
-        assert {*PIECES, "▁"} <= {*file.read_text(encoding="utf-8").split()}
+        assert {*PLACEHOLDERS, "▁"} <= {*file.read_text(encoding="utf-8").split()}
 
 
 def test_what_begins_as_the_run_learns_likewise(run, train, tmp_path):
     assert settings_from(run, None)["data"]["placeholders"] == 0.5
     train(tmp_path / "other", "training.max_steps=2", f"training.begin_from={run}", "data.placeholders=0.5")
-    train(tmp_path / "without", "training.max_steps=2")
-    with pytest.raises(UserError, match="no pieces for placeholders"):
-        train(
-            tmp_path / "no",
-            "training.max_steps=2",
-            f"training.begin_from={tmp_path / 'without'}",
-            "data.placeholders=0.5",
-        )
 
 
 def test_training_is_another_one_and_can_go_on(run, train, tmp_path):

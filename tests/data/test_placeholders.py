@@ -12,7 +12,8 @@ from translucid.data.corpus import Pair, SyntheticPair
 from translucid.data.cutting import Cutter
 from translucid.data.encoded import EncodedCorpus
 from translucid.data.fixed import kept_parts, numbers
-from translucid.data.placeholders import PIECES, Hidden, hidden, hidden_pairs
+from translucid.data.placeholders import Hidden, hidden, hidden_pairs
+from translucid.data.reserved import PLACEHOLDERS
 from translucid.data.subword_dropout import VariedCorpus, bpe_dropout
 from translucid.data.tokenizer import Tokenizer
 from translucid.data.tokenizer_options import TokenizerOptions
@@ -81,7 +82,7 @@ def test_names_and_numbers_of_some_pairs_are_hidden_whatever_the_order():
     changed = [pair for pair in found if "⟦" in pair.source]
     assert 100 < len(changed) < 250
     assert all(sorted(re.findall("⟦.*?⟧", p.source)) == sorted(re.findall("⟦.*?⟧", p.target)) for p in changed)
-    assert {*re.findall("⟦.*?⟧", " ".join(p.source for p in changed))} == {*PIECES}
+    assert {*re.findall("⟦.*?⟧", " ".join(p.source for p in changed))} == {*PLACEHOLDERS}
     assert list(hidden_pairs(pairs[::-1], 0.3, 1)) == found[::-1]
     assert list(hidden_pairs(pairs, 0.3, 2)) != found
     assert list(hidden_pairs(pairs, 0, 1)) == pairs
@@ -102,7 +103,7 @@ def test_synthetic_pairs_stay_synthetic():
 @pytest.fixture(scope="module", params=["bpe", "unigram"])
 def tokenizer(request):
     pairs = [Pair(p.source, p.target) for p in generate(300, max_words=8)] + PAIRS
-    return Tokenizer.learn(pairs, TokenizerOptions(kind=request.param, vocabulary=200), seed=1, placeholders=True)
+    return Tokenizer.learn(pairs, TokenizerOptions(kind=request.param, vocabulary=200), seed=1, reserved=PLACEHOLDERS)
 
 
 def test_a_piece_is_one_token(tokenizer):
@@ -117,7 +118,7 @@ def test_pieces_do_not_hide_the_kind_of_a_vocabulary(tokenizer):
     kind = "bpe" if tokenizer.source_segmenter.is_bpe else "unigram"
     options = TokenizerOptions(kind=kind, vocabulary=200)
     pairs = [Pair(p.source, p.target) for p in generate(300, max_words=8)] + PAIRS
-    assert Tokenizer.learn(pairs, options, seed=1, placeholders=True).models == tokenizer.models
+    assert Tokenizer.learn(pairs, options, seed=1, reserved=PLACEHOLDERS).models == tokenizer.models
 
 
 def test_subword_dropout_cuts_no_piece(tokenizer):

@@ -1,7 +1,8 @@
 """Pairs with the translation of a near match behind their source."""
 
 from translucid.data.corpus import Pair
-from translucid.memory.augmenting import SEPARATOR, augmented
+from translucid.data.reserved import MATCH
+from translucid.memory.augmenting import augmented
 from translucid.memory.translation_memory import TranslationMemory
 
 PAIRS = [
@@ -20,11 +21,11 @@ def test_the_best_of_the_others_stands_behind_a_source(tmp_path):
         told = []
         found = [*augmented(PAIRS, memory, 60, told.append)]
     assert found == [
-        Pair(f"I like green tea {SEPARATOR} Me gusta el té negro", "Me gusta el té verde"),
-        Pair(f"I like black tea {SEPARATOR} Me gusta el té verde", "Me gusta el té negro"),
-        Pair(f"I like black tea a lot {SEPARATOR} Me gusta el té negro", "Me gusta mucho el té negro"),
-        Pair(f"Page 3 is missing {SEPARATOR} Falta la página 3", "Falta la página 3"),
-        Pair(f"Page 4 is missing {SEPARATOR} Falta la página 4", "Falta la página 4"),
+        Pair(f"I like green tea{MATCH} Me gusta el té negro", "Me gusta el té verde"),
+        Pair(f"I like black tea{MATCH} Me gusta el té verde", "Me gusta el té negro"),
+        Pair(f"I like black tea a lot{MATCH} Me gusta el té negro", "Me gusta mucho el té negro"),
+        Pair(f"Page 3 is missing{MATCH} Falta la página 3", "Falta la página 3"),
+        Pair(f"Page 4 is missing{MATCH} Falta la página 4", "Falta la página 4"),
     ]
     with TranslationMemory.open(tmp_path / "m.memory", fixed=True) as memory:
         assert len([*augmented(PAIRS, memory, 70)]) == 4

@@ -1,6 +1,6 @@
-"""A vocabulary that gets more pieces: words of a new domain that it cuts into many.
+"""A vocabulary that gets more pieces: those for what is no word, and words of a new domain that it cuts into many.
 
-Each word is matched wherever it begins a word of a text, and what goes on behind it is cut as before. All other
+Each such word is matched wherever it begins a word of a text, and what goes on behind it is cut as before. All other
 pieces, and their ids, stay.
 """
 
@@ -15,7 +15,7 @@ import sentencepiece
 
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import SPACE, Tokenizer, as_read
-from translucid.ground.special import TERM
+from translucid.ground.special import SPECIAL
 
 FEWEST = 5
 """Times that a word comes, at least."""
@@ -49,10 +49,14 @@ def extended(tokenizer: Tokenizer, pairs: Iterable[Pair], count: int, *, shared_
     return Tokenizer(*(_with(model, side, side) for model, side in zip(models, words, strict=True)))
 
 
-def marking_terms(tokenizer: Tokenizer) -> Tokenizer:
-    """Return a joint tokenizer with the pieces that point terms out, whose ids come behind all others."""
-    (model,) = tokenizer.models
-    return Tokenizer(_with(model, TERM, TERM))
+def reserving(tokenizer: Tokenizer, pieces: Sequence[str]) -> Tokenizer:
+    """Return a tokenizer with pieces for what is no word, those that it lacks behind all others."""
+    models = []
+    for model in tokenizer.models:
+        known = sentencepiece.SentencePieceProcessor(model_proto=model)
+        lacking = [piece for piece in pieces if known.piece_to_id(piece) == SPECIAL.unknown]
+        models.append(_with(model, lacking, lacking))
+    return Tokenizer(*models)
 
 
 def parts_of_new(before: Tokenizer, now: Tokenizer) -> tuple[list[list[int]], list[list[int]]]:

@@ -1,7 +1,8 @@
 """Pieces of the vocabulary that stand for what no translation may change: `⟦1⟧`, `⟦2⟧` and so on.
 
 A model with `data.placeholders` learns to copy them. Before it translates, each placeholder, tag, address and emoji of
-the text is replaced by one of them, and afterwards put back; the model never has to spell them.
+the text is replaced by one of them, and afterwards put back; the model never has to spell them. A part that a text
+has twice has the same piece twice; a text with more different parts than pieces keeps the others as they are.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ from typing import NamedTuple
 
 from translucid.data.corpus import Pair
 from translucid.data.fixed import kept_parts
+from translucid.data.reserved import PLACEHOLDERS
 
-PIECES = tuple(f"⟦{number}⟧" for number in range(1, 17))
-"""As text and as pieces. A part that a text has twice has the same piece twice; a text with more different parts keeps
-the others as they are."""
-_PIECE = re.compile("|".join(PIECES))
+_PIECE = re.compile("|".join(PLACEHOLDERS))
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _NAME = 3
 """Letters of a word with a capital that is a name, if both sides have it."""
@@ -53,7 +52,7 @@ def hidden(text: str) -> Hidden:
     >>> hidden("Dear %s, write to a@b.org or %s")
     Hidden(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'})
     """
-    return _replaced(text, kept_parts(text), PIECES)
+    return _replaced(text, kept_parts(text), PLACEHOLDERS)
 
 
 def hidden_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pair]:
@@ -83,7 +82,7 @@ def _hidden_pair(pair: Pair, share: float, seed: int) -> Pair:
         if not both:
             return _at_an_end(pair, random) if random.random() < _AT_AN_END else pair
     # All pieces are learned alike, though most texts have one or two parts.
-    pieces = (random or Random(f"{seed} {source}")).sample(PIECES, len(PIECES))
+    pieces = (random or Random(f"{seed} {source}")).sample(PLACEHOLDERS, len(PLACEHOLDERS))
     order = dict(zip(both, pieces, strict=False))
     texts = [
         _replaced(
@@ -138,7 +137,7 @@ def _some(words: list[str], random: Random) -> list[str]:
 
 
 def _at_an_end(pair: Pair, random: Random) -> Pair:
-    piece = random.choice(PIECES)
+    piece = random.choice(PLACEHOLDERS)
     if random.random() < 0.5:
         return pair._replace(source=f"{piece} {pair.source}", target=f"{piece} {pair.target}")
     return pair._replace(source=f"{pair.source} {piece}", target=f"{pair.target} {piece}")

@@ -19,12 +19,13 @@ import sentencepiece
 
 from translucid.data.corpus import Pair
 from translucid.data.filtering import draw
-from translucid.data.placeholders import PIECES, Hidden, hidden
+from translucid.data.placeholders import Hidden, hidden
+from translucid.data.reserved import EVERY, PLACEHOLDERS, TERM
 from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
-from translucid.ground.special import SPECIAL, TAG, TERM
+from translucid.ground.special import SPECIAL, TAG
 
 SPACE = "▁"
 """What SentencePiece writes for a space: a piece that begins with it begins a word."""
@@ -104,7 +105,7 @@ class Tokenizer:
         *,
         seed: int,
         tagged: bool = False,
-        placeholders: bool = False,
+        reserved: Sequence[str] = (),
     ) -> Tokenizer:
         """Learn the vocabulary from sentence pairs; the same arguments give the same model.
 
@@ -113,7 +114,7 @@ class Tokenizer:
             options: how.
             seed: which pairs are drawn from a large text.
             tagged: whether the source vocabulary gets a `tag`.
-            placeholders: whether the vocabularies get pieces that stand for placeholders.
+            reserved: pieces that the vocabularies have for what is no word; see `data/reserved.py`.
 
         Raises:
             UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
@@ -121,9 +122,9 @@ class Tokenizer:
         drawn = draw(pairs, options.sample, seed)
         if options.joint:
             both = (text for pair in drawn for text in pair)
-            return cls(_learn(both, options, "the training text", tagged, placeholders))
-        source = _learn((pair.source for pair in drawn), options, "the source text", tagged, placeholders)
-        return cls(source, _learn((pair.target for pair in drawn), options, "the target text", False, placeholders))
+            return cls(_learn(both, options, "the training text", tagged, reserved))
+        source = _learn((pair.source for pair in drawn), options, "the source text", tagged, reserved)
+        return cls(source, _learn((pair.target for pair in drawn), options, "the target text", False, reserved))
 
     @classmethod
     def paired(cls, source: Tokenizer, target: Tokenizer) -> Tokenizer:
@@ -198,11 +199,15 @@ class Tokenizer:
         number: int = self._source.piece_to_id(TAG)
         return number if self._source.is_control(number) else None
 
+    def reserves(self, pieces: Iterable[str]) -> bool:
+        """Whether both vocabularies have all of some pieces; see `data/reserved.py`."""
+        models = (self._source, self._target)
+        return all(model.piece_to_id(piece) != SPECIAL.unknown for piece in pieces for model in models)
+
     @cached_property
     def has_placeholders(self) -> bool:
-        """Whether both vocabularies have the pieces that stand for placeholders."""
-        models = (self._source, self._target)
-        return all(model.piece_to_id(piece) != SPECIAL.unknown for model in models for piece in PIECES)
+        """Whether the vocabularies have the pieces that stand for placeholders."""
+        return self.reserves(PLACEHOLDERS)
 
     def hidden(self, text: str) -> Hidden:
         """Return a text with such pieces in the place of its placeholders, if the vocabularies have them."""
@@ -210,8 +215,8 @@ class Tokenizer:
 
     @property
     def marks_terms(self) -> bool:
-        """Whether the source vocabulary has the pieces that point terms out."""
-        return all(self._source.piece_to_id(mark) != SPECIAL.unknown for mark in TERM)
+        """Whether the vocabularies have the pieces that point terms out."""
+        return self.reserves(TERM)
 
     @property
     def source_segmenter(self) -> Segmenter:
@@ -306,9 +311,7 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     return processor
 
 
-def _learn(
-    texts: Iterator[str], options: TokenizerOptions, where: str, tagged: bool = False, placeholders: bool = False
-) -> bytes:
+def _learn(texts: Iterator[str], options: TokenizerOptions, where: str, tagged: bool, reserved: Sequence[str]) -> bytes:
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -324,7 +327,7 @@ def _learn(
             eos_id=SPECIAL.end,
             unk_surface="⁇",
             control_symbols=[TAG] if tagged else [],
-            user_defined_symbols=list(PIECES) if placeholders else [],
+            user_defined_symbols=list(reserved),
             max_sentence_length=1 << 16,
             num_threads=_LEARNING_THREADS,
             minloglevel=_QUIET,
@@ -366,8 +369,8 @@ class Segmenter:
         every = range(len(SPECIAL), processor.get_piece_size())
         # A tag is no piece of any word, nor is one that only the other language has.
         used = [i for i in every if not processor.is_control(i) and not processor.is_unused(i)]
-        self._ids = [i for i in used if processor.id_to_piece(i) not in PIECES]
-        self.whole = [processor.id_to_piece(i) for i in used if processor.id_to_piece(i) in PIECES]
+        self._ids = [i for i in used if processor.id_to_piece(i) not in EVERY]
+        self.whole = [processor.id_to_piece(i) for i in used if processor.id_to_piece(i) in EVERY]
         """Pieces that are never cut."""
         # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
         self.is_bpe = bool(max(processor.get_score(self._ids)) == 0)

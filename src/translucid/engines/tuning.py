@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from translucid.data.placeholders import PIECES
+from translucid.data.reserved import PLACEHOLDERS
 from translucid.data.tokenizer import SPACE
 from translucid.decoding.decoding_options import Considered
 from translucid.engines import ALLOWED
@@ -81,7 +81,7 @@ def find_fastest(
     corpora = read_corpora(data, configuration.training.seed, folder.held_out())
     each_told = own.tokenizer.told == "each on its own side"
     always = sorted(own.tokenizer.languages.values()) if each_told else []  # which no target text has
-    always += [SPACE, *PIECES] if tokenizer.has_placeholders else []
+    always += [SPACE, *PLACEHOLDERS] if tokenizer.has_placeholders else []
     lists: dict[Considered, str] = {}
     if tokenizer.joint or own.tokenizer.shared_ids:
         with counting(console, "reading the training text", None) as advance:

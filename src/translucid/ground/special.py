@@ -28,16 +28,3 @@ SPELLED = SpecialTokens(pad="<pad>", unknown="<unk>", start="<s>", end="</s>")
 
 TAG = "<bt>"
 """Begins a source that a model wrote (Caswell et al. 2019), in vocabularies that are learned with such sources."""
-
-
-class TermMarks(NamedTuple):
-    """Characters for private use that point terms out in a source; see `data/terms/marking.py`."""
-
-    source: str
-    """Before the term."""
-    target: str
-    """Between it and its translation."""
-    end: str
-
-
-TERM = TermMarks("\ue0f0", "\ue0f1", "\ue0f2")

@@ -1,6 +1,6 @@
 """Sources that have the translation of a near match behind them, for models that learn to make use of it.
 
-    I like green tea ⟨separator⟩ Me gusta el té negro
+    I like green tea⟨MATCH⟩ Me gusta el té negro
 
 (Bulte and Tezcan 2019, "Neural fuzzy repair", section 3.2; https://aclanthology.org/P19-1175)
 """
@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from translucid.data.corpus import Pair
+from translucid.data.reserved import MATCH
 from translucid.memory.folding import spaced
 from translucid.memory.match import Match
 from translucid.memory.translation_memory import TELL, TranslationMemory
 
-SEPARATOR = "\ue0f3"
-"""A character for private use: no text has it, and so it is a piece of the vocabulary by itself."""
-
 
 def behind(source: str, match: Match) -> str:
     """Return a source with the translation of a match behind it."""
-    return f"{source} {SEPARATOR} {match.target}"
+    return f"{source}{MATCH} {match.target}"  # a space before it would be a piece of its own
 
 
 def near_match(memory: TranslationMemory, text: str, least: int) -> Match | None:

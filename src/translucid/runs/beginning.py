@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from translucid.data.extending import extended, marking_terms, parts_of_new
+from translucid.data.extending import extended, parts_of_new, reserving
 from translucid.data.filtering import Skipped, keep
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
@@ -80,8 +80,7 @@ def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]
         corpora: of the run; one that is extended gets words of these, but of none that are mixed in.
 
     Raises:
-        UserError: it has no tag, and there are synthetic pairs; or no pieces that stand for placeholders, or it can't
-            have those that point terms out.
+        UserError: it has no tag, and there are synthetic pairs; or it lacks reserved pieces and can't get them.
     """
     options, pretrained = configuration.training, Pretrained.of(configuration.training)
     if not options.begin_from and not any(pretrained):
@@ -93,15 +92,14 @@ def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]
         where = options.begin_from or options.init_encoder or options.elmo
         fix = "Begin without it, or give the synthetic pairs with --train, untagged."
         raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
-    if configuration.data.placeholders and not found.has_placeholders:
-        where = options.begin_from or options.init_encoder or options.elmo
-        raise UserError("has no pieces for placeholders in its vocabulary", file=where, fix="Set data.placeholders=0.")
     data = configuration.data
-    if data.terms and not found.marks_terms:
+    if not found.reserves(data.reserved):
         if not options.begin_from or options.adapter_rank:
-            fix = "Begin from a whole run and train all of it, or leave data.terms out."
-            raise UserError("the vocabulary has no pieces that point terms out, and can't get any", fix=fix)
-        found = marking_terms(found)
+            wanted = [f"data.{name}" for name in ("placeholders", "terms", "fuzzy_matches") if getattr(data, name)]
+            names = " and ".join(wanted)
+            what = f"the vocabulary lacks the pieces of {names}, and can't get any"
+            raise UserError(what, fix=f"Begin from a whole run and train all of it, or leave {names} out.")
+        found = reserving(found, data.reserved)
     if not data.tokenizer.added:
         return found
     own = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mix)])

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from translucid.data.filtering import Filter
 from translucid.data.languages import find_code
+from translucid.data.reserved import MATCH, PLACEHOLDERS, TERM
 from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
@@ -78,6 +79,12 @@ class DataOptions(OptionGroup):
     """In so large a share of the training pairs some words are followed by the dictionary form of their translation, in
     pieces that the vocabulary keeps for it: the model learns to heed terms and to inflect them (docs/terms.md). Which
     words translate each other is learned from the pairs. Needs both languages' codes and a joint vocabulary."""
+
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """Pieces that the vocabulary has to have for what is no word."""
+        placeholders, terms = PLACEHOLDERS * bool(self.placeholders), TERM * bool(self.terms)
+        return (*placeholders, *terms, *[MATCH] * bool(self.fuzzy_matches))
 
     @property
     def languages(self) -> tuple[str | None, str | None]:

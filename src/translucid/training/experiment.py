@@ -26,7 +26,7 @@ from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze
 from translucid.training.labels import LabelledMaterial
-from translucid.training.matched import refuse_without_separator, with_matches
+from translucid.training.matched import with_matches
 from translucid.training.material import Beginning, Material, sha256
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
@@ -120,7 +120,6 @@ def prepared(
             material = _material(configuration, corpora)
             configuration = material.configuration
             tokenizer = begun_tokenizer(configuration, lambda: material.learn(console), corpora)
-            refuse_without_separator(configuration, tokenizer)
             if configuration.training.freeze:  # a wrong name is said before anything is written
                 _fit_for_tuning(_built(hollow_model, configuration, tokenizer), configuration.training)
         with run.locked() if workers.leads else nullcontext():

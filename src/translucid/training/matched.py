@@ -10,13 +10,12 @@ from pathlib import Path
 
 from translucid.data.corpus import Pair, read_pairs
 from translucid.data.filtering import Filter, Skipped, keep
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.reserved import MATCH
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.ground.keeping import find_kept
 from translucid.ground.keeping import keep as keep_folder
-from translucid.ground.special import SPECIAL
-from translucid.memory.augmenting import SEPARATOR, augmented
+from translucid.memory.augmenting import augmented
 from translucid.memory.database import ENDING, VERSION
 from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.configuration import Configuration
@@ -52,7 +51,9 @@ def with_matches(configuration: Configuration, corpora: Corpora, console: Consol
         raise UserError("data.fuzzy_matches is for translators", fix="Leave it out.")
     count = len(data.train) or len(corpora.train)
     own, rest = corpora.train[:count], corpora.train[count:]
-    text = hashlib.sha256(f"{corpora.digest} {least} {VERSION} {data.filter.model_dump_json()}".encode()).hexdigest()
+    text = hashlib.sha256(
+        f"{corpora.digest} {least} {VERSION} {MATCH} {data.filter.model_dump_json()}".encode()
+    ).hexdigest()
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -65,17 +66,6 @@ def with_matches(configuration: Configuration, corpora: Corpora, console: Consol
         raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
     matched = [_Matched(corpus, folder / f"{number}.tsv") for number, corpus in enumerate(own)]
     return replace(corpora, train=[*matched, *rest], digest=text)
-
-
-def refuse_without_separator(configuration: Configuration, tokenizer: Tokenizer) -> None:
-    """Check that a vocabulary that was learned elsewhere has the separator.
-
-    Raises:
-        UserError: it has not.
-    """
-    if configuration.data.fuzzy_matches and SPECIAL.unknown in tokenizer.encode_source([SEPARATOR])[0]:
-        what = "the vocabulary has no piece that parts a source from its match"
-        raise UserError(what, fix="Leave data.fuzzy_matches out, or begin with a run that was trained with it.")
 
 
 def _look_up(corpora: Sequence[Iterable[Pair]], wanted: Filter, least: int, folder: Path, console: Console) -> None:

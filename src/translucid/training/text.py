@@ -10,7 +10,6 @@ from itertools import chain, islice
 
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus, chunks
-from translucid.data.extending import marking_terms
 from translucid.data.filtering import Skipped, keep
 from translucid.data.order import by_temperature, mixed_in
 from translucid.data.placeholders import hidden_pairs
@@ -59,10 +58,7 @@ class TextMaterial:
                 raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
             every = chain(first, counted(pairs, advance))
             seed, tagged = self.configuration.training.seed, bool(data.synthetic)
-            special = {"tagged": tagged, "placeholders": bool(data.placeholders)}
-            tokenizer = Tokenizer.learn(every, data.tokenizer, seed=seed, **special)
-            if data.terms:
-                tokenizer = marking_terms(tokenizer)
+            tokenizer = Tokenizer.learn(every, data.tokenizer, seed=seed, tagged=tagged, reserved=data.reserved)
         kept = (
             EncodedCorpus.encode(part, tokenizer, max_tokens=self.configuration.longest)
             for part in chunks(corpora.kept(data.filter))

@@ -6,14 +6,15 @@ import pytest
 
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair, SyntheticPair
-from translucid.data.extending import marking_terms
+from translucid.data.extending import reserving
+from translucid.data.reserved import TERM
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.terms.lemmas import Lemmas
 from translucid.data.terms.marking import Marking, marked
 from translucid.data.terms.mining import Lexicon
 from translucid.data.terms.teaching import with_terms
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
-from translucid.ground.special import SPECIAL, TERM
+from translucid.ground.special import SPECIAL
 
 
 def shown(text):
@@ -87,7 +88,7 @@ def test_synthetic_pairs_stay_synthetic(pairs, lexicon):
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_the_pieces_are_added_to_the_vocabulary(kind, pairs):
     without = Tokenizer.learn(pairs, TokenizerOptions(kind=kind, vocabulary=300), seed=1)
-    tokenizer = marking_terms(without)
+    tokenizer = reserving(without, TERM)
     assert tokenizer.marks_terms and not without.marks_terms
     assert (without.source_size, tokenizer.source_size) == (300, 300 + len(TERM))
     text, unseen = marked("I see houses.", [Marking(6, 12, "casa")]), "I see houses."
@@ -103,7 +104,7 @@ def test_the_pieces_are_added_to_the_vocabulary(kind, pairs):
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_words_are_cut_in_other_ways_around_them(kind, pairs, lexicon):
-    tokenizer = marking_terms(Tokenizer.learn(pairs, TokenizerOptions(kind=kind, vocabulary=300), seed=1))
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(kind=kind, vocabulary=300), seed=1, reserved=TERM)
     taught = list(with_terms(pairs[:100], lexicon, Lemmas("es"), 0.9, 1))
     corpus = VariedCorpus(taught, tokenizer, 0.3, 1).draw([1])
     marks = tokenizer.encode_source(["".join(TERM)])[0][-3:]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from translucid.ground.special import TERM
+from translucid.data.reserved import TERM
 
 
 class Marking(NamedTuple):

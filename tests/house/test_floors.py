@@ -31,6 +31,7 @@ FLOORS = [
     {"demonstration", "caption_demonstration"},
     {"jobs"},
     {"serving"},
+    {"lessons"},
     {"cli"},
     {"__main__"},
 ]

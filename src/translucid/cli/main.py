@@ -29,6 +29,7 @@ from translucid.cli import (
     export,
     generate,
     import_model,
+    learn,
     look,
     memory,
     models,
@@ -105,6 +106,7 @@ def _main(
 
 
 app.command("demo")(demo.demo)
+app.command("learn")(learn.learn)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.command("caption")(caption.caption)

@@ -150,7 +150,7 @@ def serve(
     )
     if log_format == "json":
         Console.log_format = "json"
-    with _bound(host, port) as listening:
+    with bound(host, port) as listening:
         catalogue = load(runs, device, options, engine)
         opened = None
         if memory:
@@ -198,7 +198,7 @@ def _listed(given: str) -> tuple[str, ...]:
     return tuple(part for part in given.replace(",", " ").split() if part)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
     """Return a socket that has the address, before any model is loaded.
 
     Raises:

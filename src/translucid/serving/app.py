@@ -48,9 +48,15 @@ TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
 
 
 def create_app(
-    catalogue: Catalogue, options: ServerOptions | None = None, memory: Remembering | None = None
+    catalogue: Catalogue,
+    options: ServerOptions | None = None,
+    memory: Remembering | None = None,
+    further: Callable[[Desk], APIRouter] | None = None,
 ) -> FastAPI:
-    """Return the application that serves these models, with a translation memory if there is one."""
+    """Return the application that serves these models, with a translation memory if there is one.
+
+    `further`: gives more routes, if there are to be more.
+    """
     options = options or ServerOptions()
     desk = Desk(catalogue, options, Guard(options), memory)
     jobs = DocumentJobs(desk)
@@ -86,6 +92,8 @@ def create_app(
     app.include_router(_with_heads(Looking(desk).routes()))
     app.include_router(Captioning(desk).routes())
     app.include_router(Judging(desk).routes())
+    if further:
+        app.include_router(_with_heads(further(desk)))
     answer_errors(app)
     if options.origins:
         app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])

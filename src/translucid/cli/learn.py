@@ -1,0 +1,110 @@
+"""`translucid learn`."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from translucid.ground.console import Console
+
+
+def learn(
+    runs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the lessons' models are.")] = Path("runs"),
+    train: Annotated[
+        bool, typer.Option("--train", help="Train those of the models that are not there: about ten minutes for all.")
+    ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the pages, which then need no Python, instead of serving them."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the folder of --save if it is there.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
+    show: Annotated[bool, typer.Option("--open", help="Open the lessons in the browser.")] = False,
+) -> None:
+    """Eight short lessons about attention, as pages with figures to play with.
+
+    The figures show numbers of small translators. Where the runs of these are there, which --train sees to, the lessons
+    are live: they take sentences of your own, and need the packages of the extra `serve`. Otherwise they show what was
+    recorded.
+
+    **Examples**
+
+        translucid learn --open
+
+        translucid learn --train --open
+
+        translucid learn --save lessons
+    """
+    from translucid.ground.folders import refuse_to_lose, whole_folder
+    from translucid.lessons.lessons import LESSONS
+    from translucid.lessons.models import Models
+    from translucid.lessons.pages import recorded, save_pages
+
+    console = Console(stderr=True)
+    missing = Models.missing(runs)
+    if save:
+        refuse_to_lose(save, overwrite, "lessons.js", "a folder of lessons")
+    if missing and not train:
+        how = f"translucid learn --train --runs {runs}"
+        console.print(f"The figures are those that were recorded. For sentences of your own: {how}", soft_wrap=True)
+    if save:
+        from translucid.lessons.kept import records_of
+
+        told = missing and not train
+        records = {one.name: recorded(one.name) for one in LESSONS} if told else records_of(runs)
+        with whole_folder(save) as folder:
+            save_pages(folder, records)
+        console.print(f"the lessons are in {save}: open {save / 'index.html'}", soft_wrap=True)
+    elif missing and not train:
+        _recorded(port, show, console)
+    else:
+        _live(runs, port, show, console)
+
+
+def _recorded(port: int, show: bool, console: Console) -> None:
+    from translucid.lessons.serving import recorded_server
+
+    with recorded_server(port) as server:
+        _say_where(port, show, console)
+        server.serve_forever()
+
+
+def _live(runs: Path, port: int, show: bool, console: Console) -> None:
+    from translucid.ground.errors import missing_package
+    from translucid.lessons.models import Models
+
+    try:
+        import uvicorn
+
+        from translucid.cli.serve import bound
+        from translucid.lessons.live import Live
+        from translucid.serving.app import create_app
+        from translucid.serving.catalogue import load
+        from translucid.serving.connections import Connection, Listening
+        from translucid.serving.server_options import ServerOptions
+    except ModuleNotFoundError as error:
+        raise missing_package("the lessons' server", error.name, "serve") from error
+    with bound("127.0.0.1", port) as listening:
+        models = Models(runs)
+        models.load()
+        options = ServerOptions()
+        app = create_app(
+            load([str(runs / "demo")], "cpu", options), options, further=lambda desk: Live(models, desk).routes()
+        )
+        listening.listen(128)
+        _say_where(port, show, console)
+        Listening(uvicorn.Config(app, http=Connection, ws="none", log_level="error", access_log=False)).run(
+            sockets=[listening]
+        )
+
+
+def _say_where(port: int, show: bool, console: Console) -> None:
+    where = f"http://127.0.0.1:{port}/lessons/"
+    console.print(f"lessons on {where}; Ctrl-C ends it", soft_wrap=True)
+    if show:
+        webbrowser.open(where)

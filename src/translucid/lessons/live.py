@@ -1,0 +1,71 @@
+"""The lessons on the server of the models: they take sentences of the reader's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from translucid.lessons.kept import record_of
+from translucid.lessons.lessons import LESSONS
+from translucid.lessons.models import Models
+from translucid.lessons.pages import fixed_files, record_script
+from translucid.lessons.recording import SENTENCE, Record
+from translucid.lessons.serving import HEADERS, PLACE, kind
+from translucid.serving.desk import Desk
+from translucid.serving.errand import Errand
+from translucid.serving.failures import ApiError
+from translucid.serving.guard import address_of
+from translucid.serving.incoming import text_field
+
+LONGEST = 120
+"""Characters of a reader's own sentence."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """The handlers; `routes` binds them to their paths."""
+
+    models: Models
+    desk: Desk
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(include_in_schema=False)
+        files = fixed_files(live=True)
+        for name, text in {**files, "": files["index.html"]}.items():
+            routes.get(PLACE + name)(_fixed(text, kind(name)))
+        routes.get(PLACE + "records/{name}.js")(self.record)
+        routes.post(PLACE + "look")(self.look)
+        return routes
+
+    async def record(self, request: Request, name: str) -> Response:
+        """Return the figures of a lesson."""
+        if name not in {lesson.name for lesson in LESSONS}:
+            raise ApiError(404, "There is no such lesson")
+        errand = Errand(address_of(request), self.desk.options.seconds)
+        made = self.desk.workshop.submit(errand, lambda: record_of(self.models, name))
+        return _fixed(record_script(name, await errand.result(request, made)), kind("record.js"))()
+
+    async def look(self, request: Request) -> JSONResponse:
+        """Return what a lesson shows of a sentence."""
+        fields, errand = await self.desk.fields(request)
+        lesson, text = text_field(fields, "lesson"), " ".join(text_field(fields, "q").split())
+        if lesson not in SENTENCE:
+            raise ApiError(400, "Invalid request: there is no such lesson")
+        if not 0 < len(text) <= LONGEST:
+            raise ApiError(400, f"A sentence of 1 to {LONGEST} characters, please.")
+
+        def seen() -> Record:
+            return SENTENCE[lesson](self.models, text)
+
+        return JSONResponse(await errand.result(request, self.desk.workshop.submit(errand, seen)))
+
+
+def _fixed(text: str, media_type: str) -> Callable[[], Response]:
+    def answer() -> Response:
+        return Response(text, media_type=media_type, headers=HEADERS)
+
+    return answer

@@ -1,0 +1,141 @@
+"""The lessons as files: pages, one script, one style, and the figures of each lesson."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from translucid.lessons.bundle import bundle
+from translucid.lessons.excerpts import Excerpt
+from translucid.lessons.lessons import LESSONS, Lesson
+
+PAGES = Path(str(files("translucid.lessons"))) / "pages"
+WEB = Path(str(files("translucid.inspection"))) / "web"
+RECORDED = PAGES.parent / "recorded"
+"""Figures that come with the package, a JSON file a lesson."""
+
+
+def recorded(name: str) -> str:
+    """Return the figures of a lesson that come with the package, as JSON."""
+    return (RECORDED / f"{name}.json").read_text(encoding="utf-8")
+
+
+def as_json(record: Mapping[str, Any]) -> str:
+    """Return the figures of a lesson as JSON, as short as it can be."""
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def record_script(name: str, record: str) -> str:
+    """Return the script that hands the figures of a lesson, JSON, to its page."""
+    return f"(globalThis.lessonRecords ??= {{}})[{json.dumps(name)}] = {record};\n"
+
+
+def fixed_files(*, live: bool) -> dict[str, str]:
+    """Return all files but the figures, by name.
+
+    `live`: whether a server answers at `look` what the models do with other sentences.
+    """
+    pages = {f"{lesson.name}.html": page(lesson, live=live) for lesson in LESSONS}
+    style = "".join(path.read_text(encoding="utf-8") for path in (WEB / "tokens.css", PAGES / "lesson.css"))
+    return {
+        "index.html": index(),
+        **pages,
+        "lessons.js": bundle("main.js", [PAGES, WEB]),
+        "lessons.css": style,
+    }
+
+
+def page(lesson: Lesson, *, live: bool) -> str:
+    """Return the page of a lesson."""
+    number = LESSONS.index(lesson)
+    text = (PAGES / "texts" / f"{lesson.name}.html").read_text(encoding="utf-8")
+    before, question = text.split("<!-- question -->\n")
+    lead, explanation = before.split("<!-- figure -->\n")
+    body = f"""<article>
+<p class="number">Lesson {number + 1} of {len(LESSONS)}</p>
+<h1>{escape(lesson.title)}</h1>
+{lead}
+<section id="figure" aria-label="figure"><noscript>The figure needs JavaScript.</noscript></section>
+{explanation}
+<section class="code"><h2>The code that computes it</h2>
+{_code(lesson)}</section>
+<section class="question"><h2>One question to try</h2>
+{question}</section>
+</article>
+{_neighbours(number)}
+"""
+    scripts = f'<script defer src="records/{lesson.name}.js"></script>\n<script defer src="lessons.js"></script>\n'
+    return _document(lesson.title, lesson.name, body, scripts, live=live)
+
+
+def index() -> str:
+    """Return the page that lists the lessons."""
+    cards = "".join(
+        f'<li><a href="{lesson.name}.html"><b>{escape(lesson.title)}</b> <span>{escape(lesson.summary)}</span></a>\n'
+        for lesson in LESSONS
+    )
+    body = f"""<article>
+<h1>Attention, in eight short lessons</h1>
+<p class="lead">From the encoder–decoder to “Attention is all you need”. Each lesson is an equation, the code that
+computes it, and a figure to play with. The numbers in the figures are those of small translators from English
+to Spanish, which have learned from a generated phrasebook.</p>
+<ol class="lessons">
+{cards}</ol>
+</article>
+"""
+    return _document("Lessons", "", body, "", live=False)
+
+
+def save_pages(folder: Path, records: Mapping[str, str]) -> None:
+    """Write the lessons with these figures, JSON by lesson, into an empty folder; they need no server."""
+    scripts = {f"records/{name}.js": record_script(name, record) for name, record in records.items()}
+    (folder / "records").mkdir()
+    for name, text in {**fixed_files(live=False), **scripts}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _code(lesson: Lesson) -> str:
+    parts = []
+    for name in lesson.code:
+        excerpt, what = Excerpt.of(name), escape(name.split(":")[1])
+        parts.append(f'<p class="file"><b>{what}</b> src/{escape(excerpt.file)}, line {excerpt.line}</p>')
+        parts.append(f'<pre tabindex="0" aria-label="{what}"><code>{excerpt.html()}</code></pre>')
+    return "\n".join(parts) + "\n"
+
+
+def _neighbours(number: int) -> str:
+    links = []
+    for step, rel, arrow in ((-1, "prev", "← {}"), (1, "next", "{} →")):
+        if 0 <= number + step < len(LESSONS):
+            other = LESSONS[number + step]
+            links.append(f'<a rel="{rel}" href="{other.name}.html">{arrow.format(escape(other.title))}</a>')
+    return f'<nav class="neighbours" aria-label="Before and after">{"".join(links)}</nav>'
+
+
+def _document(title: str, name: str, body: str, scripts: str, *, live: bool) -> str:
+    steps = "".join(
+        f'<li><a href="{lesson.name}.html" title="{escape(lesson.title)}"'
+        f"{' aria-current=page' if lesson.name == name else ''}>{i}</a></li>"
+        for i, lesson in enumerate(LESSONS, 1)
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)} · Translucid</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="lessons.css">
+{scripts}</head>
+<body data-lesson="{name}"{" data-live" if live else ""}>
+<header><a class="home" href="index.html">Translucid <span>lessons</span></a>
+<nav aria-label="Lessons"><ol>{steps}</ol></nav></header>
+<main>
+{body}</main>
+</body>
+</html>
+"""

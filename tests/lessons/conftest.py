@@ -1,0 +1,85 @@
+"""The models of the lessons, which have learned next to nothing, and their pages."""
+
+import shutil
+import warnings
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.ground.console import Console
+from translucid.lessons import recording
+from translucid.lessons.kept import records_of
+from translucid.lessons.models import Models
+from translucid.lessons.pages import save_pages
+from translucid.lessons.runs import RECURRENT
+from translucid.runs.configuration import resolve
+from translucid.runs.corpora import Corpora
+from translucid.training.experiment import run_experiment
+
+SETTINGS = [
+    "model.width=16",
+    "data.tokenizer.vocabulary=220",
+    "data.source_language=en",
+    "data.target_language=es",
+    "training.batch_tokens=512",
+    "training.max_steps=40",
+    "training.warmup=10",
+    "training.learning_rate=0.02",
+    "training.validate_every=40",
+    "training.validate_sentences=5",
+]
+DEMO = ["model.heads=2", "model.feed_forward=32", "model.encoder_layers=1", "model.decoder_layers=2"]
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    warnings.warn("THE LESSONS' FIGURES ARE NOT TESTED: no Chromium (apt-get install chromium)", stacklevel=1)
+
+
+@pytest.fixture(scope="session")
+def context():
+    """A browser in which pages are opened."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here")
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser.new_context()
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lesson_runs(tmp_path_factory):
+    """The folder of the runs."""
+    folder = tmp_path_factory.mktemp("lessons") / "runs"
+    pairs = [Pair(p.source, p.target) for p in generate(320, max_words=8)]
+    corpora = Corpora.of(pairs[:300], pairs[300:])
+    for name in ("demo", *RECURRENT.values()):
+        configuration = resolve(preset=name, assignments=SETTINGS + (DEMO if name == "demo" else []))
+        run_experiment(configuration, folder / name, corpora=corpora, console=Console(quiet=True), device="cpu")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def models(lesson_runs):
+    return Models(lesson_runs)
+
+
+@pytest.fixture(scope="session")
+def records(lesson_runs):
+    """The figures of all lessons, as JSON; of a few sentences where else there are many."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recording, "EACH", 3)
+        patched.setattr(recording, "LENGTHS", (3, 5, 13))
+        patched.setattr(recording, "TRIED", 6)
+        return records_of(lesson_runs)
+
+
+@pytest.fixture(scope="session")
+def saved(records, tmp_path_factory):
+    """The lessons in a folder, as `translucid learn --save` writes them."""
+    folder = tmp_path_factory.mktemp("saved") / "lessons"
+    folder.mkdir()
+    save_pages(folder, records)
+    return folder

@@ -1,0 +1,290 @@
+"""The figures in Chromium, from files, without a server: they react, and their numbers are NumPy's."""
+
+import json
+
+import numpy as np
+import pytest
+import sacrebleu
+import torch
+
+from translucid.builtin.phrasebook import generate
+from translucid.lessons.models import translated
+from translucid.lessons.recording import BOOK
+
+
+@pytest.fixture
+def lesson(context, saved):
+    """Open a lesson from its file; the page may report no error, and ask for nothing but files beside it."""
+    page = context.new_page()
+    problems, requests = [], []
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+
+    def opened(name):
+        page.goto(f"{saved.as_uri()}/{name}.html")
+        page.wait_for_selector("#figure[data-ready]")
+        return page
+
+    yield opened
+    assert problems == []
+    assert all(url.startswith((saved.as_uri(), "data:")) for url in requests)
+    page.close()
+
+
+def numbers(page, where):
+    """Return the numbers that are shown in some places."""
+    texts = page.locator(where).all_text_contents()
+    return np.array([float(text.replace("−", "-").replace("%", "").strip() or "nan") for text in texts])
+
+
+def slide(page, label, value):
+    page.get_by_label(label, exact=True).evaluate(
+        "(input, value) => { input.value = value; input.dispatchEvent(new Event('input', { bubbles: true })); }", value
+    )
+
+
+def choose(page, legend, label):
+    group = page.get_by_role("group", name=legend, exact=True).last
+    group.get_by_role("radio", name=label, exact=True).check(force=True)
+
+
+def softmax(scores):
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def exact(tensor):
+    return tensor.double().numpy()
+
+
+def close(shown, expected, digits=2):
+    """Whether what is shown is what is expected, rounded; what was recorded has four digits."""
+    np.testing.assert_allclose(shown, expected, atol=0.6 * 10**-digits + 0.002)
+
+
+def test_bottleneck(lesson, models):
+    page = lesson("bottleneck")
+    first = numbers(page, ".numbers td")
+    pairs = [p for p in generate(12, split="test", min_words=2, max_words=4) if len(p.source.split()) == 3][:3]
+    found = models.recurrent("none").translate([p.source for p in pairs], split=False)
+    bleu = sacrebleu.corpus_bleu([one.text for one in found], [[p.target for p in pairs]])
+    close(first[0], bleu.score, 1)
+    assert page.locator(".side").first.locator(".strip").count() == 1
+    vectors = page.locator(".side").last.locator(".strip").count()
+    assert f"{vectors} vectors: {16 * vectors} numbers" in page.locator(".side").last.inner_text()
+    page.get_by_label("Sentence").select_option(index=2)
+    assert page.locator(".side").first.locator(".strip").count() == 1
+    assert page.locator(".side").last.locator(".strip").count() > vectors
+    assert (
+        page.locator(".side").last.locator(".written").inner_text()
+        == models.recurrent("additive")
+        .translate(page.get_by_label("Sentence").locator("option:checked").inner_text(), split=False)
+        .text
+    )
+
+
+def test_alignment_by_hand(lesson):
+    page = lesson("alignment")
+    h, ys = np.array([1.0, 2.0]), np.array([[2.0, 0.0], [0.0, 1.0], [-1.0, 1.0]])
+    hand = {
+        "dot": lambda: ys @ h,
+        "general": lambda: ys @ np.array([[0, 1], [1, 0]]).T @ h,
+        "additive": lambda: np.tanh(h + ys) @ np.array([1, -1]),
+    }
+    group = page.get_by_role("group", name="score").first
+    for kind, scores in hand.items():
+        group.get_by_role("radio", name=kind).check(force=True)
+        close(numbers(page, ".lines .e"), scores())
+        close(numbers(page, ".lines .amount"), softmax(scores()))
+    group.get_by_role("radio", name="dot").check(force=True)
+    page.get_by_label("y₁, number 1").fill("4")
+    ys[0, 0] = 4
+    close(numbers(page, ".lines .amount"), softmax(ys @ h))
+    context = page.locator(".hand .c").inner_text().replace("−", "-").strip("()").split(",")
+    close(np.array(context, float), softmax(ys @ h) @ ys)
+
+
+@pytest.mark.parametrize("kind", ["dot", "general", "additive"])
+def test_alignment_of_a_translator(lesson, models, kind):
+    page = lesson("alignment")
+    choose(page, "score", kind)
+    one = models.recurrent(kind).translate(BOOK[0], split=False).equation()
+    page.get_by_role("group", name="about to write").get_by_role("radio").last.check(force=True)
+    close(numbers(page, ".scored .e"), exact(one.scores)[-1])
+    close(numbers(page, ".scored .bar .amount"), exact(one.weights)[-1])
+    products = page.locator(".scored .strip").first.locator("title").all_text_contents()
+    assert len(products) == 16
+    close(sum(float(text.split("= ")[1].replace("−", "-")) for text in products), exact(one.scores)[-1, 0], 1)
+
+
+def test_memory(lesson, models):
+    page = lesson("memory")
+    choose(page, "head", "1")
+    one = models.demo.translate(BOOK[0], split=False).equation("decoder.1.cross", 1)
+    query, key = exact(one.query)[1], exact(one.key)
+    scores = key @ query / np.sqrt(len(query))
+    close(numbers(page, ".memory .score"), scores)
+    close(numbers(page, ".memory .bar .amount"), softmax(scores))
+    slide(page, "sharpness", 3)
+    close(numbers(page, ".memory .bar .amount"), softmax(3 * scores))
+    value = exact(one.value)
+    apart = np.linalg.norm(softmax(3 * scores) @ value - value[scores.argmax()])
+    assert f"{apart:.1f}" in page.inner_text(".said")
+    slide(page, "sharpness", 0)
+    close(numbers(page, ".memory .bar .amount"), np.full(len(key), 1 / len(key)))
+    page.get_by_label("Sentence").select_option(index=1)
+    assert len(numbers(page, ".memory .score")) > len(key)
+
+
+def test_masks(lesson, models, records):
+    page = lesson("masks")
+    record = json.loads(records["masks"])["sentences"][0]
+    size = len(record["tokens"])
+    demo = models.demo
+    _, ids, target = translated(demo, BOOK[0])
+    fed = torch.tensor([[demo.model.bos, *target[:-1], demo.model.pad, demo.model.pad]])
+    maps = {}
+    with torch.inference_mode():  # the decoder as in training: causal, its padding on the right
+        demo.model.decode(demo.model.encode(torch.tensor([ids])), fed, maps)
+    causal = exact(maps["decoder.0.self"])[0, 1]
+    choose(page, "head", "1")
+    choose(page, "mask", "causal")
+    shown = np.nan_to_num(numbers(page, ".weight button")).reshape(size, size)
+    close(shown, causal)
+    choose(page, "mask", "both: the target mask")
+    shown = np.nan_to_num(numbers(page, ".weight button")).reshape(size, size)
+    assert not shown[:, -2:].any()
+    close(shown[: size - 2], causal[: size - 2])
+    assert "0 % goes to the future and 0 % to padding" in page.inner_text(".said")
+    page.locator(".weight button").first.focus()  # <s> may look at itself alone; close that by keyboard
+    page.keyboard.press("Space")
+    assert "may look nowhere" in page.inner_text(".said")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    shown = np.nan_to_num(numbers(page, ".weight button")).reshape(size, size)
+    assert not shown[0].any() and shown[1, 0] == 0 and shown[1, 1] == 1
+
+
+def test_positions(lesson, models):
+    page = lesson("positions")
+    width = models.demo.configuration.model.width
+    slide(page, "position p", 7)
+    slide(page, "shift k", 5)
+    page.get_by_role("group", name="pair i").get_by_role("radio").nth(1).check(force=True)
+
+    def at(p):
+        angles = p / 10000 ** (2 * np.arange(width // 2) / width)
+        return np.stack([np.sin(angles), np.cos(angles)], -1).ravel()
+
+    texts = page.locator(".strips .strip title").all_text_contents()
+    shown = np.array([float(text.split(": ")[1].replace("−", "-")) for text in texts[:width]])
+    close(shown, at(7), 3)
+    said = page.inner_text(".said").replace("−", "-")
+    turned = [float(x) for x in said.rsplit("to (", 1)[1].rstrip(").").split(",")]
+    close(np.array(turned), at(12)[8:10], 3)
+    close(float(said.split("turns by ")[1].split()[0]), 5 / 10000 ** (8 / width), 3)
+    like = page.locator(".chart.drag").last.locator("g text").all_text_contents()
+    close(np.array([float(text.split(": ")[1]) for text in like]), [at(7) @ at(7), at(7) @ at(12)])
+    waves = page.locator(".chart.drag").first
+    waves.scroll_into_view_if_needed()
+    box = waves.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 20)
+    page.mouse.up()
+    assert int(page.get_by_label("position p", exact=True).input_value()) > 35
+
+
+def test_heads(lesson, models):
+    page = lesson("heads")
+    demo = models.demo
+    found, ids, target = translated(demo, BOOK[0])
+    assert page.locator(".thumbnails svg").count() == 4
+    page.get_by_role("radio", name="1.1").check(force=True)
+    page.locator(".column button").nth(1).click()
+    weights = exact(found.attention["decoder.1.cross"])[0, 1, 1]
+    close(numbers(page, ".column small"), weights)
+    attention = demo.model.decoder[1].cross_attention
+
+    def silence(_, given):
+        context = given[0].clone()
+        context[..., 8:] = 0  # the second of two heads of 8 numbers
+        return (context,)
+
+    hook = attention.output.register_forward_pre_hook(silence)
+    with torch.inference_mode():
+        fed = torch.tensor([[demo.model.bos, *target[:-1]]])
+        probabilities = demo.model.decode(demo.model.encode(torch.tensor([ids])), fed)[0].softmax(-1)
+    hook.remove()
+    shown = numbers(page, ".lost .amount").reshape(-1, 2)
+    close(shown[:, 0] / 100, np.exp(found.inspected[0].log_probs), 3)
+    close(shown[:, 1] / 100, exact(probabilities)[range(len(target)), target], 3)
+    page.get_by_role("radio", name="source looks at itself").check(force=True)
+    assert page.locator(".thumbnails svg").count() == 2
+
+
+def test_scale(lesson, models, records):
+    page = lesson("scale")
+    record = json.loads(records["scale"])
+    query, keys = np.array(record["query"]), np.array(record["keys"])
+    random, real = ".weighed >> nth=0 >> {}", ".weighed >> nth=1 >> {}"
+    for exponent, power in ((0, 10), (0.5, 10), (1, 3)):
+        slide(page, "scores divided by d to the power of", exponent)
+        slide(page, "dimensions d", power)
+        d = 2**power
+        scores = keys[:, :d] @ query[:d] / d**exponent
+        close(numbers(page, random.format(".score")), scores)
+        close(numbers(page, random.format(".bar .amount")), softmax(scores))
+    one = models.demo.translate(BOOK[0], split=False).equation("decoder.1.cross", 0)
+    scores = exact(one.key) @ exact(one.query)[2] / 8
+    close(numbers(page, real.format(".score")), scores)
+    close(numbers(page, real.format(".bar .amount")), softmax(scores))
+    assert abs(record["slopes"]["0.50"][10] - record["slopes"]["0.50"][1]) < 0.03  # of variance 1 at any width
+    assert record["slopes"]["0.00"][10] < 0.2 * record["slopes"]["0.00"][1]
+
+
+def test_beam(lesson, models):
+    page = lesson("beam")
+    page.get_by_label("Sentence").select_option(label=BOOK[1])
+    for width in (1, 4):
+        slide(page, "beam K", width)
+        found = models.demo.translate(BOOK[1], split=False, beam=width).nbest[0]
+        row = page.locator(".numbers tbody tr.chosen")
+        assert row.locator(".text").inner_text() == " ".join(found.text.split())
+        shown = row.locator("td").all_inner_texts()[1:]
+        pair = models.demo.score(BOOK[1], found.text)
+        close(float(shown[1].replace("−", "-")), found.score, 3)
+        if len(pair.log_probabilities) == len(found.hypotheses[0].tokens) + 1:  # its text is cut as it was written
+            close(float(shown[0].replace("−", "-")), sum(pair.log_probabilities), 2)
+    nodes = page.locator(".node").count()
+    slide(page, "step", 1)
+    assert page.locator(".node").count() == 1 + 4 < nodes
+    assert "kept" in page.inner_text(".said")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("document.querySelectorAll('.node').length > 5")
+
+
+def test_by_keyboard_alone(lesson):
+    """Tab reaches the choices, the arrows change them."""
+    page = lesson("memory")
+    before = page.locator(".memory .score").all_inner_texts()
+    page.get_by_label("Sentence").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".memory .score").all_inner_texts() != before
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_label("sharpness").input_value() == "1.25"
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_nothing_stands_out_of_the_page(context, saved, width):
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    for file in sorted(saved.glob("*.html")):
+        page.goto(file.as_uri())
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, file.name
+    page.close()

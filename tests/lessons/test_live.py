@@ -1,0 +1,116 @@
+"""Live lessons: the same pages on a server take sentences of the reader's own."""
+
+import threading
+import time
+import urllib.request
+
+import numpy as np
+import pytest
+import uvicorn
+from fastapi.testclient import TestClient
+from playwright.sync_api import expect
+
+from translucid.lessons.live import Live
+from translucid.lessons.serving import recorded_server
+from translucid.serving.app import create_app
+from translucid.serving.catalogue import load
+from translucid.serving.server_options import ServerOptions
+
+OWN = "We like the beach"
+
+
+@pytest.fixture(scope="module")
+def app(models, records):
+    options = ServerOptions(hosts=("testserver",))
+    models.load()
+    return create_app(
+        load([str(models.runs / "demo")], "cpu", options), options, further=lambda desk: Live(models, desk).routes()
+    )
+
+
+@pytest.fixture(scope="module")
+def client(app):
+    with TestClient(app, raise_server_exceptions=False) as one:
+        yield one
+
+
+def test_the_figures_are_those_of_the_models(client, records):
+    script = client.get("/lessons/records/memory.js")
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert records["memory"] in script.text
+    assert "data-live" in client.get("/lessons/memory.html").text
+    assert client.head("/lessons/").status_code == 200
+    assert "default-src 'self'" in client.get("/lessons/").headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("lesson", ["bottleneck", "alignment", "memory", "masks", "heads", "scale", "beam"])
+def test_a_sentence_of_ones_own(client, records, lesson):
+    answer = client.post("/lessons/look", json={"lesson": lesson, "q": f"  {OWN}\n"})
+    assert answer.status_code == 200
+    assert answer.json()["text"] == OWN
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"lesson": "positions", "q": OWN}, 400),
+        ({"lesson": "no such", "q": OWN}, 400),
+        ({"lesson": "heads", "q": "   "}, 400),
+        ({"lesson": "heads", "q": "x" * 121}, 400),
+        ({"lesson": "heads", "q": 7}, 400),
+        ({"lesson": "heads"}, 400),
+    ],
+)
+def test_what_is_no_sentence_is_refused(client, fields, status):
+    answer = client.post("/lessons/look", json=fields)
+    assert answer.status_code == status
+    assert answer.json()["error"]
+
+
+def test_there_is_nothing_else(client):
+    for path in ("records/none.js", "records/..%2f..%2fruns.js", "../pages.py"):
+        assert client.get(f"/lessons/{path}").status_code == 404
+
+
+def test_in_the_browser(app, models, context):
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    place = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/lessons/"
+    page = context.new_page()
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    try:
+        page.goto(place)
+        page.get_by_role("link", name="Queries, keys and values").click()
+        page.get_by_label("or your own").fill(OWN)
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Sentence").locator("option:checked")).to_have_text(OWN)
+        one = models.demo.translate(OWN, split=False).equation(head=1)
+        shown = [float(text.replace("−", "-")) for text in page.locator(".memory .score").all_inner_texts()]
+        np.testing.assert_allclose(shown, one.scores[min(1, len(one.scores) - 1)].numpy(), atol=0.01)
+        page.get_by_label("or your own").fill(" ")
+        page.keyboard.press("Enter")
+        expect(page.locator(".problem")).to_contain_text("120 characters")
+    finally:
+        page.close()
+        server.should_exit = True
+        thread.join(30)
+    assert [problem for problem in problems if "400" not in problem] == []
+
+
+def test_without_models_another_server_shows_what_was_recorded():
+    with recorded_server(0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_address[1]}"
+        with urllib.request.urlopen(f"{place}/") as answer:
+            assert answer.url == f"{place}/lessons/"
+            assert b"eight short lessons" in answer.read()
+        with urllib.request.urlopen(f"{place}/lessons/records/beam.js") as answer:
+            assert answer.headers["Content-Type"].startswith("text/javascript")
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{place}/lessons/../pages.py")
+        server.shutdown()

@@ -1,0 +1,128 @@
+"""The pages: the code that they show is there, the script is whole, and what comes with the package fits them."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import translucid
+from translucid.cli.main import run
+from translucid.lessons.bundle import bundle
+from translucid.lessons.excerpts import Excerpt
+from translucid.lessons.lessons import LESSONS
+from translucid.lessons.pages import fixed_files, recorded
+from translucid.lessons.recording import LESSON, SENTENCE
+
+SOURCES = Path(translucid.__file__).parent.parent
+NAMES = [lesson.name for lesson in LESSONS]
+
+
+class Code(HTMLParser):
+    """Collects the texts of `pre`, and what stands in `math`."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.inside, self.texts, self.tags = "", [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "pre":
+            self.inside = tag
+            self.texts.append("")
+
+    def handle_endtag(self, tag):
+        if tag == self.inside:
+            self.inside = ""
+
+    def handle_data(self, data):
+        if self.inside:
+            self.texts[-1] += data
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_the_code_shown_is_the_code_that_is_there(lesson):
+    page = Code(fixed_files(live=False)[f"{lesson.name}.html"])
+    shown = page.texts[-len(lesson.code) :]
+    for name, text in zip(lesson.code, shown, strict=True):
+        excerpt = Excerpt.of(name)
+        lines = (SOURCES / excerpt.file).read_text(encoding="utf-8").splitlines()
+        there = lines[excerpt.line - 1 :][: len(text.splitlines())]
+        assert [line.strip() for line in text.splitlines()] == [line.strip() for line in there]
+        assert name.split(":")[1].split(".")[-1] in text.splitlines()[0]
+    assert 8 <= sum(len(text.splitlines()) for text in shown) <= 60
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_lesson_has_its_parts_and_nothing_from_elsewhere(name):
+    text = fixed_files(live=False)[f"{name}.html"]
+    tags = Code(text).tags
+    assert [tag for tag, _ in tags].count("math") >= 1
+    assert [tag for tag, _ in tags].count("h1") == 1
+    assert "<details><summary>Answer</summary>" in text
+    files = {
+        attributes.get("src") or attributes.get("href") for tag, attributes in tags if tag in ("script", "link", "a")
+    }
+    known = {*fixed_files(live=False), f"records/{name}.js", "data:,"}
+    assert files <= known
+    assert not any(tag == "script" and "src" not in attributes for tag, attributes in tags)
+
+
+def test_the_eight_lessons():
+    assert len(NAMES) == 8
+    assert list(LESSON) == NAMES
+    assert set(SENTENCE) == set(NAMES) - {"positions"}
+    index = fixed_files(live=False)["index.html"]
+    assert all(f'href="{name}.html"' in index for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_recorded_is_what_would_be_recorded(name, records):
+    """The same fields, however large the models are that filled them."""
+
+    def form(value):
+        if isinstance(value, dict):
+            return {key: form(one) for key, one in value.items() if "." not in key}
+        if isinstance(value, list) and value:
+            return [form(value[0])]
+        return "number" if isinstance(value, int | float) else type(value).__name__
+
+    assert form(json.loads(recorded(name))) == form(json.loads(records[name]))
+    assert len(recorded(name)) < 300_000
+
+
+def test_a_bundle_runs_each_module_once_with_names_of_its_own(tmp_path):
+    (tmp_path / "a.js").write_text(
+        'import { one as first } from "./b.js";\nimport { two } from "./c.js";\nconst own = 1;\n'
+    )
+    (tmp_path / "b.js").write_text('import { two } from "./c.js";\nconst own = 2;\nexport function one() {}\n')
+    (tmp_path / "c.js").write_text("export const two = 2;\n")
+    text = bundle("a.js", [tmp_path])
+    assert text.index("modules['c.js'] =") < text.index("modules['b.js'] =") < text.index("modules['a.js'] =")
+    assert text.count("modules['c.js'] =") == 1
+    assert 'const { one: first } = modules["b.js"];' in text
+    assert "return { one };" in text
+    assert "import" not in text and "export" not in text
+
+
+def test_no_module_is_left_in_the_script():
+    text = fixed_files(live=True)["lessons.js"]
+    assert not any(line.startswith(("import ", "export ")) for line in text.splitlines())
+
+
+def test_saved_without_models_they_are_those_recorded(tmp_path, capsys):
+    out = tmp_path / "lessons"
+    assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out)]) == 0
+    assert "recorded" in capsys.readouterr().err
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files == {*fixed_files(live=False), *(f"records/{name}.js" for name in NAMES)}
+    assert json.dumps(json.loads(recorded("beam"))["sentences"][0]["text"]) in (out / "records/beam.js").read_text()
+    assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out)]) == 2
+    assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out), "--overwrite"]) == 0
+
+
+def test_saved_with_models_they_show_their_numbers(lesson_runs, records, tmp_path):
+    """They were kept beside the runs; `records` made them."""
+    assert run(["learn", "--runs", str(lesson_runs), "--save", str(tmp_path / "lessons")]) == 0
+    assert records["heads"] in (tmp_path / "lessons" / "records" / "heads.js").read_text(encoding="utf-8")

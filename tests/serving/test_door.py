@@ -3,11 +3,13 @@
 import json
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -212,6 +214,14 @@ def free_port():
         return one.getsockname()[1]
 
 
+def well(port, prefix):
+    """Return the exit code of the container's health check."""
+    dockerfile = (Path(__file__).resolve().parents[2] / "Dockerfile").read_text().replace("\\\n", "")
+    command = json.loads(re.search(r"^HEALTHCHECK .* CMD (.*)$", dockerfile, flags=re.MULTILINE)[1])
+    variables = {**os.environ, "TRANSLUCID_PORT": str(port), "TRANSLUCID_URL_PREFIX": prefix}
+    return subprocess.run([sys.executable, *command[1:]], env=variables, stderr=subprocess.DEVNULL).returncode
+
+
 def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run):
     port = free_port()
     server = begin(f"en-de={run}", TRANSLUCID_PORT=str(port), TRANSLUCID_LOG_FORMAT="json", TRANSLUCID_URL_PREFIX="/x")
@@ -222,6 +232,8 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/x/health", timeout=30) as answer:
             assert json.load(answer) == {"status": "ok"}
         assert json.loads(server.stderr.readline())["path"] == "/health"
+        assert well(port, "/x") == 0
+        assert well(free_port(), "/x") != 0
         started = time.monotonic()
         other = begin(run, "--port", port)
         _, said = other.communicate(timeout=60)

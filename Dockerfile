@@ -1,0 +1,36 @@
+# The server on a CPU. To build and run it: docs/install.md.
+ARG PYTHON=3.11
+
+FROM python:${PYTHON}-slim AS built
+# The builds of PyTorch without CUDA: 0.8 GB instead of 5.
+ARG PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
+# `serve,explain` also says why by LIME and gradients; `serve,vision` also writes captions.
+ARG EXTRAS=serve
+WORKDIR /source
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY recipes recipes
+COPY src src
+# What is only for building against PyTorch, or for its own tests, stays behind.
+RUN python -m venv /opt/translucid \
+    && /opt/translucid/bin/pip install --no-cache-dir --no-compile -c constraints.txt ".[${EXTRAS}]" \
+    && /opt/translucid/bin/pip uninstall --yes --quiet pip setuptools \
+    && rm -r /opt/translucid/lib/python*/site-packages/torch/include /opt/translucid/lib/python*/site-packages/torch/test \
+    && find /opt/translucid/lib/python*/site-packages/torch/bin -type f ! -name torch_shm_manager -delete
+
+FROM python:${PYTHON}-slim
+COPY --from=built /opt/translucid /opt/translucid
+# No file of the image is written to, so it may be read-only; caches and documents are in /tmp.
+ENV PATH=/opt/translucid/bin:$PATH \
+    HOME=/tmp \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    TRANSLUCID_HOST=0.0.0.0 \
+    TRANSLUCID_PORT=5000 \
+    TRANSLUCID_RUNS=/runs/demo
+USER 10001:10001
+WORKDIR /tmp
+EXPOSE 5000
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["python", "-c", \
+    "import os, urllib.request; at = os.environ.get; urllib.request.urlopen(f\"http://127.0.0.1:{at('TRANSLUCID_PORT')}{at('TRANSLUCID_URL_PREFIX', '')}/health\", timeout=4)"]
+ENTRYPOINT ["translucid"]
+CMD ["serve"]

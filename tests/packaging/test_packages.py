@@ -1,0 +1,105 @@
+"""What is given away: a wheel that holds all that the commands need, a container that is closed, a citation."""
+
+import fnmatch
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from hatchling.build import build_wheel
+
+import translucid
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "translucid"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, unpacked; nothing else of ours is in this folder."""
+    folder = tmp_path_factory.mktemp("wheel")
+    before = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        name = build_wheel(str(folder))
+    finally:
+        os.chdir(before)
+    with zipfile.ZipFile(folder / name) as packed:
+        packed.extractall(folder / "site")
+    return folder / "site"
+
+
+def files(folder):
+    return {str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts}
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_the_recipes(wheel):
+    recipes = {f"recipes/{name}" for name in files(ROOT / "recipes")}
+    assert files(wheel / "translucid") == files(SOURCE) | recipes
+    assert len(recipes) >= 6
+    kinds = {Path(name).suffix for name in files(wheel / "translucid")}
+    assert {".py", ".html", ".css", ".js", ".yaml", ".typed"} <= kinds
+
+
+def test_nothing_else_is_in_it(wheel):
+    assert {path.name for path in wheel.iterdir()} == {
+        "translucid",
+        f"translucid-{translucid.__version__}.dist-info",
+    }
+
+
+def test_commands_find_the_recipes_with_nothing_but_the_wheel(wheel, tmp_path):
+    code = (
+        "import translucid; print(translucid.__file__); from translucid.cli.main import run; "
+        "run(['models']); run(['train', '--help'])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(wheel)}
+    made = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    first, *listed = made.stdout.splitlines()
+    assert first == f"{wheel / 'translucid' / '__init__.py'}", made.stderr
+    assert all(any(line.startswith(f"{f.stem} ") for line in listed) for f in (ROOT / "recipes").glob("*.yaml"))
+
+
+def instructions():
+    """Return what the Dockerfile says, one instruction a line."""
+    text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    return [line.split(maxsplit=1) for line in re.sub(r"\\\n\s*", "", text).splitlines() if line]
+
+
+def test_what_the_container_is_made_of_is_let_into_it():
+    let_in = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()[0] == "*"
+    copied = [w for what, rest in instructions() if what == "COPY" and "--from" not in rest for w in rest.split()[:-1]]
+    assert ignored and copied
+    for name in copied:
+        assert (ROOT / name).exists()
+        assert any(fnmatch.fnmatch(name, pattern) for pattern in let_in)
+    build = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    assert build["services"]["translucid"]["build"] == "."
+
+
+def test_the_container_is_nobody_and_writes_nowhere():
+    users = [rest for what, rest in instructions() if what == "USER"]
+    assert users and all(user.split(":")[0].isdecimal() and int(user.split(":")[0]) > 0 for user in users)
+    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["translucid"]
+    assert service["read_only"] and service["cap_drop"] == ["ALL"]
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert all(volume.endswith(":ro") for volume in service["volumes"])
+
+
+def test_the_health_check_is_a_command_that_parses():
+    (check,) = (rest for what, rest in instructions() if what == "HEALTHCHECK")
+    command = json.loads(check.split("CMD", 1)[1])
+    compile(command[2], "health", "exec")
+    assert command[:2] == ["python", "-c"] and "/health" in command[2]
+
+
+def test_the_citation_names_this_version():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["version"] == translucid.__version__
+    assert cited["license"] == "Apache-2.0"

@@ -62,6 +62,11 @@ def test_what_can_not_be_is_said_in_one_line(more, what, small_run, terms, capfd
     assert what in said and "\n" not in said
 
 
+def test_evaluate_takes_the_same_options(small_run, corpus, capfd):
+    given = ["evaluate", str(small_run), "--test", str(corpus / "test.tsv"), "--inflect-terms"]
+    assert run(given) == 2 and "there are no terms" in capfd.readouterr().err
+
+
 def test_evaluate_counts_terms_with_and_without(small_run, corpus, terms, capfd):
     given = ["evaluate", str(small_run), "--test", str(corpus / "train.tsv"), "--no-perplexity", "--terms", terms]
     assert run([*given, "--json"]) == 0

@@ -14,6 +14,7 @@ import typer
 
 from translucid.cli import completing
 from translucid.data.file_kinds import PAIR_ENDINGS, refuse_as_pairs
+from translucid.engines.heeding import TermsMode
 from translucid.ground.atomic import behind_links, is_stream
 from translucid.ground.errors import UserError
 
@@ -34,6 +35,19 @@ SourceOption = Annotated[
 ]
 TargetOption = Annotated[
     str | None, typer.Option("--target-language", metavar="CODE", help="What to write, for a model of many languages.")
+]
+TermsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--terms", metavar="FILE", help="Source TAB target a line: how words are translated, or that they are not."
+    ),
+]
+InflectTermsOption = Annotated[
+    bool, typer.Option("--inflect-terms", help="Other forms of their words are these terms too.")
+]
+TermsModeOption = Annotated[
+    TermsMode,
+    typer.Option("--terms-mode", help="annotate: point them out to a run trained so. constrain: force them."),
 ]
 
 
@@ -71,6 +85,16 @@ def pair_up(files: Sequence[str]) -> list[str]:
             fix=f"Give both sides, as {stem}.{{{language},xx}}{gz}, or a .tsv or .jsonl file.",
         )
     return corpora
+
+
+def refuse_without_terms(terms: Path | None, inflect: bool, mode: TermsMode) -> None:
+    """Check that there are terms, if anything is said about them.
+
+    Raises:
+        UserError: there are none.
+    """
+    if not terms and (inflect or mode != "auto"):
+        raise UserError("there are no terms", fix="Give them with --terms FILE.")
 
 
 def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str] = ()) -> None:

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, WithOption, pair_up, refuse_to_replace
-from translucid.engines.heeding import TermsMode
+from translucid.cli.arguments import (
+    EngineOption,
+    InflectTermsOption,
+    SourceOption,
+    TargetOption,
+    TermsModeOption,
+    TermsOption,
+    WithOption,
+    pair_up,
+    refuse_to_replace,
+    refuse_without_terms,
+)
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -45,14 +55,9 @@ def evaluate(
     keep_best: Annotated[
         bool, typer.Option("--keep-best", help="With --alignments: the run reads its alignments there from now on.")
     ] = False,
-    terms: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Terms, as of translate: how many are used with and without heeding them."),
-    ] = None,
-    inflect_terms: Annotated[
-        bool, typer.Option("--inflect-terms", help="Other forms of their words are these terms too.")
-    ] = False,
-    terms_mode: Annotated[TermsMode, typer.Option(help="As of translate.")] = "auto",
+    terms: TermsOption = None,
+    inflect_terms: InflectTermsOption = False,
+    terms_mode: TermsModeOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     source_language: SourceOption = None,
     target_language: TargetOption = None,
@@ -84,6 +89,8 @@ def evaluate(
         translucid evaluate runs/es --test test.tsv --beam 5 --json > scores.json
 
         translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
+
+    With --terms, how many of these are used, with and without heeding them.
 
         translucid evaluate runs/es --test test.tsv --terms terms.tsv --inflect-terms
 
@@ -120,6 +127,7 @@ def evaluate(
 
     if not (test := [*(files or []), *(test or [])]):
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
+    refuse_without_terms(terms, inflect_terms, terms_mode)
     refuse_to_replace(hypotheses, overwrite)
     run = run_of(run)
     folder = RunFolder(run)

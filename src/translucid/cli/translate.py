@@ -11,15 +11,18 @@ import typer
 from translucid.cli.arguments import (
     EngineOption,
     Format,
+    InflectTermsOption,
     SourceOption,
     TargetOption,
+    TermsModeOption,
+    TermsOption,
     WithOption,
     input_bytes,
     pair_up,
     refuse_to_replace,
+    refuse_without_terms,
     text_bytes,
 )
-from translucid.engines.heeding import TermsMode
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -67,16 +70,9 @@ def translate(
             max=1000,
         ),
     ] = None,
-    terms: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Source TAB target a line: how words are translated, or that they are not."),
-    ] = None,
-    inflect_terms: Annotated[
-        bool, typer.Option("--inflect-terms", help="Other forms of their words are these terms too.")
-    ] = False,
-    terms_mode: Annotated[
-        TermsMode, typer.Option(help="annotate: point them out to a run trained so. constrain: force them.")
-    ] = "auto",
+    terms: TermsOption = None,
+    inflect_terms: InflectTermsOption = False,
+    terms_mode: TermsModeOption = "auto",
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Of sampling; below 1 is more careful.")] = None,
     top_k: Annotated[int | None, typer.Option(help="Sample from the K likeliest pieces.")] = None,
@@ -208,8 +204,7 @@ def translate(
         raise UserError(f"{lone} is for --rerank-with", fix="Add it, or leave this out.")
     if rerank_with and (mbr or sample):
         raise UserError("--rerank-with ranks what a beam finds", fix="Leave out --mbr and --sample.")
-    if not terms and (inflect_terms or terms_mode != "auto"):
-        raise UserError("there are no terms", fix="Give them with --terms FILE.")
+    refuse_without_terms(terms, inflect_terms, terms_mode)
     if not document:
         refuse_documents(input_file)
     refuse_to_replace(output, overwrite)

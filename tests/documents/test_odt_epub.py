@@ -133,6 +133,34 @@ def changed_book(**members):
     return packed({**{name: archive.read(name) for name in archive.namelist()}, **members})
 
 
+ABOUT = "".join(
+    f"<dc:{name}>{text}</dc:{name}>"
+    for name, text in (("title", "The cat"), ("language", "en-GB"), ("creator", "Ann Lee"), ("identifier", "a b"))
+)
+
+
+@pytest.mark.parametrize("language", ["en", None])
+def test_what_a_library_shows_of_a_book_is_translated(language):
+    archive = ZipFile(BytesIO(epub(Random(1))))
+    root = archive.read("OEBPS/book.opf").decode()
+    about = f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">{ABOUT}</metadata>'
+    content = changed_book(**{"OEBPS/book.opf": root.replace("<manifest>", f"{about}<manifest>")})
+    document = read_document("a.epub", content, (language, "es"))
+    last = document.segments[-1]
+    assert (last.source.text, last.place) == ("The cat", "about the book, title")
+    assert document.filled({}) == content
+    changed = ABOUT.replace("The cat", "THE CAT").replace("en-GB", "es")
+    assert changed in ZipFile(BytesIO(document.filled(all_changed(document)))).read("OEBPS/book.opf").decode()
+
+
+def test_another_language_of_a_book_stays():
+    root = '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+    both = "<dc:title>The cat</dc:title><dc:language>en</dc:language><dc:language>la</dc:language>"
+    document = read(changed_book(**{"OEBPS/book.opf": f"{root}{both}</metadata></package>"}), "a.epub")
+    after = ZipFile(BytesIO(document.filled(all_changed(document)))).read("OEBPS/book.opf").decode()
+    assert "<dc:language>es</dc:language><dc:language>la</dc:language>" in after
+
+
 def encrypted(member):
     reference = f'<CipherReference URI="{member}"/>'
     return changed_book(**{"META-INF/encryption.xml": f'<e xmlns="http://www.w3.org/2001/04/xmlenc#">{reference}</e>'})

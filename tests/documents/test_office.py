@@ -1,5 +1,6 @@
 """Word and PowerPoint documents, made and read again by python-docx and python-pptx."""
 
+import base64
 from dataclasses import replace
 from io import BytesIO
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.enum.lang import MSO_LANGUAGE_ID
 from pptx.util import Inches
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
@@ -30,8 +32,8 @@ def saved(document):
     return out.getvalue()
 
 
-def read(content, name="a.docx"):
-    return read_document(name, content, ENGLISH_SPANISH)
+def read(content, name="a.docx", languages=(None, None)):
+    return read_document(name, content, languages)
 
 
 def filled(document, name="a.docx"):
@@ -268,6 +270,89 @@ def test_slides_come_in_the_order_of_the_show():
 def test_a_document_is_no_presentation():
     with pytest.raises(UserError, match=r"^a.pptx: is another kind of document than its name says"):
         read(of_word(run("a")), "a.pptx")
+
+
+def spoken(attribute="val", code="es-ES"):
+    return f'<w:lang w:{attribute}="{code}"/>'
+
+
+@pytest.mark.parametrize(
+    ("inside", "target", "after"),
+    [
+        (run("a", f"<w:rPr>{spoken(code='en')}</w:rPr>"), "es", run("A", f"<w:rPr>{spoken()}</w:rPr>")),
+        (run("a"), "ja", run("A", f"<w:rPr>{spoken('eastAsia', 'ja-JP')}</w:rPr>")),
+        (run("a"), "arb_Arab", run("A", f"<w:rPr>{spoken('bidi', 'ar-EG')}</w:rPr>")),
+        (run("a", BOLD), "pt-BR", run("A", f"<w:rPr><w:b/>{spoken(code='pt-BR')}</w:rPr>")),
+        # The order of the schema: this one stands behind the language.
+        (run("a", "<w:rPr><w:b/><w:oMath/></w:rPr>"), "es", run("A", f"<w:rPr><w:b/>{spoken()}<w:oMath/></w:rPr>")),
+        (run("a"), None, run("A")),
+        (run("a"), "nonsense", run("A")),
+    ],
+)
+def test_what_is_translated_is_of_the_language_that_it_is_in(inside, target, after):
+    document = read(of_word(inside), languages=("en", target))
+    assert paragraph(document.filled(all_changed(document))) == after
+    assert document.filled({}) == of_word(inside)
+
+
+def test_a_line_that_stays_is_of_no_other_language():
+    inside = run("One.") + "<w:r><w:br/></w:r>" + run("Two.")
+    document = read(of_word(inside), languages=ENGLISH_SPANISH)
+    after = paragraph(document.filled({1: Target(Marked("Dos."))}))
+    assert after == run("One.") + "<w:r><w:br/></w:r>" + run("Dos.", f"<w:rPr>{spoken()}</w:rPr>")
+
+
+def test_slides_are_of_the_language_that_they_are_in():
+    show = presentation()
+    show.slides[0].shapes.title.text_frame.paragraphs[0].runs[0].font.language_id = MSO_LANGUAGE_ID.ENGLISH_US
+    document = read(saved(show), "a.pptx", ENGLISH_SPANISH)
+    after = pptx.Presentation(filled(document))
+    frame = after.slides[0].placeholders[1].text_frame
+    title = after.slides[0].shapes.title.text_frame
+    for one in (*title.paragraphs[0].runs, *frame.paragraphs[0].runs):
+        assert one.font.language_id == MSO_LANGUAGE_ID.SPANISH_MODERN_SORT  # es-ES
+    assert frame.paragraphs[0].runs[1].font.bold
+
+
+PICTURE = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
+
+
+def test_pictures_have_their_descriptions_translated_with_or_without_their_paragraph():
+    document = docx.Document()
+    words = document.add_paragraph("See ")
+    words.add_run().add_picture(BytesIO(PICTURE))
+    words.add_run(" here.")
+    document.add_paragraph().add_run().add_picture(BytesIO(PICTURE))
+    for one, text in zip(document.inline_shapes, ("A cat & a dog", "image1.png"), strict=True):
+        one._inline.docPr.set("descr", text)
+    content = saved(document)
+    parts = read(content)
+    assert [(one.source.text, one.place) for one in parts.segments] == [
+        ("See  here.", "paragraph 1"),
+        ("A cat & a dog", "picture 1"),
+    ]
+    for numbers in ((0,), (1,), (0, 1)):
+        targets = {i: target for i, target in all_changed(parts).items() if i in numbers}
+        after = docx.Document(BytesIO(parts.filled(targets)))
+        described = [one._inline.docPr.get("descr") for one in after.inline_shapes]
+        assert described == ["A CAT & A DOG" if 1 in numbers else "A cat & a dog", "image1.png"]
+        assert after.paragraphs[0].text == ("SEE  HERE." if 0 in numbers else "See  here.")
+    assert parts.filled({}) == content
+
+
+def test_pictures_of_slides_have_theirs():
+    show = pptx.Presentation()
+    picture = show.slides.add_slide(show.slide_layouts[6]).shapes.add_picture(BytesIO(PICTURE), 0, 0)
+    picture._element.nvPicPr.cNvPr.set("descr", 'A "large" cat')
+    picture._element.nvPicPr.cNvPr.set("title", "Cats")
+    document = read(saved(show), "a.pptx")
+    assert [(one.source.text, one.place) for one in document.segments] == [
+        ("Cats", "slide 1, picture 1"),
+        ('A "large" cat', "slide 1, picture 1"),
+    ]
+    (shape,) = pptx.Presentation(BytesIO(document.filled({1: Target(Marked('Un gato "grande"'))}))).slides[0].shapes
+    properties = shape._element.nvPicPr.cNvPr
+    assert (properties.get("descr"), properties.get("title")) == ('Un gato "grande"', "Cats")
 
 
 def test_relations_and_media_keep_their_bytes():

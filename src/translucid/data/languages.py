@@ -71,6 +71,32 @@ def usual_code(code: str) -> str | None:
     return "-".join(filter(None, (tag.language, script, tag.region)))
 
 
+def code_with_region(code: str) -> str | None:
+    """Return a code as office programs write it, with the likeliest region if none is said; none if it is not known.
+
+    >>> [code_with_region(code) for code in ("spa_Latn", "pt_BR", "zho_Hant", "eo", "nonsense")]
+    ['es-ES', 'pt-BR', 'zh-TW', 'eo-001', None]
+    """
+    from babel.core import get_global
+
+    if (tag := _tag(code)) is None:
+        return None
+    likely = get_global("likely_subtags")
+    script = f"{tag.language}_{tag.script}"
+    region = tag.region or (likely.get(script) or likely.get(tag.language) or "").rpartition("_")[2]
+    return f"{tag.language}-{region}" if region else tag.language
+
+
+def script_of(code: str) -> str:
+    """Return the script that a language is written in, as in ISO 15924; empty if it is not known.
+
+    >>> script_of("ja"), script_of("zho_Hant")
+    ('Jpan', 'Hant')
+    """
+    tag = _tag(code)
+    return tag.script or tag.usual if tag else ""
+
+
 def find_code(code: str, known: Collection[str]) -> str | None:
     """Return the one of a model's own codes that is meant by a code, which may be the usual one; none if none is.
 

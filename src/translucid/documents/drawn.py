@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
+
+from translucid.data.languages import code_with_region
+from translucid.documents.descriptions import add_descriptions
 from translucid.documents.office import SPACES
 from translucid.documents.packed import Packed
 from translucid.documents.runs import Dialect, add_paragraph
@@ -12,19 +17,22 @@ from translucid.documents.xml_tags import with_attributes
 
 _OF_THE_SOURCE = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
 """Attributes of a run that tell of its words: which language they are of, what a spelling checker found."""
+_TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
-def read_drawn(packed: Packed, member: str) -> SlottedXml:
-    """Take the paragraphs out of a member of a packed file.
+def read_drawn(packed: Packed, member: str, target: str | None) -> SlottedXml:
+    """Take the paragraphs out of a member of a packed file; `target` is the language that they are to be in.
 
     Raises:
         UserError: it is broken or harmful.
     """
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    dialect = Dialect("a", _role, _key, space="", spoken=partial(_spoken, code_with_region(target or "")))
     for number, paragraph in enumerate(document.file.units((), {"a:p"}, SPACES), 1):
         runs = [part for part in paragraph.children if part.name not in ("a:pPr", "a:endParaRPr")]
         if runs:
-            add_paragraph(document, _DIALECT, runs, f"paragraph {number}")
+            add_paragraph(document, dialect, runs, f"paragraph {number}")
+    add_descriptions(document, "p:cNvPr")
     return document
 
 
@@ -39,4 +47,9 @@ def _key(file: XmlFile, properties: Element) -> str:
     return tag + file.raw(properties.inner, properties.end)
 
 
-_DIALECT = Dialect("a", _role, _key, space="")
+def _spoken(code: str | None, name: str, properties: str) -> str:
+    """Return properties with the language that PowerPoint's spelling checker goes by."""
+    tag = _TAG.match(properties or f"<{name}rPr/>")
+    if code is None or tag is None:
+        return properties
+    return with_attributes(tag[0], {"lang": code}) + properties[tag.end() :]

@@ -1,18 +1,19 @@
-"""E-books: their pages, and the titles of the table of contents."""
+"""E-books: their pages, the titles of the table of contents, and what a library shows of the book."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from functools import partial
 from urllib.parse import unquote
 
-from translucid.data.languages import Languages
+from translucid.data.languages import Languages, short_code, usual_code
 from translucid.documents import html
 from translucid.documents.bundle import Bundle
 from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
 from translucid.documents.packed import Packed
-from translucid.documents.slots import SlottedXml
+from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml_inline import Inline, add_text
 from translucid.documents.xml_spans import Element, XmlFile
 
@@ -21,9 +22,12 @@ _SPACES = {
     "urn:oasis:names:tc:opendocument:xmlns:container": "",
     "http://www.w3.org/2001/04/xmlenc#": "",
     "http://www.idpf.org/2007/opf": "",
+    "http://purl.org/dc/elements/1.1/": "dc",
     "http://www.daisy.org/z3986/2005/ncx/": "",
 }
 _PAGE, _CONTENTS = "application/xhtml+xml", "application/x-dtbncx+xml"
+_BOOK = "application/oebps-package+xml"
+_SHOWN = "dc:title", "dc:description", "dc:subject"
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
@@ -45,8 +49,10 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
             if b"<!ENTITY" in page:
                 raise packed.refused("declares entities of its own, which is refused", member)
             bundle.add(member, html.read(packed.place(member), page, languages), posixpath.basename(member))
-        else:
+        elif kind == _CONTENTS:
             bundle.add(member, _contents(packed, member), "contents")
+        else:
+            bundle.add(member, _about(packed, member, languages), "about the book")
     return bundle
 
 
@@ -54,7 +60,7 @@ def _members(packed: Packed) -> Iterator[tuple[str, str]]:
     """Yield the members that have texts, with their types."""
     for book in _units(packed, _CONTAINER, "rootfile"):
         root = book.attributes.get("full-path", "")
-        if book.attributes.get("media-type") != "application/oebps-package+xml" or root not in packed.names:
+        if book.attributes.get("media-type") != _BOOK or root not in packed.names:
             continue
         listed = _units(packed, root, "item", "itemref")
         places = {one.attributes.get("idref"): place for place, one in enumerate(listed) if one.name == "itemref"}
@@ -62,6 +68,7 @@ def _members(packed: Packed) -> Iterator[tuple[str, str]]:
         for item in sorted(items, key=lambda item: places.get(item.attributes.get("id"), len(listed))):
             path = posixpath.join(posixpath.dirname(root), unquote(item.attributes.get("href", "")))
             yield posixpath.normpath(path), item.attributes["media-type"]
+        yield root, _BOOK
         return
     raise packed.refused("has no book in it")
 
@@ -80,3 +87,25 @@ def _contents(packed: Packed, member: str) -> SlottedXml:
         if text.parts:
             add_text(document, inline, text.parts, Segment(Marked(""), f"line {text.line}"))
     return document
+
+
+def _about(packed: Packed, member: str, languages: Languages) -> SlottedXml:
+    """Take out what a library shows of a book; with it goes the book's language."""
+    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    inline = Inline(document.file, lambda element: "alone", edges=True)
+    named = list[Element]()
+    for one in document.file.units({"package"}, {*_SHOWN, "dc:language"}, _SPACES):
+        if one.name == "dc:language":
+            named.append(one)
+        elif one.parts:
+            add_text(document, inline, one.parts, Segment(Marked(""), one.name.removeprefix("dc:")))
+    code, numbers = usual_code(languages[1] or ""), range(len(document.segments))
+    for one in named:
+        same = languages[0] is None and len(named) == 1
+        if code and (same or short_code(one.text.strip()) == short_code(languages[0] or "")):
+            document.add_slot(one.inner, one.inner_end, numbers, partial(_always, code))
+    return document
+
+
+def _always(text: str, targets: Targets, kept: Kept) -> str:
+    return text

@@ -20,6 +20,8 @@ SPACES = {
     _STRICT.format("presentationml", "main"): "p",
     _OFFICE.format("officeDocument", "relationships"): "r",
     _STRICT.format("officeDocument", "relationships"): "r",
+    _OFFICE.format("drawingml", "wordprocessingDrawing"): "wp",
+    _STRICT.format("drawingml", "wordprocessingDrawing"): "wp",
     "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
 }
 _TYPES = "[Content_Types].xml"

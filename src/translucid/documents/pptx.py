@@ -29,7 +29,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     ):
         if kind:
             numbers[kind] += 1
-            bundle.add(member, read_drawn(packed, member), f"{kind} {numbers[kind]}")
+            bundle.add(member, read_drawn(packed, member, languages[1]), f"{kind} {numbers[kind]}")
     return bundle
 
 

@@ -45,8 +45,10 @@ class Dialect:
     """Elements of a run that stand for characters."""
     grouped: Callable[[Sequence[Element | Piece]], Sequence[Element | Piece]] = lambda parts: parts
     """Makes one element of neighbours that belong together, such as the runs of a field."""
-    holding: str = ""
-    """Name of paragraphs that may stand in a run."""
+    holding: Sequence[str] = ()
+    """Names of elements in a run, such as paragraphs, that are translated by themselves."""
+    spoken: Callable[[str, str], str] = lambda name, properties: properties
+    """Gives properties of a run that is translated, with its language; `name` is the prefix of their elements."""
 
 
 class _Run(NamedTuple):
@@ -142,7 +144,7 @@ class Paragraph:
                 yield _Run(properties, self._mark(part, f"<{self.name}r>{properties}{raw}</{self.name}r>"))
 
     def _mark(self, part: Element, raw: str) -> Mark:
-        if self.dialect.holding and any(part.within(self.dialect.holding)):
+        if any(any(part.within(name)) for name in self.dialect.holding):
             self.held.setdefault(raw, []).append(part)
         return Mark(0, raw)
 
@@ -168,29 +170,42 @@ class Paragraph:
             else:
                 yield one
 
-    def written(self, targets: Iterable[Marked], kept: Kept) -> str:
-        """Return the runs of its translation, one of each line that has a text."""
+    def written(self, targets: Iterable[Marked | None], kept: Kept) -> str:
+        """Return the runs of its translation, one of each line that has a text; without one the line stays."""
         given = iter(targets)
-        items = list[Item]()
-        for line, content in self.lines:
-            items += [*content.lead, *next(given).parts, *content.tail] if content else line
-        closing = f"</{self.name}r>"
         inside = [self.plain]
         left = {raw: iter(elements) for raw, elements in self.held.items()}
-        written = []
+        written = list[str]()
+        for line, content in self.lines:
+            target = next(given) if content else None
+            items = [*content.lead, *target.parts, *content.tail] if content and target else line
+            written += self._line(items, inside, left, kept, translated=target is not None)
+        return "".join(written)
+
+    def _line(
+        self,
+        items: Iterable[Item],
+        inside: list[str],
+        left: Mapping[str, Iterator[Element]],
+        kept: Kept,
+        *,
+        translated: bool,
+    ) -> Iterator[str]:
+        """Yield the runs of a line; `inside` are the properties of the pairs that are open, the innermost last."""
+        closing = f"</{self.name}r>"
         for part in joined(items):
             if isinstance(part, str):
-                written.append(f"<{self.name}r>{inside[-1]}{self._text(part)}{closing}")
+                properties = self.dialect.spoken(self.name, inside[-1]) if translated else inside[-1]
+                yield f"<{self.name}r>{properties}{self._text(part)}{closing}"
             elif part.pair is not None and part.raw == closing:
                 inside.pop()
             elif part.side is Side.opens and part.raw in self.groups:
                 inside.append(self.groups[part.raw])
             elif part.raw in left and (element := next(left[part.raw], None)):
                 raw = self.file.raw(element.start, element.end)
-                written.append(part.raw.replace(raw, kept(element.start, element.end)))
+                yield part.raw.replace(raw, kept(element.start, element.end))
             else:
-                written.append(part.raw)
-        return "".join(written)
+                yield part.raw
 
     def _text(self, text: str) -> str:
         space = f" {self.dialect.space}" if self.dialect.space and text != text.strip() else ""
@@ -206,7 +221,7 @@ def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Elemen
         document.add_segment(Segment(source, place))
 
     def write(targets: Targets, kept: Kept) -> str:
-        marked = (targets[first + i].marked if first + i in targets else source for i, source in enumerate(sources))
-        return paragraph.written(marked, kept)
+        given = (targets[first + i].marked if first + i in targets else None for i in range(len(sources)))
+        return paragraph.written(given, kept)
 
     document.add_slot(parts[0].start, parts[-1].end, range(first, first + len(sources)), write)

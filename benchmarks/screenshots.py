@@ -1,34 +1,54 @@
-"""Pictures of the page and of `translucid draw`, for the README and the docs.
+"""Pictures of the page and of `translucid draw`: those of the docs, or every state of the page.
 
-    python benchmarks/screenshots.py runs/demo [runs/other] [--out docs/pictures]
+    python -m benchmarks.screenshots runs/demo [runs/other] [--out docs/pictures]
+    python -m benchmarks.screenshots runs/demo runs/other --states /tmp/states [--only text] [--look phone]
 
-Needs Chromium and the extra `dev`.
+Needs Chromium and the extra `dev`. A state is left out where no model of the runs is for it; right to left needs one
+that translates into such a language.
 """
 
 import argparse
-import shutil
-import threading
-import time
 from pathlib import Path
 
-import uvicorn
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from benchmarks.page_server import chromium, served
+from benchmarks.page_states import TEXT, opened, states
 from translucid.cli.main import run as translucid
-from translucid.serving.app import create_app
-from translucid.serving.catalogue import load
-from translucid.serving.server_options import ServerOptions
 
-TEXT = "I like soccer and also going to the beach"
+DESK, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
+LOOKS = {
+    "light": {"viewport": DESK, "color_scheme": "light"},
+    "dark": {"viewport": DESK, "color_scheme": "dark"},
+    "contrast": {"viewport": DESK, "contrast": "more"},
+    "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2},
+    "phone-dark": {"viewport": PHONE, "color_scheme": "dark", "has_touch": True, "is_mobile": True},
+    "zoomed": {"viewport": {"width": 640, "height": 400}},  # a window of 1280 pixels at 200 %
+    "rtl": {"viewport": DESK},
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runs", nargs="+")
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
+    parser.add_argument("--out", type=Path, default=Path("docs/pictures"), help="folder of the docs' pictures")
+    parser.add_argument("--page", action="store_true", help="of these only those of the page")
+    parser.add_argument("--states", type=Path, help="make every state of the page into this folder instead")
+    parser.add_argument("--only", default="", help="one state")
+    parser.add_argument("--look", default="", choices=["", *LOOKS], help="one look")
     arguments = parser.parse_args()
-    runs, out = arguments.runs, arguments.out
+    out = arguments.states or arguments.out
     out.mkdir(parents=True, exist_ok=True)
+    if not (arguments.states or arguments.page):
+        draw(arguments.runs, out)
+    with served(arguments.runs) as address, chromium() as browser:
+        if arguments.states:
+            every(browser, address, out, arguments.only, arguments.look)
+        else:
+            of_docs(browser, address, out)
+
+
+def draw(runs: list[str], out: Path) -> None:
     for command in (
         ["look", runs[0], TEXT, "--save", out / "attention.png"],
         ["draw", "heads", runs[0], TEXT, "--layer", 1, "--out", out / "heads.png"],
@@ -39,45 +59,44 @@ def main() -> None:
         ["draw", "curves", *runs, "--out", out / "curves.png"],
     ):
         assert translucid([*map(str, command), "--overwrite"]) == 0
-    options = ServerOptions()
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(load(runs, "cpu", options), options), port=0, log_level="warning")
-    )
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    address = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    with sync_playwright() as playwright:
-        chromium = shutil.which("chromium") or shutil.which("google-chrome")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name, width, height, scheme in (
-            ("page", 1200, 900, "light"),
-            ("page-dark", 1200, 900, "dark"),
-            ("page-phone", 390, 844, "light"),
-        ):
-            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-            show(page, address, compare=len(runs) > 1 and name == "page")
-            page.screenshot(path=out / f"{name}.png", full_page=True)
-        browser.close()
-    server.should_exit = True
-    thread.join()
 
 
-def show(page: Page, address: str, *, compare: bool) -> None:
-    """Type, look at a word, ask what else it could have been, and why."""
-    page.goto(address)
-    page.wait_for_selector("#model option", state="attached")
-    if compare:
-        page.get_by_label("Compare with").select_option(index=2)
-    page.locator("#source").fill(TEXT)
-    page.wait_for_selector("#words .word")
-    page.locator("#attention summary").first.click()
-    page.locator("#words .word").nth(1).click()
-    page.wait_for_selector("#ways button")
-    page.get_by_role("button", name="Explain").click()
-    page.wait_for_selector("#explanation .hint")
-    page.locator("#attention .words").nth(1).locator(".word").nth(3).hover()
+def of_docs(browser: Browser, address: str, out: Path) -> None:
+    for name, look in (("page", "light"), ("page-dark", "dark"), ("page-phone", "phone")):
+        page = browser.new_page(**LOOKS[look])
+        opened(page, address)
+        seen(page)
+        page.screenshot(path=out / f"{name}.png", full_page=True)
+        page.close()
+
+
+def seen(page: Page) -> None:
+    """Type, and point at a word."""
+    page.fill("#source", TEXT)
+    page.wait_for_selector("#seeing:not([hidden]) .word")
+    page.wait_for_timeout(500)
+
+
+def every(browser: Browser, address: str, out: Path, only: str, look: str) -> None:
+    for name, settings in LOOKS.items():
+        if look not in ("", name):
+            continue
+        page = browser.new_page(**settings)
+        link = right_to_left(page, address) if name == "rtl" else ""
+        for state in states(page, address, only, link):
+            whole = state.name in ("text", "compared", "image", "judged", "document")
+            page.screenshot(path=out / f"{state.name}-{name}.png", full_page=whole)
+        page.close()
+
+
+def right_to_left(page: Page, address: str) -> str:
+    """Make the page one that runs from right to left; return a link to a model that translates into such a language."""
+    page.add_init_script("addEventListener('DOMContentLoaded', () => { document.documentElement.dir = 'rtl'; })")
+    opened(page, address)
+    for model in page.evaluate("fetch('models').then(answer => answer.json())"):
+        if "ar" in model.get("targets", []):
+            return f"#text=&from={model['sources'][0]}&to=ar&model={model['name']}"
+    return ""
 
 
 if __name__ == "__main__":

@@ -105,6 +105,7 @@ function written(answer) {
     return button;
   });
   $("considered").replaceChildren();
+  $("written-note").hidden = false;
   const given = element("span", { textContent: $("judge-text").value });
   $("written").replaceChildren(...(answer.backwards ? [...buttons.reverse(), given] : [given, ...buttons]));
 }

@@ -127,9 +127,9 @@ export function reverse() {
 export function show() {
   const [one, other] = [first(), second()];
   $("source-language").textContent = say(one.source);
-  $("target-language").textContent = say(one.target) + (other ? ` (${one.name})` : "");
+  $("target-language").textContent = say(one.target);
   for (const [label, id] of [["source-language", "from"], ["target-language", "to"]]) {
-    $(label).classList.toggle("unseen", !$(id).hidden && !(other && id === "to"));
+    $(label).classList.toggle("unseen", !$(id).hidden);
   }
   $("model-name").textContent = one.name;
   $("swap").disabled = !reversible();
@@ -138,7 +138,9 @@ export function show() {
     $(id).lang = code;
     $(pane).dir = direction(code);
   }
+  $("translation-name").hidden = !other;
   if (!other) return;
+  $("translation-name").textContent = `${say(one.target)} (${one.name})`;
   $("compared-name").textContent = `${say(other.target)} (${other.name})`;
   $("compared-translation").lang = other.target;
 }

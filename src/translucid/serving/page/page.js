@@ -89,12 +89,12 @@ async function takeText(file, limit) {
 function shortcuts() {
   const texts = kinds.includes("texts");
   const onTexts = (does) => () => { if (!$("texts").hidden) does(); };
-  const field = () => $("texts").hidden ? (document.querySelector("main:not([hidden]) textarea") ?? document.querySelector("main:not([hidden]) input"))?.focus() : $("source").focus();
+  const field = () => [...document.querySelectorAll("main textarea, main input")].find((one) => one.checkVisibility())?.focus();
   const every = [
+    { keys: "Ctrl Enter", what: "translate at once, also while typing", does: onTexts(run) },
+    { keys: "Ctrl Shift S", what: "swap the languages and the texts, also while typing", does: onTexts(swap) },
+    { keys: "S", what: "swap them", does: onTexts(swap) },
     { keys: "/", what: "go to the field", does: field, always: true },
-    { keys: "Ctrl Enter", what: "translate at once", does: onTexts(run) },
-    { keys: "Ctrl Shift S", what: "swap the languages and the texts", does: onTexts(swap) },
-    { keys: "S", what: "the same, outside of fields", does: onTexts(swap) },
     { keys: "C", what: "copy the translation", does: onTexts(copyTranslation) },
     { keys: "L", what: "copy a link", does: onTexts(copyLink) },
     { keys: "H", what: "history", does: () => $("open-history").click() },

@@ -167,7 +167,7 @@ function show(text, answers) {
   $("seeing").hidden = false; // a view that is measured has to be there
   see(text, answers.map((one, i) => ({ answer: one, model: i ? second() : first() })));
   settle();
-  remember({ ...state(), translation: answer.translation });
+  remember({ ...state(), text, translation: answer.translation }); // while somebody types on
 }
 
 // Another translation was chosen, sentence by sentence: all that is shown is of it then.
@@ -199,7 +199,7 @@ async function stream(mine, text) {
     $("status").textContent = `A text of more than ${LOOKED} characters is translated, but not looked into.`;
     settle();
   }
-  remember({ ...state(), translation: $("translation").textContent });
+  remember({ ...state(), text, translation: $("translation").textContent });
 }
 
 function problem(error) {

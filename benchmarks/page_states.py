@@ -1,0 +1,205 @@
+"""Every state of the page, for those who look at it: what a person does to come to it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from playwright.sync_api import Page, Route, expect
+
+expect.set_options(timeout=30_000)
+TEXT = "I like soccer and also going to the beach"
+SPANISH = "Me gusta el fútbol y también ir a la playa"
+NOTES = "I like soccer.\nThey are going to the beach.\nShe reads 足球 in the park.\n"
+SEEN = "#seeing:not([hidden]) .word"
+
+
+@dataclass(frozen=True)
+class State:
+    """How to come to one."""
+
+    name: str
+    needs: str
+    """What the server has to have: texts, judging, images, two models, or a reverse one."""
+    reach: Callable[[Page], None]
+
+
+def there(page: Page) -> set[str]:
+    """Return what the server has."""
+    kinds = {kind for kind in ("texts", "images", "judging") if page.locator(f"#on-{kind}").is_visible()}
+    models = page.locator("#model option").count()
+    return kinds | {"two" for _ in range(models > 1)} | {"reverse" for _ in range(page.locator("#swap").is_enabled())}
+
+
+def opened(page: Page, address: str, link: str = "") -> None:
+    """Open the page anew, as somebody who has never been there; with a link to begin with."""
+    page.unroute_all(behavior="ignoreErrors")
+    page.goto("about:blank")
+    page.goto(address)
+    page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.goto("about:blank")
+    page.goto(f"{address}/{link}")
+    page.wait_for_selector("body.ready")
+
+
+def _typed(page: Page, text: str = TEXT) -> None:
+    page.fill("#source", text)
+    page.wait_for_selector(SEEN)
+    page.wait_for_timeout(300)
+
+
+def _held(page: Page, seconds: float) -> None:
+    """Nobody answers for now."""
+    page.route("**/look", lambda route: None)
+    page.fill("#source", TEXT)
+    page.wait_for_timeout(1000 * seconds)
+
+
+def _answered_with(page: Page, answer: Callable[[Route], None]) -> None:
+    page.route("**/look", answer)
+    page.fill("#source", TEXT)
+    expect(page.locator("#problem")).not_to_be_empty()
+
+
+def _busy(page: Page) -> None:
+    headers = {"Retry-After": "12"}
+    error = {"error": "Slowdown: more than 60 requests a minute"}
+    _answered_with(page, lambda route: route.fulfill(status=429, headers=headers, json=error))
+
+
+def _refused(page: Page) -> None:
+    _answered_with(page, lambda route: route.fulfill(status=403, json={"error": "Invalid API key"}))
+
+
+def _too_long(page: Page) -> None:
+    page.fill("#source", "word " * 1100)
+    expect(page.locator("#problem")).not_to_be_empty()
+
+
+def _long(page: Page) -> None:
+    page.fill("#source", f"{TEXT}. " * 14)
+    expect(page.locator("#status")).not_to_be_empty(timeout=60_000)
+    page.wait_for_timeout(1000)
+
+
+def _swapped(page: Page) -> None:
+    _typed(page)
+    page.click("#swap")
+    page.wait_for_timeout(1500)
+
+
+def _compared(page: Page) -> None:
+    page.locator("#tucked summary").click()
+    page.get_by_label("Compare with").select_option(index=1)
+    page.keyboard.press("Escape")
+    _typed(page)
+
+
+def _detected(page: Page) -> None:
+    page.select_option("#from", "auto")
+    page.fill("#source", SPANISH)
+    expect(page.locator("#detected")).not_to_be_empty()
+    page.wait_for_selector(SEEN)
+
+
+def _history(page: Page) -> None:
+    for text in ("She sings in the garden", TEXT):
+        _typed(page, text)
+        page.locator("#open-history").click()
+        page.keyboard.press("Escape")
+    page.locator("#open-history").click()
+
+
+def _dropping(page: Page) -> None:
+    page.evaluate("""() => {
+      const data = new DataTransfer();
+      data.items.add(new File(["x"], "x.txt", { type: "text/plain" }));
+      document.body.dispatchEvent(new DragEvent("dragover", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }""")
+
+
+def _documents(page: Page) -> None:
+    page.click("#on-documents")
+
+
+def _document(page: Page) -> None:
+    page.click("#on-documents")
+    file = {"name": "notes.txt", "mimeType": "text/plain", "buffer": NOTES.encode()}
+    page.set_input_files("#document-file", file)
+    expect(page.locator("#document-download")).to_be_visible(timeout=60_000)
+    expect(page.locator("#rows textarea").first).to_be_enabled()
+    page.locator("#rows textarea").first.press("Enter")
+    expect(page.locator("#rows li.accepted")).to_have_count(1)
+
+
+def _wrong_document(page: Page) -> None:
+    page.click("#on-documents")
+    page.set_input_files("#document-file", {"name": "a.exe", "mimeType": "x/y", "buffer": b"x"})
+    expect(page.locator("#document-problem")).not_to_be_empty()
+
+
+def _image(page: Page) -> None:
+    page.click("#on-images")
+    page.set_input_files("#file", {"name": "scene.png", "mimeType": "image/png", "buffer": _scene()})
+    page.wait_for_selector("#caption .word")
+    page.locator("#caption .word").nth(1).click()
+    page.wait_for_selector("#caption-ways button")
+
+
+def _scene() -> bytes:
+    import io
+
+    from translucid.builtin.scenes import generate
+    from translucid.builtin.scenes.painting import paint
+
+    file = io.BytesIO()
+    paint(next(generate(1, seed=5)), 480).save(file, "PNG")
+    return file.getvalue()
+
+
+def _judged(page: Page) -> None:
+    page.click("#on-judging")
+    page.fill("#judge-text", "the film was good and warm")
+    if page.locator("#judged").is_visible():
+        page.wait_for_selector("#labels li")
+    if page.locator("#went-on").is_visible():
+        page.click("#write")
+        page.wait_for_selector("#written .word")
+        page.locator("#written .word").first.focus()
+
+
+STATES = [
+    State("empty", "texts", lambda page: None),
+    State("text", "texts", _typed),
+    State("long", "texts", _long),
+    State("working", "texts", lambda page: _held(page, 1)),
+    State("slow", "texts", lambda page: _held(page, 4)),
+    State("gone", "texts", lambda page: _answered_with(page, lambda route: route.abort())),
+    State("busy", "texts", _busy),
+    State("refused", "texts", _refused),
+    State("too-long", "texts", _too_long),
+    State("doubtful", "texts", lambda page: _typed(page, "She reads 足球 in the park")),
+    State("models", "two", lambda page: page.locator("#tucked summary").click()),
+    State("compared", "two", _compared),
+    State("detected", "reverse", _detected),
+    State("swapped", "reverse", _swapped),
+    State("history", "texts", _history),
+    State("shortcuts", "texts", lambda page: page.click("#open-keys")),
+    State("dropping", "texts", _dropping),
+    State("documents", "texts", _documents),
+    State("document", "texts", _document),
+    State("document-wrong", "texts", _wrong_document),
+    State("images", "images", lambda page: page.click("#on-images")),
+    State("image", "images", _image),
+    State("judging", "judging", lambda page: page.click("#on-judging")),
+    State("judged", "judging", _judged),
+]
+
+
+def states(page: Page, address: str, only: str = "", link: str = "") -> Iterator[State]:
+    """Bring the page into one state after the other; those whose models the server has not are left out."""
+    opened(page, address, link)
+    has = there(page)
+    for state in STATES:
+        if state.needs in has and only in ("", state.name):
+            opened(page, address, link)
+            state.reach(page)
+            yield state

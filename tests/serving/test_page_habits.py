@@ -1,0 +1,293 @@
+"""What people know from other translators: languages, swap, links, history, files, shortcuts; and waiting."""
+
+import json
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_clients import serving
+from .test_page import browser, watched  # noqa: F401
+
+SPANISH = "Los niños leen un libro en el jardín"
+LOOK = {"sentences": [], "model": "tiny"}
+DROP = """([name, type, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name, { type }));
+  for (const kind of ["dragover", "drop"])
+    document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def address(run, tmp_path_factory):
+    """Of a server with a model, and one that goes the other way round (so it says)."""
+    folder = tmp_path_factory.mktemp("habits") / "forth"
+    shutil.copytree(run, folder)
+    (folder / "examples.txt").write_text("I like soccer\nYou sing\n")
+    with serving(str(folder), f"es-en={run}") as place:
+        yield place
+
+
+@pytest.fixture
+def page(browser, address):  # noqa: F811
+    with watched(browser, address) as opened:
+        opened.wait_for_selector("body.ready")
+        yield opened
+
+
+def type_in(page, text="I like soccer"):
+    of_it = lambda answer: answer.url.endswith("/look") and answer.request.post_data_json["q"] == text  # noqa: E731
+    with page.expect_response(of_it) as found:
+        page.fill("#source", text)
+    expect(page.locator("#translation")).to_have_text(found.value.json()["translation"])
+    return page.inner_text("#translation")
+
+
+def asked(page, path="look"):
+    """Return a list to which each question's fields are added."""
+    found = []
+    page.on("request", lambda one: found.append(one.post_data_json) if one.url.endswith(f"/{path}") else None)
+    return found
+
+
+def test_an_empty_page_offers_sentences_and_no_headings_over_nothing(page):
+    assert page.locator("#sentences button").all_inner_texts() == ["I like soccer", "You sing"]
+    expect(page.locator("#seeing")).to_be_hidden()
+    page.get_by_role("button", name="You sing").click()
+    expect(page.locator("#translation")).not_to_be_empty()
+    expect(page.locator("#seeing")).to_be_visible()
+    expect(page.locator("#examples")).to_be_hidden()
+    expect(page.locator("#source")).to_be_focused()
+    page.get_by_role("button", name="Clear the text").click()
+    expect(page.locator("#examples")).to_be_visible()
+    expect(page.locator("#seeing")).to_be_hidden()
+    expect(page.locator("#source")).to_be_focused()
+    assert page.inner_text("#translation") == ""
+
+
+def test_swapping_takes_languages_and_texts_round(page):
+    translation, questions = type_in(page), asked(page)
+    page.get_by_role("button", name="Swap").click()
+    expect(page.locator("#source")).to_have_value(translation)
+    expect(page.locator("#source-language")).to_have_text("Spanish")
+    expect(page.locator("#target-language")).to_have_text("English")
+    expect(page.locator("#model-name")).to_have_text("tiny")
+    expect(page.locator("#translation")).not_to_have_text(translation)
+    assert [(one["source"], one["target"], one["model"], one["q"]) for one in questions] == [
+        ("es", "en", "tiny", translation)
+    ]
+    expect(page.locator("#swap")).to_be_enabled()
+
+
+def test_a_model_alone_cannot_be_swapped(browser, run):  # noqa: F811
+    with serving(str(run)) as place, watched(browser, place) as page:
+        page.wait_for_selector("body.ready")
+        expect(page.locator("#swap")).to_be_disabled()
+        for choice in ("#from", "#to", "#tucked"):
+            expect(page.locator(choice)).to_be_hidden()
+        assert page.locator("#sentences button").count() == 0
+
+
+def test_the_language_is_found_out(page):
+    page.select_option("#from", "auto")
+    questions = asked(page)
+    page.fill("#source", SPANISH)
+    expect(page.locator("#detected")).to_have_text("it is Spanish")
+    expect(page.locator("#translation")).not_to_be_empty()
+    assert [(one["source"], one["target"]) for one in questions] == [("es", "en")]
+
+
+def test_a_link_holds_text_and_model_and_is_never_sent(page, browser, address):  # noqa: F811
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    type_in(page, "I like soccer & more #1")
+    page.get_by_role("button", name="Link").click()
+    expect(page.locator("#said")).to_have_text("Link copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link.startswith(f"{address}/#text=")
+    other = browser.new_page()
+    urls = []
+    other.on("request", lambda request: urls.append(request.url))
+    other.goto(link)
+    expect(other.locator("#source")).to_have_value("I like soccer & more #1")
+    expect(other.locator("#translation")).not_to_be_empty()
+    assert not any("soccer" in url.partition("#")[0] for url in urls)
+    other.fill("#source", "You sing")  # the address does not say what is no longer there
+    expect(other).to_have_url(f"{address}/")
+    other.close()
+
+
+def test_a_reload_keeps_the_text_and_the_languages(page):
+    page.select_option("#from", "es")
+    type_in(page, SPANISH)
+    page.reload()
+    expect(page.locator("#source")).to_have_value(SPANISH)
+    expect(page.locator("#source-language")).to_have_text("Spanish")
+    expect(page.locator("#translation")).not_to_be_empty()
+
+
+def test_copying_says_that_it_did(page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    expect(page.locator("#copy")).to_be_disabled()
+    translation = type_in(page)
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator("#said")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == translation
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no TLS')); }")
+    expect(page.locator("#said")).to_be_empty()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator("#said")).to_have_text("Copied")
+    expect(page.get_by_role("button", name="Copy")).to_be_focused()
+
+
+def test_the_history_is_kept_here_bounded_cleared_and_turned_off(page):
+    type_in(page, "I like")
+    type_in(page, "I like soccer")  # goes on from it
+    page.click("#open-history")
+    assert page.locator("#past .one-line:not(.soft)").all_inner_texts() == ["I like soccer"]
+    page.keyboard.press("Escape")
+    expect(page.locator("#open-history")).to_be_focused()
+    type_in(page, "You sing")
+    page.click("#open-history")
+    assert page.locator("#past .one-line:not(.soft)").all_inner_texts() == ["You sing", "I like soccer"]
+    page.get_by_role("button", name="I like soccer").last.click()
+    expect(page.locator("#source")).to_have_value("I like soccer")
+    expect(page.locator("#source")).to_be_focused()
+    many = [{"text": f"{i} ", "translation": "x", "from": "en", "to": "es"} for i in range(80)]
+    page.evaluate("past => localStorage.setItem('translucid.history', JSON.stringify(past))", many)
+    type_in(page, "They sing")
+    page.click("#open-history")
+    expect(page.locator("#past li")).to_have_count(50)
+    assert page.locator("#past .one-line:not(.soft)").first.inner_text() == "They sing"
+    page.get_by_role("button", name="Clear it").click()
+    expect(page.locator("#past li")).to_have_count(0)
+    assert page.evaluate("localStorage.getItem('translucid.history')") is None
+    page.get_by_label("Keep a history").uncheck()
+    page.keyboard.press("Escape")
+    type_in(page, "I sing")
+    page.click("#open-history")
+    expect(page.locator("#past li")).to_have_count(0)
+    page.reload()
+    page.click("#open-history")
+    expect(page.get_by_label("Keep a history")).not_to_be_checked()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text", "part"),
+    [
+        ("a.txt", "text/plain", "I like soccer", "texts"),
+        ("long.txt", "text/plain", "I like soccer. " * 400, "documents"),
+        ("a.html", "text/html", "<p>I like soccer</p>", "documents"),
+    ],
+)
+def test_a_file_that_is_dropped_goes_where_it_belongs(page, name, kind, text, part):
+    page.evaluate(DROP, [name, kind, text])
+    expect(page.locator(f"#{part}")).to_be_visible()
+    expect(page.locator("#dropping")).to_be_hidden()
+    if part == "texts":
+        expect(page.locator("#source")).to_have_value(text)
+        expect(page.locator("#translation")).not_to_be_empty()
+    else:
+        expect(page.locator("#document-name")).to_contain_text(name)
+        page.evaluate("localStorage.clear()")
+
+
+def test_shortcuts(page):
+    type_in(page)
+    page.locator("#source").press("?")
+    expect(page.locator("#shortcuts")).to_be_hidden()
+    page.locator("#source").press("Control+Shift+S")
+    expect(page.locator("#source-language")).to_have_text("Spanish")
+    page.locator("#swap").focus()
+    page.keyboard.press("?")
+    expect(page.locator("#shortcuts")).to_be_visible()
+    assert "swap them" in page.inner_text("#keys")
+    page.get_by_label("Single keys").uncheck()
+    page.keyboard.press("Escape")
+    expect(page.locator("#swap")).to_be_focused()
+    page.keyboard.press("s")
+    expect(page.locator("#source-language")).to_have_text("Spanish")
+    page.locator("#open-keys").click()
+    page.get_by_label("Single keys").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("s")
+    expect(page.locator("#source-language")).to_have_text("English")
+    expect(page.locator("#source")).to_be_focused()
+    page.locator("#swap").focus()
+    page.keyboard.press("2")
+    expect(page.locator("#documents")).to_be_visible()
+
+
+def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(page):
+    held, cancelled = [], []
+    page.on("requestfailed", lambda request: cancelled.append(request.post_data_json["q"]))
+    page.clock.install()
+    page.route("**/look", lambda route: held.append(route))
+    page.fill("#source", "I like soccer")
+    page.clock.run_for(260)
+    assert not page.evaluate("document.querySelector('#texts').classList.contains('working')")
+    page.clock.run_for(350)
+    assert page.evaluate("document.querySelector('#texts').classList.contains('working')")
+    page.clock.run_for(3000)
+    expect(page.locator("#status")).to_contain_text("Still at work")
+    page.fill("#source", "You sing")
+    page.clock.run_for(300)
+    page.wait_for_timeout(100)
+    assert cancelled == ["I like soccer"]
+    page.unroute("**/look")
+    page.route("**/look", lambda route: route.fulfill(json=LOOK | {"translation": "Cantas"}))
+    page.fill("#source", "They sing")
+    page.clock.run_for(300)
+    expect(page.locator("#translation")).to_have_text("Cantas")
+    assert not page.evaluate("document.querySelector('#texts').classList.contains('working')")
+    assert page.inner_text("#status") == ""
+
+
+def test_who_is_told_to_slow_down_waits_as_long(browser, address):  # noqa: F811
+    page = browser.new_page()
+    page.goto(address)
+    page.wait_for_selector("body.ready")
+    tries = asked(page)
+    page.clock.install()
+    body = json.dumps({"error": "Slowdown: more than 60 requests a minute"})
+    page.route("**/look", lambda route: route.fulfill(status=429, headers={"Retry-After": "30"}, body=body))
+    page.fill("#source", "I like soccer")
+    page.clock.run_for(300)
+    expect(page.locator("#problem")).to_have_text(
+        "Slowdown: more than 60 requests a minute. The page tries again in 30 s."
+    )
+    page.unroute("**/look")
+    page.clock.run_for(20_000)
+    assert len(tries) == 1
+    page.clock.run_for(11_000)
+    expect(page.locator("#translation")).not_to_be_empty()
+    assert page.inner_text("#problem") == ""
+    page.close()
+
+
+def test_nothing_jumps(page):
+    """Layout shift as Chromium measures it, from the empty page to a translation and back."""
+    page.evaluate("""() => {
+      globalThis.shifts = [];
+      new PerformanceObserver((list) => shifts.push(...list.getEntries().map(({ value }) => value)))
+        .observe({ type: "layout-shift", buffered: true });
+    }""")
+    heights = "() => [...document.querySelectorAll('.pane')].map((one) => one.offsetHeight)"
+    before = page.evaluate(heights)[:2]
+    type_in(page)
+    assert page.evaluate(heights)[:2] == before and before[0] == before[1]
+    page.wait_for_timeout(300)
+    assert sum(page.evaluate("shifts")) < 0.02
+
+
+def test_right_to_left(browser, run):  # noqa: F811
+    with serving(f"en-ar={run}", f"he-en={run}") as place, watched(browser, place) as page:
+        page.wait_for_selector("body.ready")
+        directions = "() => ['source-pane', 'source', 'output'].map((id) => document.getElementById(id).dir)"
+        assert page.evaluate(directions) == ["ltr", "ltr", "rtl"]
+        page.select_option("#from", "he")
+        assert page.evaluate(directions) == ["rtl", "rtl", "ltr"]
+        page.fill("#source", "שלום")
+        assert page.evaluate(directions) == ["rtl", "auto", "ltr"]
+        clear, area = page.locator("#clear").bounding_box(), page.locator("#source").bounding_box()
+        assert clear["x"] < area["x"] + 60

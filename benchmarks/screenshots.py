@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 from benchmarks.page_server import chromium, served
-from benchmarks.page_states import TEXT, opened, states
+from tests.probes.page_states import TEXT, opened, states
 from translucid.cli.main import run as translucid
 
 DESK, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
@@ -83,7 +83,7 @@ def every(browser: Browser, address: str, out: Path, only: str, look: str) -> No
             continue
         page = browser.new_page(**settings)
         link = right_to_left(page, address) if name == "rtl" else ""
-        for state in states(page, address, only, link):
+        for state in states(page, address, names=[only] if only else [], link=link):
             whole = state.name in ("text", "compared", "image", "judged", "document")
             page.screenshot(path=out / f"{state.name}-{name}.png", full_page=whole)
         page.close()

@@ -183,7 +183,7 @@ async function instead(w) {
     const answer = await ask({ prefix: shown.words.slice(0, w).map(({ word }) => word).join(" "), ways: WAYS });
     if (mine !== turn || chosen !== w) return;
     $("instead-name").textContent = `Instead of “${shown.words[w].word}”`;
-    const choose = async (caption) => { await run({ caption }); $("caption").children[w]?.focus(); };
+    const choose = async (caption) => { await run({ caption }); [...$("caption").children].slice(0, w + 1).at(-1)?.focus(); };
     const item = (way) => wayButton(way.probability, way.next, way.caption, "", () => choose(way.caption));
     $("caption-ways").replaceChildren(...answer.ways.map(item));
     $("instead").hidden = false;

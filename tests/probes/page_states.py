@@ -1,6 +1,6 @@
 """Every state of the page, for those who look at it: what a person does to come to it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from playwright.sync_api import Page, Route, expect
@@ -32,8 +32,8 @@ def there(page: Page) -> set[str]:
 def opened(page: Page, address: str, link: str = "") -> None:
     """Open the page anew, as somebody who has never been there; with a link to begin with."""
     page.unroute_all(behavior="ignoreErrors")
-    page.goto("about:blank")
-    page.goto(address)
+    if not page.url.startswith(address):
+        page.goto(address)
     page.evaluate("localStorage.clear(); sessionStorage.clear()")
     page.goto("about:blank")
     page.goto(f"{address}/{link}")
@@ -194,12 +194,14 @@ STATES = [
 ]
 
 
-def states(page: Page, address: str, only: str = "", link: str = "") -> Iterator[State]:
+def states(
+    page: Page, address: str, *, names: Sequence[str] = (), without: Sequence[str] = (), link: str = ""
+) -> Iterator[State]:
     """Bring the page into one state after the other; those whose models the server has not are left out."""
     opened(page, address, link)
     has = there(page)
     for state in STATES:
-        if state.needs in has and only in ("", state.name):
+        if state.needs in has and state.name not in without and (state.name in names or not names):
             opened(page, address, link)
             state.reach(page)
             yield state

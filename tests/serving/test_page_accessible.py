@@ -1,0 +1,103 @@
+"""Everybody can use the page: axe-core's rules in every state, light and dark, and the keyboard alone."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.probes.page_states import opened, states
+
+from .test_clients import serving
+from .test_judging import models  # noqa: F401
+from .test_page import browser  # noqa: F401
+
+SAME = ("slow", "busy", "refused", "long", "swapped", "dropping")
+"""States with nothing that another one has not; left out for the time they take."""
+NAMED = """() => {
+  const one = document.activeElement;
+  const style = getComputedStyle(one);
+  return [one.id || one.textContent.trim(), style.outlineStyle !== "none" || one.matches("textarea, .file input, #seeing *")];
+}"""
+
+
+@pytest.fixture(scope="module")
+def address(run, eyes, models):  # noqa: F811
+    """Of a server with everything: both ways, images, and texts that are judged and gone on with."""
+    with serving(str(run), f"es-en={run}", str(eyes), *models) as place:
+        yield place
+
+
+@pytest.fixture
+def page(browser, address):  # noqa: F811
+    one = browser.new_page(reduced_motion="reduce")
+    opened(one, address)
+    yield one
+    one.close()
+
+
+def test_axe_finds_nothing(page, address):
+    """In eighteen states, light and dark: half a minute."""
+    found, seen = {}, set()
+    for state in states(page, address, without=SAME):
+        seen.add(state.name)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            for one in Axe().run(page).response["violations"]:
+                found[state.name, scheme, one["id"]] = [
+                    node["html"][:200] + node["failureSummary"] for node in one["nodes"]
+                ]
+    assert len(seen) == 18 and {"text", "document", "image", "judged", "history", "gone"} <= seen
+    assert found == {}, "\n".join(map(str, found.items()))
+
+
+def test_axe_would_find_something(page):
+    page.evaluate("() => document.body.append(document.createElement('button'))")
+    assert [one["id"] for one in Axe().run(page).response["violations"]] == ["button-name"]
+
+
+def test_every_control_is_reached_by_tab_and_seen_to_be(page):
+    page.fill("#source", "I")
+    expect(page.locator("#translation")).not_to_be_empty()
+    page.locator("#on-texts").focus()
+    reached = []
+    while len(reached) < 40:
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement === document.body"):
+            break
+        name, visible = page.evaluate(NAMED)
+        assert visible, f"{name} has the focus and does not look it"
+        reached.append(name)
+    wanted = ["on-documents", "on-images", "on-judging", "open-history", "open-keys", "from", "swap", "Model: tiny"]
+    assert reached[:8] == wanted
+    assert [one for one in reached if one in ("source", "clear", "any-file", "output", "copy", "copy-link")] == [
+        *("source", "clear", "any-file", "output", "copy", "copy-link")
+    ]
+
+
+def test_the_focus_is_never_lost(page):
+    page.click("#on-documents")
+    file = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"You sing 1.\n" * 60}
+    page.set_input_files("#document-file", file)
+    expect(page.locator("#document-download")).to_be_visible(timeout=30_000)
+    page.locator("#rows-after").press("Enter")
+    expect(page.locator("#rows-after")).to_be_disabled()
+    expect(page.locator("#rows-before")).to_be_focused()
+    page.locator("#document-forget").press("Enter")
+    expect(page.locator("#document")).to_be_hidden()
+    expect(page.locator("#document-file")).to_be_focused()
+
+
+def test_another_word_is_chosen_by_keyboard_and_the_focus_stays_there(page, scene):
+    page.click("#on-images")
+    page.set_input_files("#file", {"name": "scene.png", "mimeType": "image/png", "buffer": scene})
+    page.locator("#caption .word").nth(1).press("Enter")
+    page.locator("#caption-ways button").nth(3).press("Enter")
+    expect(page.locator("#instead")).to_be_hidden()
+    expect(page.locator("#caption .word:focus")).to_have_count(1)
+
+
+def test_it_fits_at_200_percent_and_on_the_narrowest_phone(page, address):
+    """A window of 1280 pixels at 200 % is one of 640; WCAG asks for 320 as well."""
+    for width in (640, 320):
+        page.set_viewport_size({"width": width, "height": 480})
+        for state in states(page, address, names=("empty", "models", "working", "document", "shortcuts", "judging")):
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, state.name)

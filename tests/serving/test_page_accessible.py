@@ -15,7 +15,8 @@ SAME = ("slow", "busy", "refused", "long", "swapped", "dropping")
 NAMED = """() => {
   const one = document.activeElement;
   const style = getComputedStyle(one);
-  return [one.id || one.textContent.trim(), style.outlineStyle !== "none" || one.matches("textarea, .file input, #seeing *")];
+  const seen = style.outlineStyle !== "none" || one.matches("textarea, .file input, #seeing *");
+  return [one.id || one.textContent.trim(), seen];
 }"""
 
 

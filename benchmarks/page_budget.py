@@ -2,8 +2,8 @@
 
     python -m benchmarks.page_budget runs/demo [--visits 5]
 
-Each visit begins with an empty cache: the page is opened, two sentences are typed key by key while the model translates,
-and the text is cleared. Exit code 1 if a figure is over its budget. Needs Chromium and the extra `dev`.
+Each visit begins with an empty cache: the page is opened, two sentences are typed key by key while the model
+translates, and the text is cleared. Exit code 1 if a figure is over its budget. Needs Chromium and the extra `dev`.
 """
 
 import argparse

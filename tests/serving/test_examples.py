@@ -34,6 +34,13 @@ def test_files_elsewhere_are_not_read(run, folder):
         assert told(run, folder, valid=[str(name)]) == [], name
 
 
+def test_a_link_to_a_file_elsewhere_is_not_followed(run, folder):
+    (folder.parent / "secret.txt").write_text("secret\n")
+    (folder / "examples.txt").symlink_to(folder.parent / "secret.txt")
+    (folder / "linked.tsv").symlink_to(folder.parent / "elsewhere.tsv")
+    assert told(run, folder, valid=["x/linked.tsv"]) == []
+
+
 def test_a_file_of_examples_comes_first(run, folder):
     (folder / "examples.txt").write_text("One.\n\n  Two.\n" + "x" * 200 + "\nThree.\n")
     assert told(run, folder, valid=["x/corpus/valid.tsv"]) == ["One.", "Two.", "Three."]

@@ -17,6 +17,8 @@ MOST = 6
 """Sentences that are offered."""
 LONGEST = 120
 """Characters of one."""
+LARGEST = 2**26
+"""Bytes of a file that is read."""
 READ = 300
 """Pairs of a corpus that sentences are chosen from."""
 WORDS = (5, 7, 9, 11)
@@ -34,8 +36,8 @@ def examples_of(run: Path, configuration: Configuration) -> list[str]:
         configuration: its own.
     """
     try:
-        if (run / FILE).is_file():
-            return _fitting(read_lines(run / FILE))[:MOST]
+        if own := _inside(run, FILE):
+            return _fitting(read_lines(own))[:MOST]
         book = ENGLISH_BOOK if configuration.preset == "demo" else ()
         files = [file for name in configuration.data.valid if (file := _inside(run, name))]
         pairs = islice(read_pairs(*files), READ)
@@ -45,10 +47,15 @@ def examples_of(run: Path, configuration: Configuration) -> list[str]:
 
 
 def _inside(run: Path, name: str) -> Path | None:
-    """Return the file in the run folder that a path of the configuration means, wherever the folder was moved."""
-    parts = Path(name).parts
+    """Return the file in the run folder that a path of the configuration means, wherever the folder was moved.
+
+    It is none if it is a link to a file elsewhere.
+    """
+    parts = Path("run", name).parts
     places = [run.joinpath(*parts[first:]) for first in range(1, len(parts))]
-    return next((place for place in places if ".." not in parts and place.is_file()), None)
+    found = next((place for place in places if ".." not in parts and place.is_file()), None)
+    inside = found and found.resolve().is_relative_to(run.resolve()) and found.stat().st_size <= LARGEST
+    return found if inside else None
 
 
 def _fitting(texts: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from copy import copy
 from itertools import islice
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.documents.document import Target
+from translucid.documents.document import NearMatch, Target
 from translucid.documents.marked import Marked
 from translucid.documents.placeholders import Way
 from translucid.documents.placing import placed, readable
@@ -55,7 +55,7 @@ class SegmentTranslator:
                     way, found = next(translated)
                     links = found.word_weights if way.source.marks and self.translator.can_look() else []
                     marked, doubts = way.target(found.text, links), (*found.warnings, *way.doubts)
-                    yield Target(marked, confidence=found.confidence, doubts=doubts)
+                    yield Target(marked, confidence=found.confidence, doubts=doubts, matches=self._near(source))
 
     def _translated(
         self, sources: Sequence[Marked], on_done: Callable[[int], None] | None
@@ -71,6 +71,11 @@ class SegmentTranslator:
             waiting = {i: way for i, way in coming.items() if way}
             on_done = None  # which has been told of all of them
         return [done[i] for i in range(len(sources))]
+
+    def _near(self, source: Marked) -> tuple[NearMatch, ...]:
+        """Return what the memory has that is like a segment."""
+        found = self.recall.shown(readable(source).text) if self.recall else []
+        return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in found)
 
     def _placed(self, source: Marked, target: str) -> Marked:
         """Put the marks of a source into a translation that the model has not made."""

@@ -60,6 +60,17 @@ def test_documents(call, small_run, memory, tmp_path):
     assert done.out == "  Me encanta.\n\tTrabaja en la página 5.\n"
 
 
+def test_near_matches_stand_in_documents_that_have_a_place_for_them(call, small_run, memory, tmp_path):
+    sources = "I like soccer.", "She works there on page 3.", "A cat."
+    units = "".join(f"<trans-unit><source>{text}</source></trans-unit>" for text in sources)
+    head = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en"><body>'
+    (tmp_path / "a.xlf").write_text(f"{head}{units}</body></file></xliff>")
+    done = call("translate", small_run, tmp_path / "a.xlf", "--memory", memory)
+    assert done.out.count("<alt-trans") == 1 and done.out.count('state-qualifier="exact-match"') == 1
+    near = "<source>She works here on page 3.</source><target>Trabaja en la página 3.</target></alt-trans>"
+    assert f'match-quality="83%" origin="translucid">{near}' in done.out
+
+
 def test_marks_stay_in_what_is_remembered(small_run, memory):
     translator = Translator.load(small_run, "cpu", "torch")
     marks = Mark(0, "<b>", Side.opens, 0), Mark(14, "</b>", Side.closes, 0)

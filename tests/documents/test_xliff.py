@@ -6,7 +6,7 @@ import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
 from translucid.data.corpus import read_pairs
-from translucid.documents.document import Target
+from translucid.documents.document import NearMatch, Target
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Marked
 from translucid.ground.errors import UserError
@@ -137,6 +137,41 @@ def test_version_2_marks_its_segments():
     target = '<target>ONE <pc id="1">TWO</pc></target>'
     expected = unit.replace('<segment state="initial">', after).replace("</source>", f"</source>{target}")
     assert filled(TWO.format(unit)) == expected
+
+
+NEAR = NearMatch(83, "one & two", "uno y <dos>"), NearMatch(75, "one", "uno")
+
+
+def test_near_matches_stand_beside_the_target_in_version_1(tmp_path):
+    foreign = '<alt-trans match-quality="99" origin="tm"><target>x</target></alt-trans>'
+    unit = f'<trans-unit id="1"><source>one two</source>{foreign}</trans-unit>'
+    document = read(ONE.format(unit))
+    target = Target(Marked("uno dos"), confidence=0.5, matches=NEAR)
+    once = document.filled({0: target})
+    ours = [
+        '<alt-trans match-quality="83%" origin="translucid"><source>one &amp; two</source>'
+        "<target>uno y &lt;dos&gt;</target></alt-trans>",
+        '<alt-trans match-quality="75%" origin="translucid"><source>one</source><target>uno</target></alt-trans>',
+    ]
+    assert f"0.50</note>{''.join(ours)}{foreign}</trans-unit>" in once.decode()
+    assert read_document("a.xlf", once, ENGLISH_SPANISH).filled({0: target}) == once
+    without = read_document("a.xlf", once, ENGLISH_SPANISH).filled({0: Target(Marked("uno dos"))}).decode()
+    assert foreign in without and "translucid" not in without
+    (tmp_path / "a.xlf").write_bytes(once)
+    assert [tuple(pair) for pair in read_pairs(str(tmp_path / "a.xlf"), languages=ENGLISH_SPANISH)] == [
+        ("one two", "uno dos")
+    ]
+
+
+@pytest.mark.parametrize("notes", ["", "<notes><note>old</note></notes>"])
+def test_near_matches_are_notes_in_version_2(notes):
+    document = read(TWO.format(f'<unit id="1">{notes}<segment><source>one two</source></segment></unit>'))
+    target = Target(Marked("uno dos"), matches=NEAR)
+    once = document.filled({0: target})
+    said = '<note category="translucid">near match, 83 %: one &amp; two → uno y &lt;dos&gt;</note>'
+    assert once.decode().count(said) == 1 and ("<note>old</note>" in once.decode()) == bool(notes)
+    again = read_document("a.xlf", once, ENGLISH_SPANISH)
+    assert again.filled({0: target}) == once and again.segments[0].note == ("old" if notes else None)
 
 
 def test_how_sure_it_is_stands_in_a_note_and_is_no_note_of_the_document():

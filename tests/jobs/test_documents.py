@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from translucid.documents.document import Segment
+from translucid.documents.document import NearMatch, Segment
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.jobs.documents import asked_for, translate_document
@@ -53,7 +53,8 @@ def answered(window):
         record = json.loads(line)
         record["text"] = record["text"].upper()
         doubts += [(i, "odd: an end")] * ("END" in record["text"])
-        lines.append(json.dumps({"marked": record, "origin": "model", "confidence": None, "doubts": []}) + "\n")
+        told = {"origin": "model", "confidence": None, "doubts": [], "matches": []}
+        lines.append(json.dumps({"marked": record, **told}) + "\n")
     return Done("".join(lines).encode(), doubts)
 
 
@@ -108,10 +109,11 @@ def test_a_segment_goes_to_another_process_and_back():
     (line,) = marked_lines([Segment(marked, "line 1", longest=3)]).splitlines()
     record = json.loads(line)
     assert record.pop("longest") == 3
-    told = {"origin": "memory", "confidence": 0.5, "doubts": ["lost: x"]}
+    told = {"origin": "memory", "confidence": 0.5, "doubts": ["lost: x"], "matches": [[83, "a", "b"]]}
     target = target_of(json.dumps({"marked": record, **told}).encode())
     assert target.marked == marked and (target.origin, target.confidence, target.doubts) == (
         "memory",
         0.5,
         ("lost: x",),
     )
+    assert target.matches == (NearMatch(83, "a", "b"),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from translucid.documents.marked import Marked
 
@@ -27,6 +27,14 @@ class Segment:
     """Characters that its translation may have, if the document says so."""
 
 
+class NearMatch(NamedTuple):
+    """What a translation memory has that is like a segment."""
+
+    percent: int
+    source: str
+    target: str
+
+
 @dataclass(frozen=True)
 class Target:
     """The translation of a segment, and what is known of it."""
@@ -37,6 +45,8 @@ class Target:
     """Probability that it is good, calibrated, if the run can tell."""
     doubts: tuple[str, ...] = ()
     """What looks wrong, each as `kind: what was seen`."""
+    matches: tuple[NearMatch, ...] = ()
+    """Near ones, the best first, if there is a memory and the translation is not from it."""
 
     def within(self, longest: int | None) -> Target:
         """Return it with one doubt more if it has more characters than it may; none: any number."""

@@ -1,10 +1,13 @@
-"""Notes of XLIFF: what a document says to translators, and how sure a translation is."""
+"""What XLIFF says beside a translation: notes to translators, how sure it is, and near matches of a memory.
+
+Near matches are `<alt-trans>` in XLIFF 1.2, and notes in XLIFF 2, whose module for them wants spans with names.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
-from translucid.documents.document import Target
+from translucid.documents.document import NearMatch, Target
 from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml_inline import escaped
 from translucid.documents.xml_spans import Element
@@ -20,35 +23,54 @@ def notes_of(unit: Element) -> str | None:
 
 
 def add_notes(document: SlottedXml, unit: Element, numbers: range) -> None:
-    """Let a unit say how sure its translations are, and what looks wrong; what it has said so before goes."""
-    ours = [note for note in unit.within("note") if _is_ours(note)]
-    group = unit.child("notes")
-    write = partial(_written, prefix(document.file.raw(unit.start, unit.inner)), numbers)
-    if unit.name == "trans-unit":
+    """Let a unit say how sure its translations are, what looks wrong and what is like it; what it said before goes."""
+    ours = [one for one in unit.within("note", "alt-trans") if _is_ours(one)]
+    group, old = unit.child("notes"), unit.name == "trans-unit"
+    name, whole = prefix(document.file.raw(unit.start, unit.inner)), False
+    if old:
         last = unit.child("target") or unit.child("seg-source") or unit.child("source")
         start = end = last.end if last else unit.inner_end
-        write = partial(write, f'from="{_AUTHOR}" annotates="target"', "")
     elif group is None or len(ours) == len(group.children):
         names = ("originalData", "segment", "ignorable")
         first = group or next(child for child in unit.children if child.name in names)
         start, end = first.start, first.start if group is None else first.end
-        write, ours = partial(write, f'category="{_AUTHOR}"', "notes"), []
+        ours, whole = [], True
     else:
         start = end = group.inner_end
-        write = partial(write, f'category="{_AUTHOR}"', "")
-    for note in ours:
-        document.add_slot(note.start, note.end, numbers, lambda targets, kept: "")
+    for one in ours:
+        document.add_slot(one.start, one.end, numbers, lambda targets, kept: "")
+    write = partial(_group if whole else _written, name, numbers, old)
     document.add_slot(start, end, numbers, write)
 
 
-def _written(prefix: str, numbers: range, attribute: str, group: str, targets: Targets, kept: Kept) -> str:
-    """Return our notes, in a group of their own if there is none."""
-    notes = ""
+def _group(prefix: str, numbers: range, old: bool, targets: Targets, kept: Kept) -> str:
+    """Return our notes in a group of their own; of none, nothing."""
+    notes = _written(prefix, numbers, old, targets, kept)
+    return f"<{prefix}notes>{notes}</{prefix}notes>" if notes else ""
+
+
+def _written(prefix: str, numbers: range, old: bool, targets: Targets, kept: Kept) -> str:
+    """Return our notes, and near matches; `old`: as in XLIFF 1.2."""
+    parts = list[str]()
     for count, number in enumerate(numbers, 1):
-        if number in targets and (text := _said(targets[number])):
-            which = f"segment {count}: " if len(numbers) > 1 else ""
-            notes += f"<{prefix}note {attribute}>{escaped(which + text)}</{prefix}note>"
-    return f"<{prefix}{group}>{notes}</{prefix}{group}>" if group and notes else notes
+        if number not in targets:
+            continue
+        said, matches = _said(targets[number]), targets[number].matches
+        texts = [said] if said else []
+        if not old:
+            texts += [f"near match, {one.percent} %: {one.source} → {one.target}" for one in matches]
+        which = f"segment {count}: " if len(numbers) > 1 else ""
+        by = f'from="{_AUTHOR}" annotates="target"' if old else f'category="{_AUTHOR}"'
+        parts += [f"<{prefix}note {by}>{escaped(which + text)}</{prefix}note>" for text in texts]
+        parts += [_alternative(prefix, one) for one in matches if old]
+    return "".join(parts)
+
+
+def _alternative(prefix: str, match: NearMatch) -> str:
+    """Return a near match as XLIFF 1.2 has it."""
+    texts = f"<{prefix}source>{escaped(match.source)}</{prefix}source>"
+    texts += f"<{prefix}target>{escaped(match.target)}</{prefix}target>"
+    return f'<{prefix}alt-trans match-quality="{match.percent}%" origin="{_AUTHOR}">{texts}</{prefix}alt-trans>'
 
 
 def _said(target: Target) -> str:
@@ -57,4 +79,4 @@ def _said(target: Target) -> str:
 
 
 def _is_ours(note: Element) -> bool:
-    return _AUTHOR in (note.attributes.get("from"), note.attributes.get("category"))
+    return _AUTHOR in map(note.attributes.get, ("from", "category", "origin"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import NearMatch, Segment, Target
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.engines.confidence_file import confidence_mark
 from translucid.jobs.job import Done, Job, Worker
@@ -24,7 +24,7 @@ class SegmentJob(Job):
 
     def identity(self, device: str) -> dict[str, Any]:
         """See `Job`."""
-        own = {"--format": "segments", "the confidence": confidence_mark(self.run)}
+        own = {"--format": "segments with near matches", "the confidence": confidence_mark(self.run)}
         return {**super().identity(device), **own}
 
     @property
@@ -58,12 +58,13 @@ def marked_lines(segments: Iterable[Segment]) -> bytes:
 def target_of(line: bytes) -> Target:
     """Read a line that a `SegmentWorker` wrote."""
     record = json.loads(line)
-    return Target(_marked(record.pop("marked")), **{**record, "doubts": tuple(record["doubts"])})
+    matches = tuple(NearMatch(*match) for match in record.pop("matches"))
+    return Target(_marked(record.pop("marked")), **{**record, "doubts": tuple(record["doubts"])}, matches=matches)
 
 
 def _target_line(target: Target) -> str:
     told = {"origin": target.origin, "confidence": target.confidence, "doubts": target.doubts}
-    return json.dumps({"marked": _record(target.marked), **told}) + "\n"
+    return json.dumps({"marked": _record(target.marked), **told, "matches": target.matches}) + "\n"
 
 
 def _record(marked: Marked) -> dict[str, Any]:

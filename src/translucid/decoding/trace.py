@@ -78,7 +78,7 @@ class BeamTrace:
         return self.names.get(token, f"{token}")
 
     def _repr_html_(self) -> str:
-        """Show itself in a notebook: a nested list, each token with its probability, the chosen path in bold."""
+        """Show itself in a notebook: lists to fold, each token with its probability, the chosen path in bold."""
         chosen = set(self.path(self.best)) if self.best is not None else set()
         children: dict[int, list[int]] = {}
         for i, node in enumerate(self.nodes[1:], 1):
@@ -93,12 +93,12 @@ class BeamTrace:
             node = self.nodes[item]
             text = f"{escape(self.name(node.token))} {percent(exp(node.log_prob - self.nodes[node.parent].log_prob))}"
             text = f"<b>{text}</b>" if item in chosen else text
-            lines.append(f"<li>{text}{'' if node.fate == 'kept' else f' ({node.fate})'}")
+            text += "" if node.fate == "kept" else f" ({node.fate})"
             if below := children.get(item):
-                lines.append("<ul>")
-                left += ["</ul></li>", *reversed(below)]
+                lines.append(f"<li><details open><summary>{text}</summary><ul>")
+                left += ["</ul></details></li>", *reversed(below)]
             else:
-                lines.append("</li>")
+                lines.append(f"<li>{text}</li>")
         return f"<ul>{''.join(lines)}</ul>"
 
     def path(self, node: int) -> list[int]:

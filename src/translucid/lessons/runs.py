@@ -41,12 +41,17 @@ PAIRS, VALID, WORDS = 40_000, 200, 12
 
 
 def runs_folder() -> Path:
-    """Return the folder of the runs: `runs`, or what the environment says in TRANSLUCID_LESSONS."""
-    return Path(os.environ.get("TRANSLUCID_LESSONS", "runs"))
+    """Return the folder of the runs: what the environment says in TRANSLUCID_LEARN_RUNS, or `runs`, here or above."""
+    if given := os.environ.get("TRANSLUCID_LEARN_RUNS"):
+        return Path(given)
+    here = Path.cwd()
+    return next(
+        (folder / "runs" for folder in (here, *here.parents) if (folder / "runs" / "demo").is_dir()), here / "runs"
+    )
 
 
 def demo_run(runs: Path | None = None, device: str = "auto") -> Path:
-    """Return the run of `translucid demo`, `demo` in the folder of the runs; it is trained if it is not there."""
+    """Return the run of `translucid demo`, `demo` in the folder of the runs; it is trained first if it is not there."""
     run = (runs or runs_folder()) / "demo"
     if not finished(run):
         train_demo(run, overwrite=False, device=device, console=Console(stderr=True))

@@ -18,9 +18,16 @@ _SCRIPTS = ("CJK", "Arabic", "Hebrew", "Devanagari", "Thai", "Bengali", "Tamil",
 """What fonts of other scripts have in their names."""
 
 
+class ShownFigure(Figure):
+    """A figure that shows itself in a notebook, whatever is said of Matplotlib there."""
+
+    def _repr_png_(self) -> bytes:
+        return rendered(self, "png", dpi=90)
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of this size in inches; nothing is drawn on a screen."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 

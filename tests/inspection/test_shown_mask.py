@@ -1,0 +1,25 @@
+"""A mask in a notebook."""
+
+import pytest
+import torch
+
+from translucid.attention.masks import padding_mask, target_mask
+from translucid.inspection.shown_mask import ShownMask
+
+
+def test_who_may_look_at_whom():
+    mask = target_mask(torch.tensor([[2, 7, 0]]), 0)
+    shown = ShownMask(mask, ["<s>", "Me", "<pad>"], ["<s>", "Me", "<pad>"])._repr_html_()
+    assert shown.count("✓") == 1 + 2 + 2 and shown.count("·") == 4
+    assert "Me may not look at &lt;pad&gt;" in shown
+    assert "<pad>" not in shown
+
+
+def test_one_row_counts_for_all():
+    shown = ShownMask(padding_mask(torch.tensor([[7, 0]]), 0), ["a", "b", "c"], ["x", "y"])._repr_html_()
+    assert shown.count("✓") == shown.count("·") == 3
+
+
+def test_names_are_as_many_as_the_mask_is_large():
+    with pytest.raises(ValueError, match="for 1 rows"):
+        ShownMask(target_mask(torch.tensor([[2, 7, 0]]), 0), ["a"], ["x", "y", "z"])

@@ -24,7 +24,8 @@ LOOKS = {
     "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2},
     "phone-dark": {"viewport": PHONE, "color_scheme": "dark", "has_touch": True, "is_mobile": True},
     "zoomed": {"viewport": {"width": 640, "height": 400}},  # a window of 1280 pixels at 200 %
-    "rtl": {"viewport": DESK},
+    "rtl": {"viewport": DESK},  # texts that run from right to left
+    "mirrored": {"viewport": DESK},  # the page as well
 }
 
 
@@ -82,7 +83,11 @@ def every(browser: Browser, address: str, out: Path, only: str, look: str) -> No
         if look not in ("", name):
             continue
         page = browser.new_page(**settings)
-        link = right_to_left(page, address) if name == "rtl" else ""
+        if name == "mirrored":
+            page.add_init_script(
+                "addEventListener('DOMContentLoaded', () => { document.documentElement.dir = 'rtl'; })"
+            )
+        link = right_to_left(page, address) if name in ("rtl", "mirrored") else ""
         for state in states(page, address, names=[only] if only else [], link=link):
             whole = state.name in ("text", "compared", "image", "judged", "document")
             page.screenshot(path=out / f"{state.name}-{name}.png", full_page=whole)
@@ -90,8 +95,7 @@ def every(browser: Browser, address: str, out: Path, only: str, look: str) -> No
 
 
 def right_to_left(page: Page, address: str) -> str:
-    """Make the page one that runs from right to left; return a link to a model that translates into such a language."""
-    page.add_init_script("addEventListener('DOMContentLoaded', () => { document.documentElement.dir = 'rtl'; })")
+    """Return a link to a model that translates into a language that runs from right to left."""
     opened(page, address)
     for model in page.evaluate("fetch('models').then(answer => answer.json())"):
         if "ar" in model.get("targets", []):

@@ -1,6 +1,6 @@
 // Languages and models: one chooses languages as everywhere, and the model follows; or a model, and the languages follow.
 
-import { $, element, option } from "./asking.js";
+import { $, option } from "./asking.js";
 
 const DETECT = "auto";
 const names = new Intl.DisplayNames(["en"], { type: "language" });
@@ -70,7 +70,7 @@ function choose(wanted, into, fixed = null) {
 
 function fill(id, codes, chosen, detect) {
   const sorted = codes.map((code) => [say(code), code]).sort(([a], [b]) => a.localeCompare(b, "en"));
-  const first = detect ? [option(DETECT, "Detect language")] : [];
+  const first = detect ? [option(DETECT, found && chosen === DETECT ? `${say(found)} (detected)` : "Detect language")] : [];
   $(id).replaceChildren(...first, ...sorted.map(([text, code]) => option(code, text)));
   $(id).value = chosen;
   $(id).hidden = codes.length < 2;
@@ -133,7 +133,7 @@ export function show() {
   }
   $("model-name").textContent = one.name;
   $("swap").disabled = !reversible();
-  $("detected").replaceChildren(detecting() && found ? element("span", { textContent: `it is ${say(found)}` }) : "");
+  $("detected").textContent = detecting() && found ? `it is ${say(found)}` : "";
   for (const [id, pane, code] of [["source", "source-pane", one.source], ["translation", "output", one.target]]) {
     $(id).lang = code;
     $(pane).dir = direction(code);

@@ -88,6 +88,21 @@ def test_forms_are_those_of_cldr():
     assert categories("nonsense") is categories(None) is None
 
 
+def test_a_form_that_the_source_lacks_has_a_translation_of_its_own():
+    document = read(PLURALS, "ru")
+    places = [one.place for one in document.segments]
+    assert places == ["line 2", "line 3", "line 3, for 2, 3, 4 …", "line 3, for 0, 5, 6 …"]
+    targets = all_changed(document)
+    of_few = Marked("%d кота", document.segments[2].source.marks)
+    own = document.filled({**targets, 2: Target(of_few)}).decode()
+    assert '<item quantity="few">%d <b>кота</b></item>' in own
+    alone = document.filled({1: targets[1]}).decode()
+    assert alone.count("<b>CATS</b>") == 3
+    cdata = PLURALS.replace("%d <b>cats</b>", "<![CDATA[<i>cats</i> & %d]]>")
+    document = read(cdata, "ru")
+    assert document.filled(all_changed(document)).decode().count("<![CDATA[<i>CATS</i> & %d]]>") == 3
+
+
 def test_half_of_a_plural_can_be_filled():
     document = read(PLURALS, "ru")
     half = document.filled({0: Target(Marked("%d кот"))}).decode()

@@ -83,3 +83,16 @@ def categories(code: str | None) -> tuple[str, ...] | None:
     except (ValueError, UnknownLocaleError):
         return None
     return tuple(name for name in ORDER if name in tags)
+
+
+def examples_of(code: str | None, form: str) -> list[int]:
+    """Return a few of the numbers that take a form of CLDR's.
+
+    >>> examples_of("ru", "few"), examples_of("ar", "two")
+    ([2, 3, 4], [2])
+    """
+    from babel import Locale
+
+    usual = usual_code(code) if code else None
+    rule = Locale.parse(usual, sep="-").plural_form if usual else lambda number: "other"
+    return [number for number in range(_TRIED) if rule(number) == form][:3]

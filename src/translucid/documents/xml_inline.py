@@ -278,7 +278,17 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], segment: Segment) -> bool:
+class Added(NamedTuple):
+    """A text that was made a segment."""
+
+    number: int
+    content: Content
+    start: int
+    end: int
+    """Of it in the file, without the margins."""
+
+
+def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], segment: Segment) -> Added | None:
     """Make a segment and a slot of parts that follow each other, if there is something to translate in them.
 
     Args:
@@ -290,7 +300,7 @@ def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Pie
     parts = _without_margins(inline.file, parts)
     content = inline.content(parts)
     if content is None:
-        return False
+        return None
     number = document.add_segment(replace(segment, source=content.source))
     held = inline.held(parts) if inline.holding else {}
 
@@ -299,7 +309,7 @@ def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Pie
         return inline.written([*content.lead, *target.parts, *content.tail], kept, held)
 
     document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)
-    return True
+    return Added(number, content, parts[0].start, parts[-1].end)
 
 
 def _without_margins(file: XmlFile, parts: Sequence[Element | Piece]) -> list[Element | Piece]:

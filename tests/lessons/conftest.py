@@ -10,7 +10,8 @@ from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.ground.console import Console
 from translucid.lessons import recording
-from translucid.lessons.kept import records_of
+from translucid.lessons.kept import record_of
+from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
 from translucid.lessons.pages import save_pages
 from translucid.lessons.runs import RECURRENT
@@ -67,13 +68,13 @@ def models(lesson_runs):
 
 
 @pytest.fixture(scope="session")
-def records(lesson_runs):
+def records(models):
     """The figures of all lessons, as JSON; of a few sentences where else there are many."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recording, "EACH", 3)
         patched.setattr(recording, "LENGTHS", (3, 5, 13))
         patched.setattr(recording, "TRIED", 6)
-        return records_of(lesson_runs)
+        return {lesson.name: record_of(models, lesson) for lesson in LESSONS}
 
 
 @pytest.fixture(scope="session")

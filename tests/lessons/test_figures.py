@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sacrebleu
 import torch
+from axe_playwright_python.sync_playwright import Axe
 
 from translucid.builtin.phrasebook import generate
 from translucid.lessons.models import translated
@@ -122,7 +123,7 @@ def test_memory(lesson, models):
     page = lesson("memory")
     choose(page, "head", "1")
     one = models.demo.translate(BOOK[0], split=False).equation("decoder.1.cross", 1)
-    query, key = exact(one.query)[1], exact(one.key)
+    query, key = exact(one.query)[2], exact(one.key)
     scores = key @ query / np.sqrt(len(query))
     close(numbers(page, ".memory .score"), scores)
     close(numbers(page, ".memory .bar .amount"), softmax(scores))
@@ -287,4 +288,16 @@ def test_nothing_stands_out_of_the_page(context, saved, width):
         page.goto(file.as_uri())
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, file.name
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(context, saved, scheme):
+    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)
+    for file in sorted(saved.glob("*.html")):
+        page.goto(file.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        found = Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["target"]) for one in found] == [], file.name
     page.close()

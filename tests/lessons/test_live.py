@@ -89,9 +89,9 @@ def test_in_the_browser(app, models, context):
         page.get_by_label("or your own").fill(OWN)
         page.keyboard.press("Enter")
         expect(page.get_by_label("Sentence").locator("option:checked")).to_have_text(OWN)
-        one = models.demo.translate(OWN, split=False).equation(head=1)
+        one = models.demo.translate(OWN, split=False).equation(head=0)
         shown = [float(text.replace("−", "-")) for text in page.locator(".memory .score").all_inner_texts()]
-        np.testing.assert_allclose(shown, one.scores[min(1, len(one.scores) - 1)].numpy(), atol=0.01)
+        np.testing.assert_allclose(shown, one.scores[min(2, len(one.scores) - 1)].numpy(), atol=0.01)
         page.get_by_label("or your own").fill(" ")
         page.keyboard.press("Enter")
         expect(page.locator(".problem")).to_contain_text("120 characters")

@@ -11,6 +11,7 @@ from translucid.cli.main import run
 from translucid.lessons.bundle import bundle
 from translucid.lessons.excerpts import Excerpt
 from translucid.lessons.lessons import LESSONS
+from translucid.lessons.models import Models
 from translucid.lessons.pages import fixed_files, recorded
 from translucid.lessons.recording import LESSON, SENTENCE
 
@@ -43,7 +44,7 @@ class Code(HTMLParser):
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_the_code_shown_is_the_code_that_is_there(lesson):
-    page = Code(fixed_files(live=False)[f"{lesson.name}.html"])
+    page = Code(fixed_files()[f"{lesson.name}.html"])
     shown = page.texts[-len(lesson.code) :]
     for name, text in zip(lesson.code, shown, strict=True):
         excerpt = Excerpt.of(name)
@@ -56,7 +57,7 @@ def test_the_code_shown_is_the_code_that_is_there(lesson):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_lesson_has_its_parts_and_nothing_from_elsewhere(name):
-    text = fixed_files(live=False)[f"{name}.html"]
+    text = fixed_files()[f"{name}.html"]
     tags = Code(text).tags
     assert [tag for tag, _ in tags].count("math") >= 1
     assert [tag for tag, _ in tags].count("h1") == 1
@@ -64,7 +65,7 @@ def test_every_lesson_has_its_parts_and_nothing_from_elsewhere(name):
     files = {
         attributes.get("src") or attributes.get("href") for tag, attributes in tags if tag in ("script", "link", "a")
     }
-    known = {*fixed_files(live=False), f"records/{name}.js", "data:,"}
+    known = {*fixed_files(), f"records/{name}.js", "data:,"}
     assert files <= known
     assert not any(tag == "script" and "src" not in attributes for tag, attributes in tags)
 
@@ -73,7 +74,7 @@ def test_the_eight_lessons():
     assert len(NAMES) == 8
     assert list(LESSON) == NAMES
     assert set(SENTENCE) == set(NAMES) - {"positions"}
-    index = fixed_files(live=False)["index.html"]
+    index = fixed_files()["index.html"]
     assert all(f'href="{name}.html"' in index for name in NAMES)
 
 
@@ -107,7 +108,7 @@ def test_a_bundle_runs_each_module_once_with_names_of_its_own(tmp_path):
 
 
 def test_no_module_is_left_in_the_script():
-    text = fixed_files(live=True)["lessons.js"]
+    text = fixed_files(LESSONS)["lessons.js"]
     assert not any(line.startswith(("import ", "export ")) for line in text.splitlines())
 
 
@@ -116,10 +117,23 @@ def test_saved_without_models_they_are_those_recorded(tmp_path, capsys):
     assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out)]) == 0
     assert "recorded" in capsys.readouterr().err
     files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert files == {*fixed_files(live=False), *(f"records/{name}.js" for name in NAMES)}
+    assert files == {*fixed_files(), *(f"records/{name}.js" for name in NAMES)}
     assert json.dumps(json.loads(recorded("beam"))["sentences"][0]["text"]) in (out / "records/beam.js").read_text()
     assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out)]) == 2
     assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out), "--overwrite"]) == 0
+
+
+def test_with_the_demo_alone_the_lessons_of_recurrent_translators_are_recorded(lesson_runs, records, tmp_path, capsys):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "demo").symlink_to(lesson_runs / "demo")
+    models = Models(tmp_path / "runs")
+    assert models.there() == ["demo"]
+    assert [lesson.name for lesson in LESSONS if not models.has(lesson)] == ["bottleneck", "alignment"]
+    (tmp_path / "runs" / "lessons").symlink_to(lesson_runs / "lessons")
+    assert run(["learn", "--runs", str(tmp_path / "runs"), "--save", str(tmp_path / "lessons")]) == 0
+    assert "Lessons 1, 2 show what was recorded" in capsys.readouterr().err
+    assert recorded("bottleneck") in (tmp_path / "lessons" / "records" / "bottleneck.js").read_text(encoding="utf-8")
+    assert recorded("heads") not in (tmp_path / "lessons" / "records" / "heads.js").read_text(encoding="utf-8")
 
 
 def test_saved_with_models_they_show_their_numbers(lesson_runs, records, tmp_path):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from translucid.ground.console import Console
+
+if TYPE_CHECKING:
+    from translucid.lessons.models import Models
 
 
 def learn(
@@ -28,9 +31,9 @@ def learn(
 ) -> None:
     """Eight short lessons about attention, as pages with figures to play with.
 
-    The figures show numbers of small translators. Where the runs of these are there, which --train sees to, the lessons
-    are live: they take sentences of your own, and need the packages of the extra `serve`. Otherwise they show what was
-    recorded.
+    The figures show numbers of small translators. A lesson whose models are there, which --train sees to, is live: it
+    takes sentences of your own. The server then needs the packages of the extra `serve`. Others show what was recorded;
+    `translucid demo` makes the model of lessons 3 to 8.
 
     **Examples**
 
@@ -43,27 +46,28 @@ def learn(
     from translucid.ground.folders import refuse_to_lose, whole_folder
     from translucid.lessons.lessons import LESSONS
     from translucid.lessons.models import Models
-    from translucid.lessons.pages import recorded, save_pages
 
-    console = Console(stderr=True)
-    missing = Models.missing(runs)
+    console, models = Console(stderr=True), Models(runs)
     if save:
         refuse_to_lose(save, overwrite, "lessons.js", "a folder of lessons")
-    if missing and not train:
+    if train:
+        models.load()
+    if lacking := [str(number) for number, lesson in enumerate(LESSONS, 1) if not models.has(lesson)]:
+        which = f"Lessons {', '.join(lacking)} show" if len(lacking) < len(LESSONS) else "The lessons show"
         how = f"translucid learn --train --runs {runs}"
-        console.print(f"The figures are those that were recorded. For sentences of your own: {how}", soft_wrap=True)
+        console.print(f"{which} what was recorded. For sentences of your own: {how}", soft_wrap=True)
     if save:
-        from translucid.lessons.kept import records_of
+        from translucid.lessons.kept import record_of
+        from translucid.lessons.pages import save_pages
 
-        told = missing and not train
-        records = {one.name: recorded(one.name) for one in LESSONS} if told else records_of(runs)
+        records = {lesson.name: record_of(models, lesson) for lesson in LESSONS}
         with whole_folder(save) as folder:
             save_pages(folder, records)
         console.print(f"the lessons are in {save}: open {save / 'index.html'}", soft_wrap=True)
-    elif missing and not train:
-        _recorded(port, show, console)
+    elif len(lacking) < len(LESSONS):
+        _live(models, port, show, console)
     else:
-        _live(runs, port, show, console)
+        _recorded(port, show, console)
 
 
 def _recorded(port: int, show: bool, console: Console) -> None:
@@ -74,9 +78,8 @@ def _recorded(port: int, show: bool, console: Console) -> None:
         server.serve_forever()
 
 
-def _live(runs: Path, port: int, show: bool, console: Console) -> None:
+def _live(models: Models, port: int, show: bool, console: Console) -> None:
     from translucid.ground.errors import missing_package
-    from translucid.lessons.models import Models
 
     try:
         import uvicorn
@@ -90,12 +93,9 @@ def _live(runs: Path, port: int, show: bool, console: Console) -> None:
     except ModuleNotFoundError as error:
         raise missing_package("the lessons' server", error.name, "serve") from error
     with bound("127.0.0.1", port) as listening:
-        models = Models(runs)
-        models.load()
         options = ServerOptions()
-        app = create_app(
-            load([str(runs / "demo")], "cpu", options), options, further=lambda desk: Live(models, desk).routes()
-        )
+        there = [str(models.runs / name) for name in models.there()]
+        app = create_app(load(there, "cpu", options), options, further=lambda desk: Live(models, desk).routes())
         listening.listen(128)
         _say_where(port, show, console)
         Listening(uvicorn.Config(app, http=Connection, ws="none", log_level="error", access_log=False)).run(

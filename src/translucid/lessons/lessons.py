@@ -15,6 +15,8 @@ class Lesson:
     """For the list of all lessons."""
     code: tuple[str, ...]
     """The functions and classes that are shown, as `module:name`; see `Excerpt.of`."""
+    runs: tuple[str, ...] = ("demo",)
+    """Whose numbers its figure shows."""
 
 
 LESSONS = (
@@ -26,6 +28,7 @@ LESSONS = (
             "translucid.models.recurrent.encoder:RecurrentEncoder.forward",
             "translucid.models.recurrent.plain:PlainDecoder.forward",
         ),
+        ("rnn-none", "rnn-bahdanau"),
     ),
     Lesson(
         "alignment",
@@ -37,6 +40,7 @@ LESSONS = (
             "translucid.attention.scores:General.forward",
             "translucid.attention.scores:Concat.over",
         ),
+        ("rnn-luong-dot", "rnn-luong-general", "rnn-bahdanau"),
     ),
     Lesson(
         "memory",

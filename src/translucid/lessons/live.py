@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from translucid.lessons.kept import record_of
-from translucid.lessons.lessons import LESSONS
+from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.lessons.models import Models
 from translucid.lessons.pages import fixed_files, record_script
 from translucid.lessons.recording import SENTENCE, Record
@@ -34,7 +34,7 @@ class Live:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(include_in_schema=False)
-        files = fixed_files(live=True)
+        files = fixed_files(live=[lesson for lesson in LESSONS if self.models.has(lesson)])
         for name, text in {**files, "": files["index.html"]}.items():
             routes.get(PLACE + name)(_fixed(text, kind(name)))
         routes.get(PLACE + "records/{name}.js")(self.record)
@@ -43,18 +43,17 @@ class Live:
 
     async def record(self, request: Request, name: str) -> Response:
         """Return the figures of a lesson."""
-        if name not in {lesson.name for lesson in LESSONS}:
-            raise ApiError(404, "There is no such lesson")
+        lesson = _named(name)
         errand = Errand(address_of(request), self.desk.options.seconds)
-        made = self.desk.workshop.submit(errand, lambda: record_of(self.models, name))
+        made = self.desk.workshop.submit(errand, lambda: record_of(self.models, lesson))
         return _fixed(record_script(name, await errand.result(request, made)), kind("record.js"))()
 
     async def look(self, request: Request) -> JSONResponse:
         """Return what a lesson shows of a sentence."""
         fields, errand = await self.desk.fields(request)
         lesson, text = text_field(fields, "lesson"), " ".join(text_field(fields, "q").split())
-        if lesson not in SENTENCE:
-            raise ApiError(400, "Invalid request: there is no such lesson")
+        if lesson not in SENTENCE or not self.models.has(_named(lesson)):
+            raise ApiError(400, "Invalid request: this lesson takes no sentences here")
         if not 0 < len(text) <= LONGEST:
             raise ApiError(400, f"A sentence of 1 to {LONGEST} characters, please.")
 
@@ -62,6 +61,13 @@ class Live:
             return SENTENCE[lesson](self.models, text)
 
         return JSONResponse(await errand.result(request, self.desk.workshop.submit(errand, seen)))
+
+
+def _named(name: str) -> Lesson:
+    for lesson in LESSONS:
+        if lesson.name == name:
+            return lesson
+    raise ApiError(404, "There is no such lesson")
 
 
 def _fixed(text: str, media_type: str) -> Callable[[], Response]:

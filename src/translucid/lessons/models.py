@@ -7,6 +7,7 @@ from pathlib import Path
 
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.lessons.lessons import Lesson
 from translucid.lessons.runs import RECURRENT, demo_run, finished, recurrent_run
 from translucid.translation import Translation
 from translucid.translator import Translator
@@ -20,20 +21,19 @@ class Models:
         self.runs = runs
         self._recurrent: dict[str, Translator] = {}
 
-    @staticmethod
-    def missing(runs: Path) -> list[str]:
-        """Return the names of the runs that are not there."""
-        return [name for name in ("demo", *RECURRENT.values()) if not finished(runs / name)]
+    def has(self, lesson: Lesson) -> bool:
+        """Whether all models of a lesson are there."""
+        return all(finished(self.runs / name) for name in lesson.runs)
 
-    def files(self) -> list[Path]:
-        """Return where the weights of all models are."""
-        return [self.runs / name / "model.safetensors" for name in ("demo", *RECURRENT.values())]
+    def there(self) -> list[str]:
+        """Return the names of the runs that are there."""
+        return [name for name in ("demo", *RECURRENT.values()) if finished(self.runs / name)]
 
     def load(self) -> None:
         """Load all models; those that are not there are trained first."""
+        self.demo.model.eval()
         for score in RECURRENT:
             self.recurrent(score)
-        self.demo.model.eval()
 
     @cached_property
     def demo(self) -> Translator:

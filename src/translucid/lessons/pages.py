@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -34,12 +34,12 @@ def record_script(name: str, record: str) -> str:
     return f"(globalThis.lessonRecords ??= {{}})[{json.dumps(name)}] = {record};\n"
 
 
-def fixed_files(*, live: bool) -> dict[str, str]:
+def fixed_files(live: Collection[Lesson] = ()) -> dict[str, str]:
     """Return all files but the figures, by name.
 
-    `live`: whether a server answers at `look` what the models do with other sentences.
+    `live`: the lessons for which a server answers at `look` what the models do with other sentences.
     """
-    pages = {f"{lesson.name}.html": page(lesson, live=live) for lesson in LESSONS}
+    pages = {f"{lesson.name}.html": page(lesson, live=lesson in live) for lesson in LESSONS}
     style = "".join(path.read_text(encoding="utf-8") for path in (WEB / "tokens.css", PAGES / "lesson.css"))
     return {
         "index.html": index(),
@@ -59,7 +59,8 @@ def page(lesson: Lesson, *, live: bool) -> str:
 <p class="number">Lesson {number + 1} of {len(LESSONS)}</p>
 <h1>{escape(lesson.title)}</h1>
 {lead}
-<section id="figure" aria-label="figure"><noscript>The figure needs JavaScript.</noscript></section>
+<h2 class="unseen" id="figure-title">Figure</h2>
+<section id="figure" aria-labelledby="figure-title"><noscript>The figure needs JavaScript.</noscript></section>
 {explanation}
 <section class="code"><h2>The code that computes it</h2>
 {_code(lesson)}</section>
@@ -94,7 +95,7 @@ def save_pages(folder: Path, records: Mapping[str, str]) -> None:
     """Write the lessons with these figures, JSON by lesson, into an empty folder; they need no server."""
     scripts = {f"records/{name}.js": record_script(name, record) for name, record in records.items()}
     (folder / "records").mkdir()
-    for name, text in {**fixed_files(live=False), **scripts}.items():
+    for name, text in {**fixed_files(), **scripts}.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 

@@ -24,7 +24,7 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
     Raises:
         UserError: the port is taken.
     """
-    found = dict(fixed_files(live=False))
+    found = dict(fixed_files())
     found |= {f"records/{lesson.name}.js": record_script(lesson.name, recorded(lesson.name)) for lesson in LESSONS}
     found[""] = found["index.html"]
 

@@ -4,7 +4,7 @@ import { dot, largest, mixed, softmax } from "./maths.js";
 import { bar, choice, hint, said, slider, strip } from "./parts.js";
 
 export function memory(root) {
-  let [sentence, step, head] = [null, 1, 1];
+  let [sentence, step, head] = [null, 2, 0];
   const words = el("div", {});
   const heads = el("div", {});
   const sharpness = slider("sharpness", { min: 0, max: 8, step: 0.25, value: 1, show: (x) => `× ${number(x)}` }, () => draw());
@@ -33,7 +33,7 @@ export function memory(root) {
     const row = (name, ...cells) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, name), ...cells.map((cell) => el("span", { role: "cell" }, cell)));
     table.replaceChildren(el("div", { class: "memory", role: "table", "aria-label": "memory" },
       row("query", strip(query[step], keys, `query of ${d} numbers`)),
-      el("div", { role: "row", class: "head" }, ...["", "key", "q · k / √d", "weight", "value"].map((text) => el("span", { role: "columnheader" }, text))),
+      el("div", { role: "row", class: "head" }, ...["piece", "key", "q · k / √d", "weight", "value"].map((text) => el("span", { role: "columnheader" }, text))),
       ...sentence.source.map((piece, s) => row(shown(piece), strip(key[s], keys, `key of ${d} numbers`), el("span", { class: "amount score" }, number(scores[s])), bar(weights[s]),
         el("span", { class: "faded", style: { "--w": weights[s] } }, strip(value[s], top, `value of ${d} numbers`)))),
       row("context", "", "", "", strip(context, top, `context of ${d} numbers`))),

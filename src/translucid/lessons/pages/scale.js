@@ -40,7 +40,7 @@ export function scale(root, record) {
   function weighed(scores, names) {
     const weights = softmax(scores);
     return el("div", { class: "weighed", role: "table", "aria-label": "scores and weights" },
-      el("div", { role: "row", class: "head" }, ...["", "score", "weight"].map((text) => el("span", { role: "columnheader" }, text))),
+      el("div", { role: "row", class: "head" }, ...["key", "score", "weight"].map((text) => el("span", { role: "columnheader" }, text))),
       ...scores.map((score, i) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, names[i]), el("span", { role: "cell", class: "amount score" }, number(score)), el("span", { role: "cell" }, bar(weights[i])))));
   }
 

@@ -14,7 +14,7 @@ from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
 from translucid.ground.errors import UserError
 from translucid.inspection.archive import save_maps
-from translucid.inspection.html import notebook_table, page, viewer_record
+from translucid.inspection.html import notebook_table, page
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.plots import (
     draw_attention,
@@ -28,6 +28,7 @@ from translucid.inspection.plots import (
     draw_words,
     save_figure,
 )
+from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.saving import save
 from translucid.inspection.words import WordMap, word_map
 from translucid.layers.positions import sinusoidal_positions
@@ -165,11 +166,11 @@ def test_the_beam_tree(tmp_path):
 def test_the_page_needs_no_network_and_text_stays_text(tmp_path):
     nasty = example(["▁</script><b>", "▁&", "</s>"], ["▁<i>", "</s>"])
     text = page([nasty], "</title><script>", "x")
+    text = text.replace("http://www.w3.org/2000/svg", "")  # the name of a language, which nobody fetches
     assert not re.search(r"(src|href)\s*=|https?://|@import|url\(", text)
     assert text.count("</script>") == 1
     assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in text
-    records = json.loads(re.search(r"const record of (\[.*\])\) \{", text)[1])
-    assert records[0]["source"] == ["</script><b>", "&", "</s>"]
+    assert shown_on(text)[0]["source"] == ["</script><b>", "&", "</s>"]
     assert "<i>" not in notebook_table(nasty.words())
     assert "<i>" not in nasty._repr_html_() and "&lt;i&gt;" in nasty._repr_html_()
     blind = Inspected(["▁<b>", "</s>"], ["▁<i>", "</s>"], {}, [-0.1, -0.1])
@@ -227,8 +228,13 @@ def test_the_page_offers_no_choice_where_there_is_none():
 
 def test_what_the_page_shows_is_what_stands_in_it():
     one = example()
-    record = json.loads(re.search(r"const record of (\[.*\])\) \{", page([one, one], "x", "y"))[1])
-    assert record == [viewer_record(one)] * 2
+    assert shown_on(page([one, one], "x", "y")) == [viewer_record(one, sides=SIDES)] * 2
+
+
+def shown_on(text):
+    """The records that a page shows."""
+    data = json.loads(re.search(r"^showSpace\(.*?, (\{.*\})\);$", text, re.MULTILINE)[1])
+    return [sentence["record"] for sentence in data["sentences"]]
 
 
 def test_a_map_between_words_has_a_row_and_a_column_for_each():

@@ -1,5 +1,6 @@
 """Our own API: maps, explanations, ways to go on."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,6 +17,7 @@ def test_maps_of_every_sentence(client):
     answer = look(client, q="I sing. You sing.").json()
     assert len(answer["sentences"]) == 2
     for sentence in answer["sentences"]:
+        assert sentence["confidence"] is None  # nobody has fitted it
         (piece,) = sentence["pieces"]
         assert len(piece["tokens"]) == len(piece["target"]) == len(piece["probabilities"])
         for one in piece["maps"]:
@@ -65,13 +67,87 @@ def test_wrong_prefixes(client, prefix):
     assert answer.status_code == 400
 
 
-def test_the_beam_search_is_drawn_for_each_sentence(client):
+def test_the_tree_of_the_beam_search_of_each_sentence(client, run):
     asked = {"q": "I sing. You sing.", "source": "en", "target": "es"}
     trees = client.post("/beam", json=asked).json()["trees"]
     assert len(trees) == 2
-    assert all("<svg" in tree and "</svg>" in tree for tree in trees)
+    own = Translator.load(run, engine="torch")
+    for tree, sentence in zip(trees, ("I sing.", "You sing."), strict=True):
+        best = own.translate(sentence, beam=tree["beam"])
+        assert tree["finished"][0]["node"] == tree["best"]
+        assert tree["finished"][0]["text"] == best.text
+        assert tree["finished"][0]["score"] == pytest.approx(best.score, abs=1e-4)
+        assert tree["finished"][0]["log_prob"] == pytest.approx(best.nbest[0].hypotheses[0].log_probability, abs=1e-4)
+        for node in tree["nodes"][1:]:
+            assert node["log_prob"] <= tree["nodes"][node["parent"]]["log_prob"]
     assert client.post("/beam", json={**asked, "q": ""}).json() == {"trees": []}
     assert client.post("/beam", json={**asked, "q": "a" * 501}).status_code == 400
+
+
+def test_all_maps_are_the_attention_of_the_library(client, run):
+    pair = "I like soccer", "Me gusta el fútbol"
+    piece = look(client, q=pair[0], translations=[pair[1]], maps="all").json()["sentences"][0]["pieces"][0]
+    own = Translator.load(run, engine="torch")
+    (seen,) = own.inspect([pair])
+    heads = {(one["kind"], one["layer"], one["head"]): one["weights"] for one in piece["maps"]}
+    names = {"encoder": "encoder.{}.self", "decoder": "decoder.{}.self", "cross": "decoder.{}.cross"}
+    for kind, layers in (("encoder", 1), ("decoder", 2), ("cross", 2)):
+        for layer in range(layers):
+            weights = seen.maps[names[kind].format(layer)].numpy()
+            down, across = _merging(seen.source if kind == "encoder" else seen.target, "mean"), _merging(seen.source)
+            if kind == "decoder":
+                across = _merging(["<s>", *seen.target[:-1]])
+            for head in range(2):
+                expected = down @ weights[head] @ across.T
+                np.testing.assert_allclose(heads[kind, layer, head], expected, atol=1e-4)
+            np.testing.assert_allclose(heads[kind, layer, None], down @ weights.mean(0) @ across.T, atol=1e-4)
+    assert len(piece["fed"]) == len(piece["target"]) == len(piece["sizes"])
+    assert sum(piece["sizes"]) == len(seen.target)
+    assert look(client, q="I sing", maps="some").status_code == 400
+
+
+def _merging(pieces, how="sum"):
+    """Return a matrix [words, pieces] that merges pieces to words, written without `word_spans`."""
+    rows = []
+    for i, piece in enumerate(pieces):
+        if piece.startswith("▁") or piece in ("<s>", "</s>") or not rows or pieces[i - 1] == "<s>":
+            rows.append(np.zeros(len(pieces)))
+        rows[-1][i] = 1
+    matrix = np.array(rows)
+    return matrix / matrix.sum(1, keepdims=True) if how == "mean" else matrix
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        {"view": "map"},
+        {"view": "map", "kind": "encoder", "layer": 0, "head": 1},
+        {"view": "map", "kind": "rollout"},
+        {"view": "heads"},
+        {"view": "beam"},
+        {"view": "why", "method": "erasure"},
+    ],
+    ids=lambda view: " ".join(map(str, view.values())),
+)
+def test_every_view_is_saved_as_pdf(client, view):
+    asked = {"q": "I sing", "source": "en", "target": "es", "translation": "Yo canto"}
+    answer = client.post("/picture", json={**asked, **view})
+    assert answer.headers["content-type"] == "application/pdf"
+    assert answer.content.startswith(b"%PDF")
+
+
+def test_what_is_no_picture_is_refused(client):
+    asked = {"q": "I sing", "source": "en", "target": "es", "translation": "Yo canto", "view": "map"}
+    for wrong in (
+        {"view": "all"},
+        {"layer": 9},
+        {"layer": "x"},
+        {"kind": "none"},
+        {"translation": " "},
+        {"translation": "y" * 3000},
+        {"view": "why", "method": "magic"},
+    ):
+        assert client.post("/picture", json={**asked, **wrong}).status_code == 400, wrong
 
 
 def test_limits_and_names(client):
@@ -95,7 +171,7 @@ def test_the_page_and_nothing_else_is_served(client):
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'self'" in page.headers["content-security-policy"]
-    for path in ("/page.js", "/page.css", "/attention.js", "/attention.css"):
+    for path in ("/page.js", "/page.css", "/space.js", "/attention.css"):
         assert client.get(path).status_code == 200
     for path in ("/page/index.html", "/config.yaml", "/..%2fapp.py"):
         assert client.get(path).status_code == 404
@@ -128,11 +204,3 @@ def test_what_looks_wrong_comes_with_each_sentence(client):
     first, second = look(client, q="I sing. 足球").json()["sentences"]
     assert "unknown characters: 足 球" in second["warnings"]
     assert not any(warning.startswith("unknown") for warning in first["warnings"])
-
-
-def test_trees_are_drawn_for_dark_pages_too(client):
-    asked = {"q": "I sing.", "source": "en", "target": "es"}
-    light, dark = (
-        client.post("/beam", json={**asked, "theme": theme}).json()["trees"][0] for theme in ("light", "dark")
-    )
-    assert "#14181f" in dark and "#14181f" not in light

@@ -1,4 +1,4 @@
-"""The page in a real browser: type, hover, choose a head, pick another way."""
+"""The page in a real browser: type, see the translation; what is to be seen of it is tried in test_page_seeing.py."""
 
 import shutil
 import warnings
@@ -60,55 +60,6 @@ def test_typing_translates(page):
     assert page.locator("#target-language").inner_text() == "Spanish"
 
 
-def test_pointing_at_a_word_lights_up_what_it_looked_at(page):
-    type_in(page, "I like soccer")
-    lines = page.locator("#attention .words")
-    lit = "els => els.filter(e => Number(e.style.getPropertyValue('--weight')) > 0).length"
-    assert lines.nth(0).locator(".word").evaluate_all(lit) == 0
-    lines.nth(1).locator(".word").first.hover()
-    assert lines.nth(0).locator(".word").evaluate_all(lit) > 0
-    assert "looked at" in page.inner_text("#attention .said")
-    lines.nth(0).locator(".word").first.focus()  # and by keyboard, the other way round
-    assert lines.nth(1).locator(".word").evaluate_all(lit) > 0
-
-
-def test_choosing_a_head_changes_the_map(page):
-    type_in(page, "I like soccer")
-    page.locator("#attention summary").click()
-    cells = "els => els.map(e => e.style.getPropertyValue('--weight')).join()"
-    before = page.locator("#attention td").evaluate_all(cells)
-    page.get_by_label("layer and head").select_option(label="layer 0, head 1")
-    assert page.locator("#attention td").evaluate_all(cells) != before
-
-
-def test_another_way_to_go_on(page):
-    type_in(page, "I like soccer")
-    page.locator("#words .word").first.click()
-    page.wait_for_selector("#ways button")
-    ways = page.locator("#ways button")
-    assert ways.count() == 8
-    wanted = ways.nth(2).locator(".rest").inner_text()
-    ways.nth(2).click()
-    expect(page.locator("#translation")).to_have_text(wanted.strip())
-
-
-def test_the_beam_search(page):
-    type_in(page, "I like soccer")
-    page.locator("#search summary").click()
-    picture = page.locator("#trees img")
-    expect(picture).to_have_count(1, timeout=30_000)
-    page.wait_for_function("document.querySelector('#trees img').naturalWidth > 100")
-    type_in(page, "I sing")
-    expect(page.locator("#trees img")).to_have_count(0)
-
-
-def test_an_explanation(page):
-    type_in(page, "I like soccer")
-    page.get_by_role("button", name="Explain").click()
-    page.wait_for_selector("#explanation .hint")
-    assert "nats" in page.inner_text("#explanation .hint")
-
-
 def test_long_texts_and_errors_are_told(page):
     page.get_by_label("English").fill("I sing.\n" * 80)
     expect(page.locator("#status")).to_contain_text("more than 500", timeout=30_000)
@@ -151,12 +102,12 @@ def test_a_server_that_is_gone_is_said_and_nothing_old_stays(browser, address): 
     page = browser.new_page()
     page.goto(address)
     type_in(page, "I like soccer")
-    page.get_by_role("button", name="ways to go on at").first.click()
-    expect(page.locator("#ways button").first).to_be_visible()
+    page.locator("#attention .below .word").first.click()
+    expect(page.locator(".ways button").first).to_be_visible()
     page.route("**/look", lambda route: route.abort())
     page.get_by_label("English").fill("They are going to the beach")
     expect(page.locator("#problem")).to_contain_text("does not answer")
-    for place in ("#translation", "#attention", "#words", "#ways", "#explanation"):
+    for place in ("#translation", "#seeing"):
         assert page.inner_text(place).strip() == "", place
     page.unroute("**/look")
     expect(page.locator("#attention .word").first).to_be_visible(timeout=10_000)
@@ -178,64 +129,6 @@ def test_a_server_that_is_not_there_yet_is_said(browser, address):  # noqa: F811
     page.close()
 
 
-def test_another_way_is_looked_into_in_every_panel(page):
-    type_in(page, "I like soccer. You sing.")
-    before = page.inner_text("#translation")
-    page.get_by_role("button", name="ways to go on at").first.click()
-    expect(page.locator("#ways button").nth(2)).to_be_visible()
-    chosen = page.locator("#ways .rest").nth(2).inner_text()
-    page.locator("#ways button").nth(2).click()
-    expect(page.locator("#translation")).not_to_have_text(before)
-    assert page.inner_text("#translation").startswith(chosen)
-    assert " ".join(page.locator("#words p").first.inner_text().split()).startswith(chosen)
-    shown = page.locator("#attention .words").nth(1).locator(".word").all_inner_texts()
-    assert " ".join(shown[:-1]) == chosen
-    assert page.inner_text("#ways") == ""
-
-
-CONTRAST = """() => {
-  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
-  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  const light = (colour) => colour.slice(0, 3).map((v) => linear(v / 255))
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const word = document.querySelector("#attention .word");
-  const paper = numbers(getComputedStyle(document.querySelector("#attention .attention")).backgroundColor);
-  const found = [];
-  for (let weight = 0; weight <= 1.001; weight += 0.1) {
-    word.style.setProperty("--weight", weight);
-    const style = getComputedStyle(word);
-    const [r, g, b, a = 1] = numbers(style.backgroundColor);
-    const behind = [r, g, b].map((v, i) => a * v + (1 - a) * paper[i]);
-    const [one, other] = [light(numbers(style.color)), light(behind)].sort((x, y) => y - x);
-    found.push((one + 0.05) / (other + 0.05));
-  }
-  return found;
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_highlighted_word_can_be_read(browser, address, scheme):  # noqa: F811
-    page = browser.new_page(color_scheme=scheme)
-    page.goto(address)
-    type_in(page, "I like soccer")
-    assert min(page.evaluate(CONTRAST)) >= 4.5
-    page.locator("#search summary").click()
-    page.wait_for_selector("#trees img")
-    assert ("%2314181f" in page.get_attribute("#trees img", "src")) == (scheme == "dark")
-    page.close()
-
-
-def test_the_hint_is_for_fingers_where_there_are_fingers(browser, address):  # noqa: F811
-    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
-    page = context.new_page()
-    page.goto(address)
-    type_in(page, "I like soccer")
-    assert "Tap a word" in page.inner_text("#attention .said")
-    page.locator("#attention .words").nth(1).locator(".word").first.tap()
-    assert "looked at" in page.inner_text("#attention .said")
-    context.close()
-
-
 def test_a_long_text_is_no_error(page):
     page.get_by_label("English").fill("I like soccer. " * 40)
     expect(page.locator("#status")).to_contain_text("not looked into")
@@ -245,10 +138,10 @@ def test_a_long_text_is_no_error(page):
 
 def test_sides_have_their_language_and_their_direction(page):
     type_in(page, "I like soccer")
-    for place, language in (("#source", "en"), ("#translation", "es"), ("#words p", "es")):
+    for place, language in (("#source", "en"), ("#translation", "es")):
         assert page.get_attribute(place, "lang") == language
         assert page.get_attribute(place, "dir") == "auto"
-    assert [page.locator("#attention .words").nth(i).get_attribute("lang") for i in (0, 1)] == ["en", "es"]
+    assert [page.locator("#attention .line").nth(i).get_attribute("lang") for i in (0, 1)] == ["en", "es"]
 
 
 def test_what_looks_wrong_is_shown(page):
@@ -262,15 +155,14 @@ def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(browser,
     with serving(str(run), f"en-fr={run}") as place:
         page = browser.new_page()
         page.goto(place)
-        expect(page.locator("#method option")).to_have_count(2)
-        assert "gradients" not in page.inner_text("#method")
         page.locator("#tucked summary").click()
         page.get_by_label("Compare with").select_option(index=2)
         type_in(page, "I like soccer")
-        assert page.inner_text("#attention-of") == "tiny"
-        assert page.inner_text("#compared-of") == "tiny 2"
+        assert page.locator("#seeing h3").all_inner_texts() == ["tiny", "tiny 2"]
         assert "tiny 2" in page.inner_text("#compared-name")
-        assert page.locator("#why .of").inner_text() == "tiny"
+        page.get_by_role("tab", name="Why").first.click()
+        expect(page.get_by_label("method").locator("option")).to_have_count(2)
+        assert "gradients" not in page.get_by_label("method").inner_text()
         page.close()
 
 

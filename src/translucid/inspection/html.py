@@ -1,63 +1,76 @@
-"""Attention as a web page of one file, and as a table for notebooks."""
+"""What is to be seen of a translation as a web page of one file, and in notebooks."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
+from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import count
 from typing import Any
 
 from translucid.decoding.hypothesis import percent
 from translucid.inspection.inspected import Inspected
+from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.words import WordMap
 
-
-def viewer_record(inspected: Inspected) -> dict[str, Any]:
-    """Return what `web/attention.js` shows: words, probabilities, and every map between words."""
-    maps = [("all layers and heads", inspected.cross())]
-    for layer in inspected.layers if len(inspected.layers) > 1 else []:
-        maps.append((f"layer {layer}, all heads", inspected.cross(layer)))
-    for layer in inspected.layers:
-        heads = len(inspected.maps[f"decoder.{layer}.cross"])
-        maps += [(f"layer {layer}, head {h}", inspected.cross(layer, h)) for h in range(heads) if heads > 1]
-    if len(inspected.maps) > 1:
-        maps.append(("flow through all layers (rollout)", inspected.rollout()))
-    merged = [(name, inspected.words(weights)) for name, weights in maps]
-    return {
-        "source": merged[0][1].source,
-        "target": merged[0][1].target,
-        "maps": [{"name": name, "weights": _rounded(words)} for name, words in merged],
-        "probabilities": [round(math.exp(value), 4) for value in inspected.word_log_probs()],
-    }
+MODULES = (
+    *("elements.js", "roving.js", "bands.js", "difference.js", "maps.js", "ribbons.js", "table.js", "heads.js"),
+    *("beam.js", "film.js", "why.js", "ways.js", "saving.js", "code.js", "space.js"),
+)
+"""The modules in `web/`, each after those that it imports."""
+_places = count(1)
 
 
-def page(pieces: Sequence[Inspected], source: str, translation: str) -> str:
-    """Return a page that needs no network: words that light up each other, layers and heads to choose, the table."""
-    web = files("translucid.inspection") / "web"
-    script = (web / "attention.js").read_text(encoding="utf-8").replace("export function", "function")
-    style = (web / "attention.css").read_text(encoding="utf-8")
-    # "<" never stands in the data as it is, so that no text can end the script.
-    records = json.dumps([viewer_record(one) for one in pieces], ensure_ascii=False).replace("<", "\\u003c")
-    frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 60rem; background: var(--paper); }\n"
+def page(pieces: Sequence[Inspected], source: str, translation: str, run: str = "demo") -> str:
+    """Return a page that needs no network: ribbons between words, all layers and heads, the steps of writing.
+
+    Args:
+        pieces: what was seen of each piece of the text.
+        source: the text.
+        translation: of it.
+        run: the name of the run folder, for the lines of code that the page shows.
+    """
+    frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); }\n"
     body = f"""<main id="pieces"></main>
 <noscript><p>{escape(source)}</p><p>{escape(translation)}</p></noscript>
-<script type="module">
-{script}
-for (const record of {records}) {{
-  const place = document.createElement("section");
-  document.getElementById("pieces").append(place);
-  showAttention(place, record);
-}}
+<script>
+{_call("document.getElementById('pieces')", pieces, run)}
 </script>
 """
-    return document(source, frame + style, body)
+    return document(source, _text("seeing.css") + frame, body)
+
+
+def _call(place: str, pieces: Sequence[Inspected], run: str) -> str:
+    """Return a script that shows pieces at a place, an expression of JavaScript."""
+    sentences = []
+    for one in pieces:
+        record = viewer_record(one, sides=SIDES)
+        texts = {side: " ".join(record[side][start:-1]) for side, start in (("source", one.opening[0]), ("target", 0))}
+        sentences.append({"source_text": texts["source"], "text": texts["target"], "record": record})
+    seen: dict[str, Any] = {"run": run, "languages": None, "sentences": sentences}
+    # "<" never stands in the data as it is, so that no text can end the script.
+    data = json.dumps(seen, ensure_ascii=False).replace("<", "\\u003c")
+    return f"(() => {{\n{bundle()}\nshowSpace({place}, {data});\n}})();"
+
+
+@cache
+def bundle() -> str:
+    """Return all modules as one script without imports."""
+    text = "".join(_text(name) for name in MODULES)
+    return re.sub(r"^import .*\n", "", text, flags=re.MULTILINE).replace("\nexport ", "\n")
+
+
+@cache
+def _text(name: str) -> str:
+    return (files("translucid.inspection") / "web" / name).read_text(encoding="utf-8")
 
 
 def document(title: str, style: str, body: str) -> str:
     """Return a page of one file, with the colours and sizes of all our pages."""
-    tokens = (files("translucid.inspection") / "web" / "tokens.css").read_text(encoding="utf-8")
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -65,7 +78,7 @@ def document(title: str, style: str, body: str) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title[:80])}</title>
 <style>
-{tokens}{style}</style>
+{_text("tokens.css")}{style}</style>
 </head>
 <body>
 {body}</body>
@@ -89,7 +102,3 @@ def notebook_table(words: WordMap, log_probs: Sequence[float] = ()) -> str:
             cells += f"<td style='padding:0 .4em'>{percent(math.exp(log_probs[i]))}</td>"
         rows.append(f"<tr><th style='text-align:right;padding:0 .4em'>{escape(word)}</th>{cells}</tr>")
     return f"<table style='border-collapse:collapse'><tr><td></td>{head}</tr>{''.join(rows)}</table>"
-
-
-def _rounded(words: WordMap) -> list[list[float]]:
-    return [[round(weight, 4) for weight in row] for row in words.weights.tolist()]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPELLED
 from translucid.inspection.maps import chosen_maps, rollout
 from translucid.inspection.words import WordMap, word_map, word_spans
 from translucid.models.protocol import Maps
@@ -92,6 +93,27 @@ class Inspected:
         source, target = self.opening
         weights = self.cross() if weights is None else weights
         return word_map(self.source, self.target[target:], weights[target:], (source, 0))
+
+    def word_map(self, name: str, head: int | None = None) -> WordMap:
+        """Return a map between words, of one head or averaged over all: who looks down, what is looked at across.
+
+        A decoder's self-attention looks at what it has been fed: the start token, then all words but the last. As in
+        `words`, what stands before the target's words has no row.
+        """
+        side, _, what = name.split(".")
+        source, target = self.opening
+        weights = self.maps[name].float()
+        weights = weights.mean(0) if head is None else weights[head]
+        if side == "encoder":
+            return word_map(self.source, self.source, weights, (source, source))
+        across, before = self.source, source
+        if what == "self":
+            across, before = [SPELLED.start, *self.target[:-1]], target + 1
+        return word_map(across, self.target[target:], weights[target:], (before, 0))
+
+    def word_maps(self, name: str) -> list[WordMap]:
+        """Return `word_map` of each head."""
+        return [self.word_map(name, head) for head in range(len(self.maps[name]))]
 
     def word_log_probs(self) -> list[float]:
         """Return the log-probability of each target word: the sum over its pieces."""

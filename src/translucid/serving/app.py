@@ -33,6 +33,7 @@ from translucid.serving.judging import Judging
 from translucid.serving.libretranslate import LibreTranslate
 from translucid.serving.looking import Looking
 from translucid.serving.measuring import measure
+from translucid.serving.picturing import Picturing
 from translucid.serving.remembering import Remembering
 from translucid.serving.server_options import ServerOptions
 
@@ -90,6 +91,7 @@ def create_app(
         app.include_router(_with_heads(routes))
     app.include_router(_with_heads(Editing(desk, jobs).routes()))
     app.include_router(_with_heads(Looking(desk).routes()))
+    app.include_router(Picturing(desk).routes())
     app.include_router(Captioning(desk).routes())
     app.include_router(Judging(desk).routes())
     if further:

@@ -14,10 +14,8 @@ from translucid.decoding.continuations import continuations
 from translucid.decoding.limits import length_limit
 from translucid.inspection.explain import explain, faithfulness, methods_here
 from translucid.inspection.explain.case import Case
-from translucid.inspection.html import viewer_record
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.plots import draw_beam
-from translucid.inspection.plots.saving import rendered
+from translucid.inspection.records import SIDES, beam_record, viewer_record
 from translucid.inspection.words import word_spans
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
@@ -33,9 +31,9 @@ LOOKED = 500
 CHOICES = 8
 """Continuations offered."""
 TREES = 3
-"""Sentences whose beam search is drawn."""
-BRANCHES = 4
-"""The beam that is drawn."""
+"""Sentences whose beam search is told of."""
+WIDEST = 6
+"""The largest beam of theirs."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +70,14 @@ class Looking:
 
     async def look(self, request: Request) -> JSONResponse:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""
-        fields, errand, served, text = await self._read(request)
+        fields, errand, served, text = await read_text(self.desk, request)
         method = text_field(fields, "explain", "")
         if method and method not in methods_here():
             raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
+        wanted = text_field(fields, "maps", "cross")
+        if wanted not in ("cross", "all"):
+            raise ApiError(400, "Invalid request: maps is neither cross nor all")
+        sides = SIDES if wanted == "all" else ()
         layout = Layout.of(text, served.source)
         if not layout.sentences:
             return JSONResponse({"translation": text, "sentences": []})
@@ -85,8 +87,8 @@ class Looking:
 
         def rows() -> list[dict[str, Any]]:
             if given is None:
-                return [_sentence(served, one, method) for one in found]
-            return [_forced(served, *pair, method) for pair in zip(layout.sentences, given, strict=True)]
+                return [_sentence(served, one, method, sides) for one in found]
+            return [_forced(served, *pair, method, sides) for pair in zip(layout.sentences, given, strict=True)]
 
         sentences = await errand.result(request, self.desk.workshop.submit(errand, rows))
         translation = layout.fill([sentence["text"] for sentence in sentences])
@@ -94,7 +96,7 @@ class Looking:
 
     async def go_on(self, request: Request) -> JSONResponse:
         """Return the likeliest ways to go on after a prefix of the translation, given as token ids."""
-        fields, errand, served, text = await self._read(request)
+        fields, errand, served, text = await read_text(self.desk, request)
         prefix = fields.get("prefix")
         size = served.translator.tokenizer.target_size
         if not isinstance(prefix, list):
@@ -108,24 +110,28 @@ class Looking:
         return JSONResponse(await errand.result(request, self.desk.workshop.submit(errand, rows)))
 
     async def beam(self, request: Request) -> JSONResponse:
-        """Return the tree of the beam search of each sentence, as pictures in SVG."""
-        fields, errand, served, text = await self._read(request)
-        dark = text_field(fields, "theme", "light") == "dark"
+        """Return the tree of the beam search of each of the first sentences."""
+        _fields, errand, served, text = await read_text(self.desk, request)
         sentences = Layout.of(text, served.source).sentences[:TREES]
 
-        def trees() -> list[str]:
-            return [_tree(served, sentence, dark=dark) for sentence in sentences]
+        def trees() -> list[dict[str, Any]]:
+            return [_tree(served, sentence) for sentence in sentences]
 
         return JSONResponse({"trees": await errand.result(request, self.desk.workshop.submit(errand, trees))})
 
-    async def _read(self, request: Request) -> tuple[dict[str, Any], Errand, Served, str]:
-        fields, errand = await self.desk.fields(request)
-        text = text_field(fields, "q")
-        if len(text) > LOOKED:
-            raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {LOOKED}")
-        name = text_field(fields, "model", "") or None
-        served = self.desk.catalogue.find(text_field(fields, "source"), text_field(fields, "target"), name)
-        return fields, errand, served, text
+
+async def read_text(desk: Desk, request: Request) -> tuple[dict[str, Any], Errand, Served, str]:
+    """Return what a request gives, and the text `q` that is to be looked into, by which model.
+
+    Raises:
+        ApiError: 400, the text is too long, or there is no such model.
+    """
+    fields, errand = await desk.fields(request)
+    text = text_field(fields, "q")
+    if len(text) > LOOKED:
+        raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {LOOKED}")
+    name = text_field(fields, "model", "") or None
+    return fields, errand, desk.catalogue.find(text_field(fields, "source"), text_field(fields, "target"), name), text
 
 
 def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
@@ -144,25 +150,27 @@ def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
     return given
 
 
-def _sentence(served: Served, found: Translation, method: str) -> dict[str, Any]:
-    """Return one sentence's words, maps, tokens by word, warnings, and explanation."""
+def _sentence(served: Served, found: Translation, method: str, sides: Sequence[str]) -> dict[str, Any]:
+    """Return one sentence's words, maps, tokens by word, warnings, how sure it is if known, and explanation."""
     parts = zip(found.inspected, found.parts, strict=True)
-    pieces = [_piece(served, one, hypothesis.tokens) for one, (_, hypothesis) in parts]
-    row = {"source_text": found.source, "text": found.text, "pieces": pieces, "warnings": found.warnings}
+    pieces = [_piece(served, one, hypothesis.tokens, sides) for one, (_, hypothesis) in parts]
+    row: dict[str, Any] = {"source_text": found.source, "text": found.text, "pieces": pieces}
+    row |= {"warnings": found.warnings, "confidence": found.confidence if served.translator.estimator else None}
     return row | _why(served, found.source, found.text if found.parts else "", method)
 
 
-def _forced(served: Served, source: str, target: str, method: str) -> dict[str, Any]:
+def _forced(served: Served, source: str, target: str, method: str, sides: Sequence[str]) -> dict[str, Any]:
     """Return the same for a translation that was given."""
     translator = served.translator
     (one,) = translator.inspect([(source, target)])
     ((_, ids),) = translator.pair_ids([(source, target)])
-    row = {"source_text": source, "text": target, "pieces": [_piece(served, one, ids[:-1])], "warnings": []}
+    row: dict[str, Any] = {"source_text": source, "text": target, "pieces": [_piece(served, one, ids[:-1], sides)]}
+    row |= {"warnings": [], "confidence": None}
     return row | _why(served, source, target, method)
 
 
-def _piece(served: Served, one: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
-    record = viewer_record(one) if one.layers else {}
+def _piece(served: Served, one: Inspected, tokens: Sequence[int], sides: Sequence[str]) -> dict[str, Any]:
+    record = viewer_record(one, sides=sides) if one.layers else {}
     ids = [*tokens, served.translator.model.eos]
     record["tokens"] = [ids[first:after] for _, first, after in one.target_spans]
     return record
@@ -213,6 +221,9 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
     return rows
 
 
-def _tree(served: Served, sentence: str, *, dark: bool) -> str:
+def _tree(served: Served, sentence: str) -> dict[str, Any]:
     translator = served.translator
-    return rendered(draw_beam(translator.trace(sentence, BRANCHES), dark=dark), "svg").decode()
+    tokenizer, options = translator.tokenizer, translator.configuration.decoding
+    beam = min(options.beam, WIDEST)
+    trace = translator.trace(sentence, beam)
+    return beam_record(trace, beam, tokenizer.decode, options.length_penalty, len(tokenizer.target_opening))

@@ -51,6 +51,7 @@ LOOK = body(
     model={**TEXT, "description": "a name from /models"},
     explain={"type": "string", "enum": ["lime", "erasure", "gradients"]},
     translations={**LIST, "description": "look at these instead, one for each sentence of q"},
+    maps={"type": "string", "enum": ["cross", "all"], "description": "all: self-attention too"},
 )
 CONTINUE = body(
     ["q", "source", "target", "prefix"],
@@ -79,13 +80,19 @@ GENERATE = body(
     seed={"type": "integer"},
     beam={"type": "integer", "minimum": 1, "maximum": 10, "description": "search instead of drawing"},
 )
-BEAM = body(
-    ["q", "source", "target"],
+BEAM = body(["q", "source", "target"], q=TEXT, source=TEXT, target=TEXT, model=TEXT)
+PICTURE = body(
+    ["q", "source", "target", "translation", "view"],
     q=TEXT,
     source=TEXT,
     target=TEXT,
     model=TEXT,
-    theme={"type": "string", "enum": ["light", "dark"]},
+    translation={**TEXT, "description": "of the sentence q"},
+    view={"type": "string", "enum": ["map", "heads", "beam", "why"]},
+    kind={"type": "string", "enum": ["cross", "encoder", "decoder", "rollout"]},
+    layer={"type": "integer", "description": "of a map; the average of all if not given"},
+    head={"type": "integer", "description": "likewise"},
+    method={"type": "string", "enum": ["lime", "erasure", "gradients"]},
 )
 DOCUMENT = _form_with_file(
     {"source": {**TEXT, "description": "a language code, or auto"}, "target": TEXT, "model": TEXT, "api_key": TEXT},

@@ -7,6 +7,7 @@ from translucid.inspection.plots.lit_image import draw_lit, draw_lit_rows
 from translucid.inspection.plots.mask import draw_mask, draw_masks, draw_padding
 from translucid.inspection.plots.positions import draw_positions
 from translucid.inspection.plots.reliability import draw_reliability
+from translucid.inspection.plots.ribbons import draw_ribbons
 from translucid.inspection.plots.saving import save_figure
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "draw_padding",
     "draw_positions",
     "draw_reliability",
+    "draw_ribbons",
     "draw_words",
     "save_figure",
 ]

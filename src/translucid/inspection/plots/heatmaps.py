@@ -7,11 +7,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from translucid.ground.special import SPELLED
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import chosen_maps
 from translucid.inspection.plots.saving import new_figure
-from translucid.inspection.words import WordMap, word_map
+from translucid.inspection.words import WordMap
 
 COLOURS = "Blues"
 
@@ -34,7 +33,7 @@ def draw_heads(inspected: Inspected, layer: int, kind: str = "cross") -> Figure:
         UserError: there is no such attention, or no such layer.
     """
     (name,) = chosen_maps(inspected.heads, kind, layer)
-    maps = _word_maps(inspected, name)
+    maps = inspected.word_maps(name)
     columns = min(len(maps), 4 if len(maps[0].source) < 15 else 2)
     rows = -(-len(maps) // columns)
     width, height = _size(maps[0], 0.22, 1.2)
@@ -54,7 +53,7 @@ def draw_attention(inspected: Inspected, kind: str = "cross") -> Figure:
     Raises:
         UserError: the model has no such attention.
     """
-    found = {name: _word_maps(inspected, name) for name in chosen_maps(inspected.heads, kind)}
+    found = {name: inspected.word_maps(name) for name in chosen_maps(inspected.heads, kind)}
     layers, heads = len(found), max(map(len, found.values()))
     first = next(iter(found.values()))[0]
     width, height = _size(first, 0.13, 0.5)
@@ -69,18 +68,6 @@ def draw_attention(inspected: Inspected, kind: str = "cross") -> Figure:
             axes.set_title(f"{name}, head {head}", fontsize=6)
     figure.suptitle(f"{kind} attention: layers down, heads across", fontsize=9)
     return figure
-
-
-def _word_maps(inspected: Inspected, name: str) -> list[WordMap]:
-    """Return the map of each head between words: who looks down, what is looked at across."""
-    side, _, what = name.split(".")
-    down = inspected.source if side == "encoder" else inspected.target
-    across = inspected.source
-    before_source, before_target = inspected.opening
-    opening = before_source, before_source if side == "encoder" else before_target
-    if side == "decoder" and what == "self":  # it looks at what it has been fed
-        across, opening = [SPELLED.start, *inspected.target[:-1]], (before_target + 1, before_target)
-    return [word_map(across, down, weights.float(), opening) for weights in inspected.maps[name]]
 
 
 def _size(words: WordMap, inches: float, margin: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ export function option(value, textContent) {
 export async function answered(response) {
   try {
     const got = await response;
-    const answer = await got.json();
+    const answer = await (got.headers.get("content-type") === "application/pdf" ? got.blob() : got.json());
     if (got.ok) return answer;
     const seconds = got.status === 429 ? Number(got.headers.get("Retry-After") ?? PATIENCE + 1) : 0;
     const gone = got.status >= 500 || (got.status === 429 && seconds <= PATIENCE);

@@ -76,11 +76,11 @@ function fill(id, codes, chosen, detect) {
   $(id).hidden = codes.length < 2;
 }
 
-// The model and the languages that are chosen.
+// The model and the languages that are chosen; `many`: whether it has others, so that they have to be said.
 export function first() {
-  const { name, sources } = model();
+  const { name, sources, targets } = model();
   const source = $("from").value === DETECT ? (found ?? sources[0]) : $("from").value;
-  return { name, source, target: $("to").value };
+  return { name, source, target: $("to").value, many: sources.length * targets.length > 1 };
 }
 
 // The model to compare with, between the same languages or the nearest it has; null if none is chosen.
@@ -89,7 +89,8 @@ export function second() {
   const { name, sources, targets } = models[Number($("other").value)];
   const one = first();
   const source = sources.includes(one.source) ? one.source : sources[0];
-  return { name, source, target: targets.includes(one.target) ? one.target : targets.find((code) => code !== source) ?? targets[0] };
+  const target = targets.includes(one.target) ? one.target : targets.find((code) => code !== source) ?? targets[0];
+  return { name, source, target, many: sources.length * targets.length > 1 };
 }
 
 // Whether the language is to be found out.

@@ -1,147 +1,111 @@
-// Seeing: where the model looked, what else it could have said, and why it said so.
+// Seeing: what is to be seen of a translation, in one space for each model.
 //
 // startSeeing(ask, settings) once; see(text, [{ answer, model }, …]) for the answers of /look on a text, the first model's first;
 // clearSeeing() when there is nothing to see; leaveSeeing() when another text is on its way, so that answers to the old one are
 // thrown away. #seeing tells the page: "choose" with { translations } when other ones were chosen, "problem" with an error or null.
 
-import { $, element, wayButton } from "./asking.js";
-import { showAttention } from "./attention.js";
+import { $ } from "./asking.js";
+import { difference } from "./difference.js";
+import { element } from "./elements.js";
+import { showSpace } from "./space.js";
 
-const PANELS = ["attention", "compared-attention", "words", "ways", "explanation", "trees"];
+const METHODS = { erasure: "erasure: leave out one word at a time", lime: "LIME: a local linear model", gradients: "integrated gradients" };
 let ask = null; // (path, model, fields): a question to the server
-let shown = null; // the first model's answer and name, and the text
+let methods = {}; // to explain, that the server has
 let turn = 0; // answers that come too late are thrown away
+let mode = "attention"; // that somebody has turned to
+let back = null; // the sentence and the word from which on others were chosen: that is where the focus was
 
 export function startSeeing(question, settings) {
   ask = question;
-  // Only the ways to explain that the server has.
-  for (const way of $("method").querySelectorAll("option")) if (!settings.explanations.includes(way.value)) way.remove();
-  $("explain").addEventListener("click", explain);
-  $("search").addEventListener("toggle", trees);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", trees);
+  methods = Object.fromEntries(Object.entries(METHODS).filter(([name]) => settings.explanations.includes(name)));
 }
 
 export function leaveSeeing() {
   turn += 1;
-  $("search").open = false;
 }
 
 export function clearSeeing() {
-  shown = null;
-  for (const id of PANELS) $(id).replaceChildren();
+  turn += 1;
+  $("seeing").hidden = true;
+  $("seeing").replaceChildren();
 }
 
 export function see(text, answers) {
-  turn += 1;
-  const [first, second] = answers;
-  shown = { text, ...first };
-  for (const place of document.querySelectorAll("#seeing h2 .of, #attention-of")) place.textContent = second ? first.model.name : "";
-  $("compared-of").textContent = second ? second.model.name : "";
-  attention($("attention"), first);
-  $("compared-attention").replaceChildren();
-  if (second) attention($("compared-attention"), second);
-  words();
+  const returned = back;
+  back = null;
+  $("seeing").style.minHeight = `${$("seeing").offsetHeight}px`; // so that the page does not jump meanwhile
+  clearSeeing();
+  if (!answers[0].answer.sentences.length) { $("seeing").style.minHeight = ""; return; }
+  const all = answers.map(({ answer, model }) => ({ model, sentences: pieces(answer) }));
+  if (all.length > 1) mark(all[0].sentences, all[1].sentences);
+  const spaces = [];
+  const parts = element("div", { className: all.length > 1 ? "side-by-side" : "" });
+  $("seeing").hidden = false; // what is measured has to be there
+  $("seeing").append(parts);
+  all.forEach(({ model, sentences }, i) => {
+    const place = element("div", { id: i ? "compared-attention" : "attention" });
+    const part = element("section", { ariaLabel: `what is to be seen of ${model.name}${i ? ", the other one" : ""}` });
+    if (all.length > 1) part.append(element("h3", { textContent: model.name, className: "of" }));
+    part.append(place);
+    parts.append(part);
+    const seen = { run: model.name, languages: [model.source, model.target], named: model.many, sentences, mode, number: returned?.number ?? 0 };
+    // Both show the same sentence.
+    const moved = (number) => spaces.forEach((one, j) => { if (j !== i && number < all[j].sentences.length) one.open(number); });
+    const chosen = (sentence, other, word) => {
+      back = { number: sentences.indexOf(sentence), word };
+      const translations = answers[i].answer.sentences.map((one) => (one === sentence.of ? other : one.text));
+      tell("choose", { translations });
+    };
+    spaces.push(showSpace(place, seen, server(model, moved, i ? null : chosen)));
+  });
+  if (returned) spaces[0].focus(returned.word);
+  $("seeing").style.minHeight = "";
 }
 
 function tell(type, detail) {
   $("seeing").dispatchEvent(new CustomEvent(type, { detail }));
 }
 
-function attention(place, { answer, model }) {
-  place.replaceChildren();
-  for (const piece of answer.sentences.flatMap((sentence) => sentence.pieces)) {
-    if (!piece.maps) { place.textContent = "This model has no attention: one vector is all that it knows of the source."; return; }
-    const part = document.createElement("section");
-    place.append(part);
-    showAttention(part, { ...piece, languages: [model.source, model.target] });
-  }
+// What is shown one at a time: the sentences, or the pieces of one that was cut. `of` is the sentence of the answer, if it is whole.
+function pieces({ sentences }) {
+  return sentences.flatMap((one) => one.pieces.map((piece) => {
+    const whole = one.pieces.length === 1;
+    const words = (side) => piece[side]?.slice(0, -1).join(" ") ?? "";
+    return {
+      source_text: whole ? one.source_text : words("source"), text: whole ? one.text : words("target"),
+      confidence: one.confidence, record: piece.maps ? piece : null, of: whole ? one : null,
+    };
+  }));
 }
 
-// The words of the translation as buttons; each asks for the likeliest ways to go on from there.
-function words() {
-  for (const id of ["words", "ways", "explanation"]) $(id).replaceChildren();
-  for (const sentence of shown.answer.sentences) {
-    if (sentence.pieces.length !== 1 || !sentence.pieces[0].maps) continue;
-    const [piece] = sentence.pieces;
-    const line = element("p", { className: "words", dir: "auto", lang: shown.model.target });
-    piece.target.forEach((text, w) => {
-      const button = element("button", { type: "button", className: "word alternative", textContent: text });
-      button.setAttribute("aria-label", `ways to go on at ${text}`);
-      button.addEventListener("click", () => ways(sentence, piece.tokens.slice(0, w).flat(), button));
-      line.append(button, " ");
-    });
-    $("words").append(line);
-  }
+// Mark the words in which the translations of two models differ.
+function mark(first, second) {
+  first.forEach((one, i) => {
+    const other = second[i];
+    if (!one.record || !other?.record) return;
+    const [below, theirs] = difference(one.record.target, other.record.target);
+    one.marked = { above: new Set(), below };
+    other.marked = { above: new Set(), below: theirs };
+  });
 }
 
-async function ways(sentence, prefix, button) {
-  const mine = turn;
-  try {
-    const found = await ask("continue", shown.model, { q: sentence.source_text, prefix });
-    if (mine !== turn) return;
-    document.querySelectorAll(".word.chosen").forEach((word) => word.classList.remove("chosen"));
-    button.classList.add("chosen");
-    $("ways").replaceChildren(...found.map((way) => choice(sentence, way)));
-    tell("problem", null);
-  } catch (error) {
-    if (mine === turn) tell("problem", error);
-  }
-}
-
-function choice(sentence, way) {
-  const translations = shown.answer.sentences.map((one) => (one === sentence ? way.text : one.text));
-  const choose = () => tell("choose", { translations });
-  return wayButton(Math.exp(way.probability), way.next, way.text, shown.model.target, choose);
-}
-
-async function trees() {
-  const mine = turn;
-  $("trees").replaceChildren();
-  if (!$("search").open || !shown?.text.trim()) return;
-  $("trees").textContent = "…";
-  try {
-    const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    const answer = await ask("beam", shown.model, { q: shown.text, theme });
-    if (mine !== turn) return;
-    $("trees").replaceChildren(...answer.trees.map((svg) => element("img", {
-      src: `data:image/svg+xml,${encodeURIComponent(svg)}`,
-      alt: "The tree of the beam search: each word with its probability, the best path marked",
-    })));
-  } catch (error) {
-    $("trees").textContent = "";
-    if (mine === turn) tell("problem", error);
-  }
-}
-
-async function explain() {
-  const mine = turn;
-  if (!shown?.answer.sentences.length) return;
-  $("explanation").textContent = "…";
-  try {
-    const { sentences } = shown.answer;
-    const whole = sentences.every((one) => one.pieces.length === 1) ? { translations: sentences.map((one) => one.text) } : {};
-    const answer = await ask("look", shown.model, { q: shown.text, explain: $("method").value, ...whole });
-    if (mine !== turn) return;
-    $("explanation").replaceChildren();
-    for (const { explanation } of answer.sentences) {
-      if (!explanation) continue;
-      const largest = Math.max(...explanation.importance.flat().map(Math.abs), 1e-9);
-      const weights = explanation.importance.map((row) => row.map((x) => Math.max(x, 0) / largest));
-      const part = document.createElement("section");
-      const { faithfulness: ours, random } = explanation;
-      const note = document.createElement("p");
-      note.className = "hint";
-      note.textContent =
-        `Left out, the word that matters most takes ${ours.comprehensiveness.toFixed(2)} nats from the translated word's ` +
-        `log-probability (a random word: ${random.comprehensiveness.toFixed(2)}); kept alone, it leaves ${ours.sufficiency.toFixed(2)} missing.`;
-      $("explanation").append(part, note);
-      const { source, target } = shown.model;
-      const record = { source: explanation.source, target: explanation.target, maps: [{ name: explanation.method, weights }] };
-      showAttention(part, { ...record, verbs: ["depends on", "matters to"], languages: [source, target] });
-    }
-  } catch (error) {
-    if (mine !== turn) return;
-    $("explanation").textContent = "";
-    tell("problem", error);
-  }
+// What a space may ask. An answer to a question about an old text is never given.
+function server(model, moved, choose) {
+  const question = async (path, fields) => {
+    const mine = turn;
+    const answer = await ask(path, model, fields).catch((error) => { if (mine === turn) throw error; });
+    return mine === turn ? answer : new Promise(() => {});
+  };
+  const looked = async ({ source_text: q, text }, more) => (await question("look", { q, translations: [text], ...more })).sentences[0];
+  return {
+    methods, moved, choose,
+    turned: (name) => { mode = name; },
+    problem: (error) => tell("problem", error),
+    maps: async (sentence) => ({ ...sentence.record, ...(await looked(sentence, { maps: "all" })).pieces[0] }),
+    tree: async ({ source_text: q }) => (await question("beam", { q })).trees[0],
+    pdf: ({ source_text: q, text }, view) => question("picture", { q, translation: text, ...view }),
+    ...(Object.keys(methods).length ? { explain: async (sentence, explain) => (await looked(sentence, { explain })).explanation } : {}),
+    ...(choose ? { ways: ({ source_text: q }, prefix) => question("continue", { q, prefix }) } : {}),
+  };
 }

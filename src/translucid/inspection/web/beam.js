@@ -1,0 +1,142 @@
+// The tree of a beam search: at each step what was gone on with, what ended, what was dropped; the likelier the higher.
+//
+// showBeam(root, tree, { choose(tokens, text): what a click does, lang }): tree as beam_record gives it. `grow(step)` shows the tree
+// as it was after so many steps; null shows all of it.
+
+import { colours, drawn, element, percent, picture } from "./elements.js";
+
+const [WIDE, HIGH] = [104, 40]; // pixels from step to step, and from one to the next in a step
+const BOX = [88, 30]; // of a node
+const EDGE = 14;
+
+export function showBeam(root, tree, options = {}) {
+  const { nodes, finished } = tree;
+  const steps = [0];
+  const rows = new Map([[0, 1]]);
+  const at = nodes.map((node, i) => {
+    if (i) steps[i] = steps[node.parent] + 1;
+    const row = i ? rows.get(steps[i]) ?? 0 : 0;
+    rows.set(steps[i], row + 1);
+    return [EDGE + BOX[0] / 2 + steps[i] * WIDE, EDGE + BOX[1] / 2 + row * HIGH];
+  });
+  const width = 2 * EDGE + BOX[0] + Math.max(...steps) * WIDE;
+  const height = 2 * EDGE + BOX[1] + (Math.max(...rows.values()) - 1) * HIGH;
+  const chosen = new Set(tree.best === null ? [] : path(tree.best));
+  const told = element("p", { className: "said", ariaLive: "polite" });
+  const svg = drawn("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "the tree of the beam search" });
+  const parts = nodes.map((node, i) => {
+    const group = drawn("g", { class: `node ${node.fate}${chosen.has(i) ? " best" : ""}` }, ...shape(i));
+    if (i) listen(group, i);
+    return group;
+  });
+  svg.append(...nodes.map((node, i) => link(i)).filter(Boolean), ...parts);
+  const scroll = element("div", { className: "scroll" }, svg);
+  root.replaceChildren(scroll, told, table());
+  tell(null);
+  return { grow, picture: whole };
+
+  function path(node) {
+    const found = [];
+    for (let i = node; i > 0; i = nodes[i].parent) found.unshift(i);
+    return found;
+  }
+
+  function probability(i) {
+    return Math.exp(nodes[i].log_prob - nodes[nodes[i].parent].log_prob);
+  }
+
+  function text(i) {
+    return path(i).map((j) => nodes[j].name).join("").replaceAll("▁", " ").trim();
+  }
+
+  function shape(i, paint = {}) {
+    const [x, y] = at[i];
+    const name = nodes[i].name.replaceAll("▁", "·");
+    const box = drawn("rect", { x: x - BOX[0] / 2, y: y - BOX[1] / 2, width: BOX[0], height: BOX[1], rx: 5, ...paint.box });
+    const word = drawn("text", { x, y: i ? y - 5 : y, class: "name", "text-anchor": "middle", "dominant-baseline": "central", "font-size": 12, ...paint.text }, name);
+    if (!i) return [box, word];
+    const sure = drawn("text", { x, y: y + 8, class: "sure", "text-anchor": "middle", "dominant-baseline": "central", "font-size": 10, ...paint.soft }, percent(probability(i)));
+    return [box, word, sure];
+  }
+
+  function link(i, paint = {}) {
+    if (!i) return null;
+    const [[x, y], [to, down]] = [at[nodes[i].parent], at[i]];
+    const [from, into] = [x + BOX[0] / 2, to - BOX[0] / 2];
+    const d = `M${from} ${y} C${(from + into) / 2} ${y} ${(from + into) / 2} ${down} ${into} ${down}`;
+    const line = drawn("path", { d, class: `link ${nodes[i].fate}${chosen.has(i) ? " best" : ""}`, fill: "none", ...paint });
+    line.dataset.node = i;
+    return line;
+  }
+
+  function listen(group, i) {
+    group.dataset.node = i;
+    for (const event of ["mouseenter", "focus"]) group.addEventListener(event, () => tell(i));
+    for (const event of ["mouseleave", "blur"]) group.addEventListener(event, () => tell(null));
+    if (!options.choose) return;
+    group.setAttribute("role", "button");
+    group.setAttribute("tabindex", i === 1 ? 0 : -1);
+    group.setAttribute("aria-label", `go on after ${text(i)}`);
+    const choose = () => options.choose(path(i).map((j) => nodes[j].token).slice(tree.opening), text(i), nodes[i].fate === "ended");
+    group.addEventListener("click", choose);
+    group.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); }
+      const next = beside(i, event.key);
+      if (!next) return;
+      event.preventDefault();
+      for (const one of parts.slice(1)) one.setAttribute("tabindex", one === parts[next] ? 0 : -1);
+      parts[next].focus();
+    });
+  }
+
+  // The node that an arrow key goes to: the parent, the likeliest child, the one above or below.
+  function beside(i, key) {
+    if (key === "ArrowLeft") return nodes[i].parent || undefined;
+    const found = (test) => nodes.map((_, j) => j).filter((j) => j && !parts[j].classList.contains("later") && test(j));
+    if (key === "ArrowRight") return found((j) => nodes[j].parent === i)[0];
+    if (key === "ArrowUp") return found((j) => steps[j] === steps[i] && j < i).at(-1);
+    return key === "ArrowDown" ? found((j) => steps[j] === steps[i] && j > i)[0] : undefined;
+  }
+
+  function tell(i) {
+    const hint = options.choose ? " Choose one, and it goes on from there." : "";
+    const fates = { kept: "gone on with", ended: "a whole translation", dropped: "dropped" };
+    told.textContent = i === null
+      ? `Each box is a piece of a word with its probability; · begins a word. The likelier the beginning, the higher it stands.${hint}`
+      : `“${text(i)}”: log-probability ${nodes[i].log_prob.toFixed(2)}, ${fates[nodes[i].fate]}`;
+  }
+
+  function table() {
+    const head = element("tr", {}, ...["what it came to", "log p", "score"].map((textContent) => element("th", { textContent, scope: "col" })));
+    const lines = finished.map((one) => {
+      const words = element("td", { dir: "auto", lang: options.lang ?? "", textContent: one.text || "(nothing)" });
+      const row = element("tr", {}, words, element("td", { textContent: one.log_prob.toFixed(2) }), element("td", { textContent: one.score.toFixed(2) }));
+      row.classList.toggle("best", one.node === tree.best);
+      return row;
+    });
+    const caption = element("p", { className: "title", textContent: "What whole translations came to" });
+    const note = element("p", { className: "about", textContent: "The highest score wins: the log-probability, which counts the less the longer the text." });
+    const whole = element("table", { className: "finished" }, element("thead", {}, head), element("tbody", {}, ...lines));
+    return element("div", {}, caption, note, element("div", { className: "scroll" }, whole));
+  }
+
+  function grow(step) {
+    const later = (i) => step !== null && steps[i] > step;
+    parts.forEach((one, i) => one.classList.toggle("later", later(i)));
+    for (const line of svg.querySelectorAll(".link")) line.classList.toggle("later", later(Number(line.dataset.node)));
+    if (step === null) return;
+    const smooth = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    scroll.scrollTo({ left: EDGE + step * WIDE + BOX[0] - scroll.clientWidth / 2, behavior: smooth });
+  }
+
+  function whole() {
+    const colour = colours(root, "paper", "ink", "soft", "for", "good", "line");
+    const edges = { kept: `rgb(${colour.for})`, ended: colour.good, dropped: colour.line };
+    const paint = (i) => ({
+      box: { fill: colour.paper, stroke: i ? edges[nodes[i].fate] : colour.line, "stroke-width": chosen.has(i) ? 2.5 : 1 },
+      text: { fill: colour.ink }, soft: { fill: colour.soft },
+    });
+    const links = nodes.map((node, i) => link(i, { stroke: edges[node.fate], "stroke-width": chosen.has(i) ? 2.5 : 1 })).filter(Boolean);
+    return picture(width, height, colour.paper, ...links, ...nodes.flatMap((_, i) => shape(i, paint(i))));
+  }
+}

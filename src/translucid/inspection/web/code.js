@@ -1,0 +1,58 @@
+// The lines of Python that make again what is seen. seen: { run, languages: [source, target] or null, source, target }.
+
+const quoted = (text) => JSON.stringify(text); // what JSON writes of a text, Python reads
+
+function opened({ run, languages }, ...imports) {
+  const between = languages ? `, source=${quoted(languages[0])}, target=${quoted(languages[1])}` : "";
+  const lines = ["from pathlib import Path", "", "from translucid import Translator", ...imports, ""];
+  return [...lines, `translator = Translator.load(${quoted(run)}${between})`];
+}
+
+const plots = (name) => `from translucid.inspection.plots import ${name}, save_figure`;
+const looked = ({ source, target }) => `(seen,) = translator.inspect([(${quoted(source)}, ${quoted(target)})])`;
+
+// One map of attention as ribbons.
+export function mapCode(seen, { kind, layer, head }) {
+  const chosen = [layer === null ? "" : `layer=${layer}`, head === null ? "" : `head=${head}`].filter(Boolean).join(", ");
+  const words = {
+    cross: `seen.words(seen.cross(${chosen}))`,
+    rollout: "seen.words(seen.rollout())",
+  }[kind] ?? `seen.word_map("${kind}.${layer}.self"${head === null ? "" : `, head=${head}`})`;
+  const sure = kind === "cross" || kind === "rollout" ? ", seen.word_log_probs()" : "";
+  return [
+    ...opened(seen, plots("draw_ribbons")),
+    looked(seen),
+    `words = ${words}`,
+    `save_figure(draw_ribbons(words${sure}), Path("attention.pdf"))`,
+  ].join("\n");
+}
+
+export function headsCode(seen, kinds) {
+  const draw = kinds.map((kind) => `save_figure(draw_attention(seen, "${kind}"), Path("${kind}.pdf"))`);
+  return [...opened(seen, plots("draw_attention")), looked(seen), ...draw].join("\n");
+}
+
+export function beamCode(seen, beam) {
+  return [
+    ...opened(seen, plots("draw_beam")),
+    `trace = translator.trace(${quoted(seen.source)}, ${beam})`,
+    'save_figure(draw_beam(trace), Path("beam.pdf"))',
+  ].join("\n");
+}
+
+export function whyCode(seen, method) {
+  const explain = [
+    "from translucid.inspection.explain import explain, faithfulness",
+    "from translucid.inspection.explain.case import Case",
+    plots("draw_ribbons"),
+    "from translucid.inspection.words import WordMap",
+  ];
+  return [
+    ...opened(seen, ...explain),
+    `case = Case(translator.model, translator.tokenizer, ${quoted(seen.source)}, ${quoted(seen.target)})`,
+    `why = explain(case, ${quoted(method)}, samples=200)`,
+    "print(faithfulness(case, why))",
+    "words = WordMap(why.source, why.target, why.importance / why.importance.abs().max())",
+    'save_figure(draw_ribbons(words), Path("why.pdf"))',
+  ].join("\n");
+}

@@ -1,0 +1,98 @@
+// All layers and heads as small multiples: layers down, heads across, for each kind of attention. One that is chosen is opened.
+//
+// showHeads(root, record, { open(map), chosen: map }): record as viewer_record gives it.
+
+import { colours, drawn, element, picture } from "./elements.js";
+import { KINDS, sides } from "./maps.js";
+import { roving } from "./roving.js";
+
+const SIDE = 72; // pixels of a thumbnail
+const TITLE = 24; // of what stands above a block in a picture
+
+export function showHeads(root, record, { open, chosen }) {
+  const buttons = new Map();
+  const blocks = [];
+  const lines = [];
+  for (const kind of Object.keys(KINDS)) {
+    const rows = layers(record, kind);
+    if (!rows.length) continue;
+    const grid = element("div", { className: "thumbs", role: "group", ariaLabel: KINDS[kind] });
+    for (const { name, maps } of rows) {
+      const line = maps.map((map) => {
+        const button = element("button", { type: "button", className: "thumb", title: map.name, ariaLabel: map.name }, thumbnail(root, map), short(map));
+        button.addEventListener("click", () => { press(map); open(map); });
+        buttons.set(map, button);
+        return button;
+      });
+      lines.push(line);
+      grid.append(element("div", { className: "layer" }, element("span", { className: "name", textContent: name }), ...line));
+    }
+    blocks.push(element("section", { className: "block" }, element("h4", { textContent: KINDS[kind] }), grid));
+  }
+  root.replaceChildren(element("div", { className: "blocks" }, ...blocks));
+  roving(lines);
+  press(chosen);
+  return { picture: whole };
+
+  function press(map) {
+    for (const [one, button] of buttons) button.setAttribute("aria-pressed", one === map);
+  }
+
+  function whole() {
+    const colour = colours(root, "paper", "ink", "for");
+    const parts = [];
+    let y = 10;
+    let most = 0;
+    const text = (value, x, at) => drawn("text", { x, y: at, fill: colour.ink, "font-size": 12, "dominant-baseline": "central" }, value);
+    for (const kind of Object.keys(KINDS)) {
+      const rows = layers(record, kind);
+      if (rows.length) parts.push(text(KINDS[kind], 10, y + TITLE / 2));
+      y += rows.length ? TITLE : 0;
+      for (const { name, maps } of rows) {
+        parts.push(text(name, 10, y + SIDE / 2));
+        maps.forEach((map, i) => parts.push(small(map, 80 + i * (SIDE + 8), y, colour.for)));
+        most = Math.max(most, 80 + maps.length * (SIDE + 8));
+        y += SIDE + 8;
+      }
+    }
+    return picture(most + 10, y + 10, colour.paper, ...parts);
+  }
+
+  function small(map, x, y, fill) {
+    const { down, across } = sides(record, map);
+    const [wide, high] = [SIDE / across.length, SIDE / down.length];
+    const cells = map.weights.flatMap((row, t) => row.map((weight, s) => drawn("rect", {
+      x: x + s * wide, y: y + t * high, width: wide, height: high, fill: `rgb(${fill})`, "fill-opacity": weight.toFixed(3),
+    })));
+    const frame = drawn("rect", { x, y, width: SIDE, height: SIDE, fill: "none", stroke: `rgb(${fill})`, "stroke-opacity": 0.4 });
+    return drawn("g", {}, ...cells, frame);
+  }
+}
+
+// Each layer's heads; the averages and the flow through all layers stand in lines of their own.
+function layers(record, kind) {
+  const own = record.maps.filter((one) => one.kind === kind);
+  const numbers = [...new Set(own.map((one) => one.layer).filter((one) => one !== null))].sort((a, b) => a - b);
+  const rows = numbers.map((number) => {
+    const maps = own.filter((one) => one.layer === number);
+    return { name: `layer ${number}`, maps: [...maps.filter((one) => one.head !== null), ...maps.filter((one) => one.head === null)] };
+  });
+  const whole = kind === "cross" ? record.maps.filter((one) => one.layer === null && one.kind !== "encoder" && one.kind !== "decoder") : [];
+  return whole.length ? [{ name: "all layers", maps: whole }, ...rows] : rows;
+}
+
+// What stands under a thumbnail, whose layer stands before it.
+function short({ kind, head }) {
+  if (kind === "rollout") return "rollout";
+  return head === null ? "mean" : `head ${head}`;
+}
+
+function thumbnail(place, { weights }) {
+  const [width, height] = [weights[0].length, weights.length];
+  const canvas = element("canvas", { width, height, ariaHidden: true });
+  const colour = colours(place, "for").for.split(",").map(Number);
+  const pixels = new ImageData(width, height);
+  weights.flat().forEach((weight, i) => pixels.data.set([...colour, Math.round(255 * Math.max(0, Math.min(1, weight)))], 4 * i));
+  canvas.getContext("2d").putImageData(pixels, 0, 0);
+  return canvas;
+}

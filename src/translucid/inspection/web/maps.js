@@ -1,0 +1,14 @@
+// What stands above and below in the maps of a record (see inspection/records.py), and how to say which map it is.
+
+export const KINDS = { cross: "Translation to source", encoder: "Source to itself", decoder: "Translation to itself" };
+
+// The words that looked, and those that were looked at.
+export function sides(record, map) {
+  if (map.kind === "encoder") return { down: record.source, across: record.source };
+  if (map.kind === "decoder") return { down: record.target, across: record.fed };
+  return { down: record.target, across: record.source };
+}
+
+export function find(record, kind, layer = null, head = null) {
+  return record.maps.find((one) => one.kind === kind && one.layer === layer && one.head === head);
+}

@@ -1,0 +1,38 @@
+// Why: an explanation's importances as weights between the words that are shown, and its test of faithfulness beside it.
+
+import { element } from "./elements.js";
+
+// The weights of an explanation between the words of a record; null if they are not the same words.
+export function importances(record, { source, target, importance }) {
+  const own = [record.source.slice(record.opening, -1), record.target.slice(0, -1)];
+  if (own[0].length !== source.length || own[1].length !== target.length) return null;
+  const before = Array(record.opening).fill(0);
+  const rows = scaled({ importance }).map((row) => [...before, ...row, 0]);
+  return [...rows, Array(record.source.length).fill(0)];
+}
+
+// Importances as parts of the largest.
+export function scaled({ importance }) {
+  const largest = Math.max(...importance.flat().map(Math.abs), 1e-9);
+  return importance.map((row) => row.map((x) => x / largest));
+}
+
+// The two measures as bars beside those of a random explanation.
+export function showFaithfulness(root, { faithfulness, random, fit }) {
+  const rows = [
+    ["comprehensiveness", "What the translated word loses without the source word that matters most to it", "high is faithful"],
+    ["sufficiency", "What is missing when only that word is left", "low is faithful"],
+  ];
+  const largest = Math.max(...rows.flatMap(([key]) => [Math.abs(faithfulness[key]), Math.abs(random[key])]), 1e-9);
+  const bar = (name, value) => {
+    const fill = element("span", { className: `fill ${name}` });
+    fill.style.setProperty("--part", Math.abs(value) / largest);
+    return element("div", { className: "measure" }, element("span", { textContent: name === "own" ? "this" : "random" }), element("span", { className: "room" }, fill), element("span", { textContent: `${value.toFixed(2)} nats` }));
+  };
+  const parts = rows.map(([key, text, good]) => element("div", {}, element("p", { textContent: `${text} (${key}; ${good}):` }), bar("own", faithfulness[key]), bar("random", random[key])));
+  if (fit?.length) {
+    const mean = fit.reduce((a, b) => a + b, 0) / fit.length;
+    parts.push(element("p", { textContent: `The linear model explains ${Math.round(100 * mean)} % of what it saw (R² ${mean.toFixed(2)}).` }));
+  }
+  root.replaceChildren(...parts);
+}

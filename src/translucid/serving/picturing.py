@@ -1,0 +1,100 @@
+"""Pictures of what is to be seen of one sentence, as PDF: the same that the page's lines of Python draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from translucid.inspection.explain import explain, methods_here
+from translucid.inspection.explain.case import Case
+from translucid.inspection.inspected import Inspected
+from translucid.inspection.maps import chosen_maps
+from translucid.inspection.words import WordMap
+from translucid.serving import schemas
+from translucid.serving.desk import Desk
+from translucid.serving.failures import ApiError
+from translucid.serving.incoming import text_field
+from translucid.serving.looking import LOOKED, WIDEST, read_text
+from translucid.serving.offered import Served
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+VIEWS = ("map", "heads", "beam", "why")
+"""What is drawn: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation as ribbons."""
+
+
+@dataclass(frozen=True)
+class Picturing:
+    """The handler; `routes` binds it to its path."""
+
+    desk: Desk
+
+    def routes(self) -> APIRouter:
+        """Return the route."""
+        routes = APIRouter(tags=["looking inside"], responses=schemas.ERRORS)
+        routes.post("/picture", openapi_extra=schemas.PICTURE, response_class=Response)(self.picture)
+        return routes
+
+    async def picture(self, request: Request) -> Response:
+        """Draw what is to be seen of a sentence and a translation of it."""
+        fields, errand, served, source = await read_text(self.desk, request)
+        target = text_field(fields, "translation")
+        view = text_field(fields, "view")
+        if view not in VIEWS:
+            raise ApiError(400, f"Invalid request: view is none of {', '.join(VIEWS)}")
+        if not source.strip() or not target.strip() or len(target) > 2 * LOOKED:
+            raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
+
+        def drawn() -> bytes:
+            from translucid.inspection.plots.saving import rendered
+
+            return rendered(_draw(served, source, target, view, fields), "pdf")
+
+        pdf = await errand.result(request, self.desk.workshop.submit(errand, drawn))
+        return Response(pdf, media_type="application/pdf")
+
+
+def _draw(served: Served, source: str, target: str, view: str, fields: dict[str, Any]) -> Figure:
+    from translucid.inspection.plots import draw_attention, draw_beam, draw_ribbons
+
+    translator = served.translator
+    if view == "beam":
+        return draw_beam(translator.trace(source, min(translator.configuration.decoding.beam, WIDEST)))
+    if view == "why":
+        method = text_field(fields, "method", "erasure")
+        if method not in methods_here():
+            raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
+        why = explain(Case(translator.model, translator.tokenizer, source, target), method, samples=200)
+        weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
+        return draw_ribbons(WordMap(why.source, why.target, weights))
+    (seen,) = translator.inspect([(source, target)])
+    kind = text_field(fields, "kind", "cross")
+    if view == "heads":
+        return draw_attention(seen, kind)
+    words = _map(seen, kind, _place(fields, "layer"), _place(fields, "head"))
+    return draw_ribbons(words, seen.word_log_probs() if kind in ("cross", "rollout") else ())
+
+
+def _map(seen: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:
+    if kind == "rollout":
+        chosen_maps(seen.heads)
+        return seen.words(seen.rollout())
+    if kind == "cross":
+        return seen.words(seen.cross(layer, head))
+    return seen.word_map(chosen_maps(seen.heads, kind, layer or 0, head)[0], head)
+
+
+def _place(fields: dict[str, Any], name: str) -> int | None:
+    """Return the number of a layer or head, None if none is said.
+
+    Raises:
+        ApiError: 400, it is something else.
+    """
+    value = fields.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise ApiError(400, f"Invalid request: {name} is not a number")

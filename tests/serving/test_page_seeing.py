@@ -1,0 +1,306 @@
+"""What is to be seen of a translation, in a real browser: ribbons, heads, steps, why; saved, and made again."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from translucid.translator import Translator
+
+from .test_clients import serving
+from .test_page import CHROMIUM, browser, type_in, watched  # noqa: F401
+
+TEXT, GIVEN = "I like soccer", "Me gusta el fútbol"
+RIBBONS = (
+    "paths => paths.map(p => [Number(p.dataset.t), Number(p.dataset.s), Number(p.style.getPropertyValue('--weight'))])"
+)
+
+
+@pytest.fixture(scope="module")
+def address(run):
+    """Of a server with one model twice, so that two can be compared."""
+    with serving(str(run), f"en-fr={run}") as place:
+        yield place
+
+
+@pytest.fixture
+def page(browser, address):  # noqa: F811
+    """The page; of TEXT it shows the translation GIVEN, as the model has learned next to nothing."""
+
+    def look(route):
+        asked = route.request.post_data_json
+        if asked["q"] == TEXT:
+            asked.setdefault("translations", [GIVEN])
+        route.continue_(post_data=json.dumps(asked))
+
+    with watched(browser, address, own=("data:", "blob:")) as opened:
+        opened.route("**/look", look)
+        yield opened
+
+
+@pytest.fixture
+def seen(run):
+    """What the library says of it."""
+    (one,) = Translator.load(run).inspect([(TEXT, GIVEN)])
+    return one
+
+
+def test_ribbons_are_the_attention_and_are_there_at_rest(page, seen):
+    type_in(page, TEXT)
+    words = seen.words()
+    assert page.locator("#attention .above .word").all_inner_texts() == words.source
+    assert page.locator("#attention .below .word").all_inner_texts() == words.target
+    found = np.zeros((len(words.target), len(words.source)))
+    for t, s, weight in page.locator("#attention .ribbon").evaluate_all(RIBBONS):
+        found[t, s] = weight
+    weights = words.weights.numpy()
+    np.testing.assert_allclose(found, np.where(weights >= 0.02, weights, 0), atol=6e-4)
+    assert page.locator("#attention .ribbon").first.is_visible()
+
+
+def test_a_word_that_is_pointed_at_shows_its_own_ribbons_with_percentages(page, seen):
+    type_in(page, TEXT)
+    words = seen.words()
+    page.locator("#attention .below .word").first.hover()
+    shares = page.locator("#attention .above .share").all_inner_texts()
+    for share, weight in zip(shares, words.weights[0].tolist(), strict=True):
+        assert share == ("" if weight < 0.01 else f"{round(100 * weight)} %")
+    assert {t for t, _, _ in page.locator("#attention .ribbon.on").evaluate_all(RIBBONS)} == {0}
+    probability = seen.word_probabilities()[0][1]
+    told = page.inner_text("#attention .said")
+    assert "looked at" in told
+    said = re.search(r"probability (< )?(\d+) %", told)
+    assert abs(int(said[2]) - 100 * probability) <= 1
+
+
+def test_a_sentence_is_one_stop_of_the_tab_key_and_arrows_move(page):
+    type_in(page, TEXT)
+    words = page.locator("#attention .stage .word")
+    assert words.evaluate_all("all => all.filter(one => one.tabIndex === 0).length") == 1
+    page.locator("#attention .above .word").first.focus()
+    focused = "() => document.activeElement.textContent"
+    assert page.evaluate(focused) == "I"
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(focused) == "like"
+    page.keyboard.press("End")
+    assert page.evaluate(focused) == "</s>"
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("() => document.activeElement.closest('.below') !== null")
+    assert words.evaluate_all("all => all.filter(one => one.tabIndex === 0).length") == 1
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    expect(page.locator(".ways button")).to_have_count(8)
+
+
+def test_choosing_a_head_changes_ribbons_and_table(page):
+    type_in(page, TEXT)
+    page.get_by_text("Table of weights").click()
+    before = page.locator("#attention .weights td").all_inner_texts()
+    page.get_by_label("layer and head").select_option(label="layer 0, head 1")
+    assert page.locator("#attention .weights td").all_inner_texts() != before
+
+
+def test_another_way_to_go_on_is_seen_everywhere(page):
+    type_in(page, "I like soccer. You sing.")
+    before = page.inner_text("#translation")
+    page.locator("#attention .below .word").first.click()
+    ways = page.locator(".ways button")
+    expect(ways).to_have_count(8)
+    wanted = ways.nth(2).locator(".rest").inner_text()
+    ways.nth(2).click()
+    expect(page.locator("#translation")).not_to_have_text(before)
+    assert page.inner_text("#translation").startswith(wanted)
+    expect(page.locator(".ways button")).to_have_count(0)
+    expect(page.locator("#attention .below .word:focus")).to_have_count(1)
+    assert " ".join(page.locator("#attention .below .word").all_inner_texts()[:-1]) == wanted
+
+
+def test_sentences_are_steps_of_one_space(page):
+    type_in(page, "I like soccer. You sing.")
+    assert page.locator("#attention .stage").count() == 1
+    tabs = page.get_by_role("tablist", name="sentences").get_by_role("tab")
+    expect(tabs).to_have_count(2)
+    tabs.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.locator("#attention .above .word").all_inner_texts() == ["You", "sing.", "</s>"]
+
+
+def test_all_heads_are_small_pictures_and_one_is_opened(page, seen):
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Heads").click()
+    thumbs = page.locator("#attention .thumb")
+    # Two of all layers; then two layers of cross-attention, one of the encoder, two of the decoder: two heads, a mean.
+    expect(thumbs).to_have_count(2 + 3 * (2 + 1 + 2))
+    page.get_by_role("button", name="encoder, layer 0, head 1").click()
+    words = seen.word_map("encoder.0.self", head=1)
+    assert page.locator("#attention .below .word").all_inner_texts() == words.source
+    weights = words.weights.numpy()
+    for t, s, weight in page.locator("#attention .ribbon").evaluate_all(RIBBONS):
+        assert abs(weight - weights[t, s]) < 1e-3
+
+
+def test_the_film_of_writing_and_the_beam(page, run):
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Steps").click()
+    page.wait_for_selector(".tree .node")
+    words = page.locator("#attention .below .word")
+    assert page.locator("#attention .below .word.later").count() == words.count() - 1
+    grown = "() => document.querySelectorAll('.tree .node:not(.later)').length"
+    before = page.evaluate(grown)
+    page.get_by_label("step of writing").press("ArrowRight")
+    assert page.locator("#attention .below .word.later").count() == words.count() - 2
+    assert page.evaluate(grown) > before
+    page.get_by_label("step of writing").press("End")
+    assert page.locator("#attention .below .word.later").count() == 0
+    best = page.locator(".finished .best td").first.inner_text()
+    assert best == Translator.load(run, engine="torch").translate(TEXT).text
+    page.locator(".tree .node[role=button]").first.click()
+    expect(page.locator(".ways button").first).to_be_visible()
+
+
+def test_the_film_plays_and_pauses(page):
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Steps").click()
+    slider = page.get_by_label("step of writing")
+    page.get_by_role("button", name="Play").click()
+    expect(slider).to_have_value("1", timeout=5000)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_an_explanation_is_of_the_same_words_and_has_its_test_beside_it(page):
+    type_in(page, TEXT)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/look") else None)
+    page.get_by_role("tab", name="Why").click()
+    button = page.get_by_role("button", name="Explain")
+    expect(page.locator(".measure")).to_have_count(4)
+    expect(button).to_be_enabled()
+    asked.clear()
+    button.evaluate("one => { for (let i = 0; i < 8; i += 1) one.click(); }")
+    expect(button).to_be_enabled()
+    assert len(asked) == 1
+    assert page.locator("#attention .above .word").all_inner_texts() == ["I", "like", "soccer", "</s>"]
+    assert "nats" in page.inner_text(".faithful")
+    page.get_by_label("method").select_option("gradients")
+    button.click()
+    expect(button).to_be_enabled()
+    assert len(asked) == 2
+
+
+def test_two_models_stand_side_by_side_and_what_differs_is_marked(page):
+    page.locator("#tucked summary").click()
+    page.get_by_label("Compare with").select_option(index=2)
+    type_in(page, TEXT)
+    assert (
+        page.locator("#attention .word.differs, #compared-attention .word.differs").count() == 0
+    )  # it is the same model
+    page.locator("#attention .below .word").first.click()
+    page.locator("#attention .ways button").nth(3).click()
+    expect(page.locator("#attention .word.differs").first).to_be_visible()
+    one, other = (page.locator(f"#{name} .below .word") for name in ("attention", "compared-attention"))
+    marked = [
+        page.locator(f"#{name} .below .word.differs").all_inner_texts() for name in ("attention", "compared-attention")
+    ]
+    assert not set(marked[0]) & set(other.all_inner_texts()) or len(one.all_inner_texts()) != len(
+        other.all_inner_texts()
+    )
+
+
+VIEWS = {"Attention": "#attention .ribbon", "Heads": ".thumb", "Steps": ".tree .node", "Why": ".measure"}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_saved_and_made_again_by_its_code(page, run, view, tmp_path, monkeypatch):
+    type_in(page, TEXT)
+    page.get_by_role("tab", name=view).click()
+    page.wait_for_selector(VIEWS[view])
+    expect(page.get_by_role("button", name="save as PDF")).to_be_visible()
+    begins = {"PNG": b"\x89PNG", "SVG": b"<svg", "PDF": b"%PDF", "JSON": b"{"}
+    for kind, start in begins.items():
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"save as {kind}").click()
+        data = download.value.path().read_bytes()
+        assert data.startswith(start), kind
+        assert download.value.suggested_filename.endswith(kind.lower())
+        if kind == "JSON":
+            assert json.loads(data)
+    page.get_by_text("As code").click()
+    expect(page.locator(".code pre")).to_contain_text("save_figure")
+    code = page.locator(".code pre").inner_text().replace('"runs/tiny"', repr(str(run)))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, view, "exec"), {})
+    made = list(tmp_path.glob("*.pdf"))
+    assert made and all(file.read_bytes().startswith(b"%PDF") for file in made)
+
+
+CONTRAST = """() => {
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = (colour) => colour.slice(0, 3).map((v) => linear(v / 255))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const word = document.querySelector("#attention .word");
+  const paper = numbers(getComputedStyle(document.body).backgroundColor);
+  const found = [];
+  for (let weight = 0; weight <= 1.001; weight += 0.1) {
+    word.style.setProperty("--weight", weight);
+    const style = getComputedStyle(word);
+    const [r, g, b, a = 1] = numbers(style.backgroundColor);
+    const behind = [r, g, b].map((v, i) => a * v + (1 - a) * paper[i]);
+    const [one, other] = [light(numbers(style.color)), light(behind)].sort((x, y) => y - x);
+    found.push((one + 0.05) / (other + 0.05));
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_highlighted_word_can_be_read(page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    type_in(page, TEXT)
+    assert min(page.evaluate(CONTRAST)) >= 4.5
+
+
+def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page):
+    page.set_viewport_size({"width": 360, "height": 740})
+    type_in(page, "I like soccer and also going to the beach")
+    assert page.locator("#attention .ribbons.upright").count() == 1
+    for name in VIEWS:
+        page.get_by_role("tab", name=name).click()
+        page.wait_for_selector(VIEWS[name])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+
+
+def test_the_hint_is_for_fingers_where_there_are_fingers(browser, address):  # noqa: F811
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(address)
+    type_in(page, TEXT)
+    assert "Tap a word" in page.inner_text("#attention .said")
+    page.locator("#attention .below .word").first.tap()
+    assert "looked at" in page.inner_text("#attention .said")
+    context.close()
+
+
+def test_a_text_from_right_to_left_runs_so(page):
+    """The answer of a model from Hebrew to Arabic, which nobody has trained."""
+    weights = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    maps = [{"name": "all layers and heads", "kind": "cross", "layer": None, "head": None, "weights": weights}]
+    piece = {"source": ["אני", "שר", "</s>"], "target": ["أنا", "أغني", "</s>"], "opening": 0, "maps": maps}
+    piece |= {"probabilities": [0.9, 0.2, 1], "sizes": [1, 1, 1], "tokens": [[5], [6], [3]]}
+    sentence = {"source_text": "אני שר", "text": "أنا أغني", "pieces": [piece], "warnings": [], "confidence": 0.7}
+    answer = {"model": "tiny", "translation": "أنا أغني", "sentences": [sentence]}
+    page.route("**/look", lambda route: route.fulfill(json=answer))
+    type_in(page, "אני שר")
+    for side in ("above", "below"):
+        words = page.locator(f"#attention .{side} .word")
+        left = [words.nth(i).bounding_box()["x"] for i in range(3)]
+        assert left == sorted(left, reverse=True)
+    page.locator("#attention .above .word").first.focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("() => document.activeElement.textContent") == "שר"
+    assert "70 %" in page.inner_text("#attention .about")
+    assert page.locator("#attention .word.unsure").all_inner_texts() == ["أغني"]

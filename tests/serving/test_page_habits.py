@@ -122,6 +122,7 @@ def test_a_reload_keeps_the_text_and_the_languages(page):
     type_in(page, SPANISH)
     page.reload()
     expect(page.locator("#source")).to_have_value(SPANISH)
+    expect(page.locator("#from")).to_have_value("es")
     expect(page.locator("#source-language")).to_have_text("Spanish")
     expect(page.locator("#translation")).not_to_be_empty()
 
@@ -218,6 +219,28 @@ def test_shortcuts(page):
     expect(page.locator("#documents")).to_be_visible()
 
 
+def test_a_better_translation_goes_into_the_memory_of_a_server_that_has_one(page, address):
+    expect(page.locator("#improve")).to_be_hidden()
+    settings = page.evaluate("fetch('frontend/settings').then(answer => answer.json())")
+    page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"suggestions": True}))
+    kept = asked(page, "suggest")
+    page.route("**/suggest", lambda route: route.fulfill(json={"success": True}))
+    page.reload()
+    translation = type_in(page)
+    page.get_by_role("button", name="Improve").click()
+    better = page.get_by_label("a better translation")
+    expect(better).to_be_focused()
+    expect(better).to_have_value(translation)
+    page.keyboard.press("Escape")
+    expect(better).to_have_count(0)
+    expect(page.locator("#improve")).to_be_focused()
+    page.keyboard.press("Enter")
+    better.fill("Me gusta el fútbol")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("#said")).to_have_text("Kept in the memory")
+    assert kept == [{"q": "I like soccer", "s": "Me gusta el fútbol", "source": "en", "target": "es"}]
+
+
 def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(page):
     held, cancelled = [], []
     page.on("requestfailed", lambda request: cancelled.append(request.post_data_json["q"]))
@@ -283,11 +306,14 @@ def test_nothing_jumps(page):
 def test_right_to_left(browser, run):  # noqa: F811
     with serving(f"en-ar={run}", f"he-en={run}") as place, watched(browser, place) as page:
         page.wait_for_selector("body.ready")
-        directions = "() => ['source-pane', 'source', 'output'].map((id) => document.getElementById(id).dir)"
-        assert page.evaluate(directions) == ["ltr", "ltr", "rtl"]
+        directions = (
+            "() => ['source-pane', 'source', 'target-pane', 'translation'].map((id) => document.getElementById(id).dir)"
+        )
+        assert page.evaluate(directions) == ["ltr", "ltr", "rtl", "rtl"]
         page.select_option("#from", "he")
-        assert page.evaluate(directions) == ["rtl", "rtl", "ltr"]
+        assert page.evaluate(directions) == ["rtl", "rtl", "ltr", "ltr"]
         page.fill("#source", "שלום")
-        assert page.evaluate(directions) == ["rtl", "auto", "ltr"]
+        expect(page.locator("#translation")).not_to_be_empty()
+        assert page.evaluate(directions) == ["rtl", "auto", "ltr", "auto"]
         clear, area = page.locator("#clear").bounding_box(), page.locator("#source").bounding_box()
         assert clear["x"] < area["x"] + 60

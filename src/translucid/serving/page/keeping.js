@@ -14,7 +14,7 @@ export function store(name, value, isEmpty = false, place = localStorage) {
 const HERE = "translucid.text"; // what is in the panes of this tab, for a reload
 
 export function keepHere(state) {
-  store(HERE, state, !state.text, sessionStorage);
+  store(HERE, state, false, sessionStorage);
 }
 
 // What the link says that the page was opened with, or what this tab had before a reload; null for neither.

@@ -135,7 +135,7 @@ export function show() {
   $("model-name").textContent = one.name;
   $("swap").disabled = !reversible();
   $("detected").textContent = detecting() && found ? `it is ${say(found)}` : "";
-  for (const [id, pane, code] of [["source", "source-pane", one.source], ["translation", "output", one.target]]) {
+  for (const [id, pane, code] of [["source", "source-pane", one.source], ["translation", "target-pane", one.target]]) {
     $(id).lang = code;
     $(pane).dir = direction(code);
   }

@@ -3,6 +3,7 @@
 import { $, answered, element, post } from "./asking.js";
 import { copy, keepHere, keptHere, link, unlink } from "./keeping.js";
 import { detecting, first, reverse, restore, reversible, second, show as showLanguages, startLanguages, take } from "./languages.js";
+import { startImproving, stopImproving } from "./improving.js";
 import { remember } from "./past.js";
 import { clearSeeing, leaveSeeing, see, startSeeing } from "./seeing.js";
 import { waiting } from "./waiting.js";
@@ -25,6 +26,7 @@ export function startTexts(models, settings) {
   $("seeing").addEventListener("choose", ({ detail }) => choose(detail.translations));
   $("seeing").addEventListener("problem", ({ detail }) => problem(detail));
   $("source").addEventListener("input", () => { unlink(); settle(); later(PAUSE); });
+  startImproving(settings, () => ({ ...state(), translation: $("translation").textContent }), said);
   $("key").addEventListener("change", run);
   $("swap").addEventListener("click", swap);
   $("clear").addEventListener("click", () => put(""));
@@ -80,6 +82,7 @@ export function run() {
   clearTimeout(timer);
   turn += 1;
   leaveSeeing();
+  stopImproving();
   asking.abort();
   asking = new AbortController();
   const text = $("source").value;
@@ -222,9 +225,10 @@ function settle() {
   $("count").classList.toggle("over", value.length > limit);
   $("clear").hidden = !value;
   $("seeing").hidden = !shown.length;
-  $("copy").disabled = !$("translation").textContent;
+  for (const id of ["copy", "improve"]) $(id).disabled = !$("translation").textContent;
   $("copy-link").disabled = !value.trim();
   $("source").dir = value.trim() ? "auto" : $("source-pane").dir;
+  $("translation").dir = $("translation").textContent ? "auto" : $("target-pane").dir;
   $("texts").classList.toggle("long", value.length > LONG);
   $("examples").hidden = Boolean(value) || !$("sentences").children.length;
   $("source").style.height = "0";

@@ -1,0 +1,42 @@
+// A better translation: typed in the place of the model's, and taken into the server's translation memory.
+
+import { $, element, post } from "./asking.js";
+
+// Begin, if the server takes suggestions. `about()` gives { text, translation, from, to }, `said` tells what came of it.
+export function startImproving(settings, about, said) {
+  $("improve").hidden = !settings.suggestions;
+  $("improve").addEventListener("click", () => begin(about(), said));
+}
+
+function begin({ text, translation, from, to }, said) {
+  if (!translation || $("better")) return;
+  const area = element("textarea", { id: "better", value: translation, lang: to, dir: "auto", ariaLabel: "a better translation" });
+  const keep = element("button", { type: "button", className: "button main", textContent: "Keep it" });
+  const leave = element("button", { type: "button", className: "quiet", textContent: "Cancel" });
+  const form = element("div", { id: "improving" });
+  form.append(area, keep, leave);
+  $("target-pane").append(form);
+  area.focus();
+  keep.addEventListener("click", () => suggest(area.value.trim(), { text, from, to }, said));
+  leave.addEventListener("click", stopImproving);
+  form.addEventListener("keydown", ({ key }) => { if (key === "Escape") stopImproving(); });
+}
+
+// What was being improved is no longer there.
+export function stopImproving() {
+  if (!$("improving")) return;
+  const had = $("improving").contains(document.activeElement);
+  $("improving").remove();
+  if (had) $("improve").focus();
+}
+
+async function suggest(better, { text, from, to }, said) {
+  if (!better) return;
+  try {
+    await post("suggest", { q: text, s: better, source: from, target: to });
+    stopImproving();
+    said("Kept in the memory");
+  } catch (error) {
+    said(error.message);
+  }
+}

@@ -40,7 +40,9 @@ def fixed_files(live: Collection[Lesson] = ()) -> dict[str, str]:
     `live`: the lessons for which a server answers at `look` what the models do with other sentences.
     """
     pages = {f"{lesson.name}.html": page(lesson, live=lesson in live) for lesson in LESSONS}
-    style = "".join(path.read_text(encoding="utf-8") for path in (WEB / "tokens.css", PAGES / "lesson.css"))
+    style = "".join(
+        path.read_text(encoding="utf-8") for path in (WEB / "tokens.css", WEB / "seeing.css", PAGES / "lesson.css")
+    )
     return {
         "index.html": index(),
         **pages,

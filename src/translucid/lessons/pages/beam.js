@@ -52,7 +52,7 @@ export function beam(root) {
     const [across, down] = [128, 46];
     const rows = places(nodes, depths);
     const high = Math.max(...rows) + 1;
-    const drawing = svg("svg", { class: "tree", width: (Number(step.input.max) + 1) * across, height: high * down + 8, role: "img", "aria-label": "tree of the search; the text below says what is kept at this step" });
+    const drawing = svg("svg", { class: "search", width: (Number(step.input.max) + 1) * across, height: high * down + 8, role: "img", "aria-label": "tree of the search; the text below says what is kept at this step" });
     const xy = (i) => [depths[i] * across + 4, rows[i] * down + 6];
     nodes.forEach(([parent], i) => {
       if (parent < 0 || depths[i] > at) return;

@@ -108,7 +108,7 @@ class TranslationMemory:
         if not 0 < len(wanted) <= LONGEST:
             return []
         folded = Folded(wanted)
-        share = least / 100
+        share = max(least - 0.5, 0) / 100  # percents are rounded
         with self._asked():
             numbers = self._postings.candidates(folded, share)
             if row := self._row_of(wanted):  # among too many alike it might be left out

@@ -3,12 +3,14 @@
 # make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
 # make check  style and types only
+# make docs   the documentation as a site, in build/site; a dead link or a warning is an error
+# make pictures  the pictures of the docs, made anew with runs/demo
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test reliability mutation browser check format clean
+.PHONY: demo test reliability mutation docs pictures browser check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/translucid demo
@@ -24,6 +26,13 @@ SEED ?= 1
 mutation: $(VENV)/.installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutation]'
 	$(BIN)/python -m benchmarks.mutation --sample $(SAMPLE) --seed $(SEED) --write
+
+docs: $(VENV)/.installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,docs]'
+	$(BIN)/python docs/site/build.py build/site
+
+pictures: $(VENV)/.installed-dev browser
+	$(BIN)/python -m benchmarks.screenshots runs/demo
 
 # The test of the page needs Chromium; where it is missing it is installed if that is possible, else that test is skipped.
 browser:

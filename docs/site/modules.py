@@ -1,0 +1,67 @@
+"""The reference of the Python library: what is public, from the docstrings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import translucid
+
+HOUSE = Path(translucid.__file__).parent
+ROOMS = {
+    "translator": "The front door: `Translator` and what comes out of it.",
+    "attention": "Scores, weights, context; masks; heads.",
+    "layers": "Embeddings, positions, residual sublayers, feed-forward, recurrent runs.",
+    "models": "The protocol, and the models that speak it.",
+    "data": "Readers, tokenizers, batches, images, terms, cleaning.",
+    "builtin": "The phrasebook and the scenes.",
+    "decoding": "Greedy, beam and sampling over the protocol.",
+    "evaluation": "BLEU, chrF, TER, CIDEr, alignment error rate, calibration.",
+    "inspection": "Attention maps, alignments, explanations, pictures.",
+    "runs": "Configuration, presets, the run folder.",
+    "training": "Objective, schedules, trainer, checkpoints.",
+    "memory": "Translation memories.",
+    "documents": "Files that people translate.",
+}
+FRONT = (
+    *("translator", "translation", "captioner", "caption", "text_classifier", "generator", "generation", "embedder"),
+    *("segment_translator", "examiner", "scoring"),
+)
+"""Modules that stand at the top, on one page."""
+
+
+def write(staged: Path, described: bool) -> None:
+    """Write a page for each room, and one that lists them; on the pages nothing but headings, unless `described`."""
+    folder = staged / "python"
+    folder.mkdir()
+    lines = ["# Python", "", "Shapes are in the letters of [shapes.py](../../src/translucid/ground/shapes.py).", ""]
+    lines += ["| | |", "| --- | --- |"]
+    for room, what in ROOMS.items():
+        front = room == "translator"
+        title = "translucid" if front else f"translucid.{room}"
+        page = [f"# {title}", "", what, ""]
+        for module in FRONT if front else _modules(HOUSE / room):
+            page += _section(module, room, described)
+        (folder / f"{room}.md").write_text("\n".join(page), encoding="utf-8")
+        lines.append(f"| [{title}]({room}.md) | {what} |")
+    lines += ["", "```{toctree}", ":hidden:", "", *ROOMS, "```", ""]
+    (folder / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _section(module: str, room: str, described: bool) -> list[str]:
+    """Return the Markdown of a module; that of the room itself has no heading of its own."""
+    told = [f".. automodule:: translucid.{module}"]
+    if (HOUSE / module.replace(".", "/")).is_dir():
+        told.append("   :no-members:")  # they are in modules of their own
+    heading = [] if module == room != "translator" else [f"## {module.removeprefix(f'{room}.')}", ""]
+    return [*heading, *(["```{eval-rst}", *told, "```", ""] if described else [])]
+
+
+def _modules(room: Path) -> list[str]:
+    """Return the modules of a room that say something, those within folders behind the others."""
+    files = [file for file in sorted(room.rglob("*.py"), key=lambda file: (len(file.parts), file)) if _speaks(file)]
+    names = [".".join(file.relative_to(HOUSE).with_suffix("").parts) for file in files]
+    return [name.removesuffix(".__init__") for name in names]
+
+
+def _speaks(file: Path) -> bool:
+    return file.read_text(encoding="utf-8").startswith('"""')

@@ -1,0 +1,41 @@
+"""Every setting, preset and recipe as pages."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+from translucid.runs.keys import Key, keys
+from translucid.runs.presets import PRESETS
+from translucid.runs.recipes import recipes
+
+
+def write(staged: Path) -> None:
+    """Write settings.md and presets.md."""
+    lines = [
+        "# Settings",
+        "",
+        "What `--set KEY=VALUE` and a YAML file take, as `translucid models --keys` lists it.",
+        "",
+    ]
+    for heading, group in groupby(keys(), key=_heading):
+        found = list(group)
+        lines += [f"## {heading}", "", "| key | default | |", "| --- | --- | --- |"]
+        lines += [f"| `{key.name}` | `{key.default}` | {_cell(key.description)} |" for key in found]
+        lines.append("")
+    (staged / "settings.md").write_text("\n".join(lines), encoding="utf-8")
+    lines = ["# Presets and recipes", "", "| `--model` | for |", "| --- | --- |"]
+    lines += [f"| `{name}` | {_cell(preset.suits)} |" for name, preset in PRESETS.items()]
+    lines += ["", "A recipe is given by its name: `translucid train NAME --train ...`.", ""]
+    for name, file in recipes().items():
+        text = file.read_text(encoding="utf-8")
+        lines += [f"## {name}", "", "```yaml", text.rstrip(), "```", ""]
+    (staged / "presets.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _heading(key: Key) -> str:
+    return key.choice or ".".join(key.name.split(".")[:-1])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())

@@ -1,0 +1,119 @@
+"""Every block of Python in the README and the docs runs, on models that know next to nothing.
+
+The one that needs neither this package nor PyTorch is tried where the export to ONNX is (tests/interop/test_onnx.py).
+"""
+
+import contextlib
+import io
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.conftest import EYES, SHAPE
+from tests.probes.foreign import many_languages_folder
+from translucid import Translator
+from translucid.cli.main import run
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(text):
+    found = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [block for block in found if "sys.argv" not in block]
+
+
+def called(*arguments):
+    assert run([str(argument) for argument in arguments]) == 0
+
+
+def trained(corpus, out, *more):
+    limits = ["training.max_steps=2", "training.validate_every=2", "model.encoder_layers=2", "model.decoder_layers=2"]
+    called("train", "--train", corpus / "train.tsv", "--out", out, "--no-tune", "--set", *SHAPE, *limits, *more)
+
+
+@pytest.fixture(scope="module")
+def demo(corpus, tmp_path_factory):
+    """A translator of two layers each."""
+    out = tmp_path_factory.mktemp("blocks") / "demo"
+    trained(corpus, out, "data.source_language=en", "data.target_language=es")
+    return out
+
+
+def a_page(corpus):
+    Path("page.html").write_text("<p>Good <b>morning</b>.</p>")
+
+
+def a_memory(corpus):
+    Path("old.tsv").write_text("Save the page\tGuarde la página\n")
+    called("memory", "add", "mine.memory", "old.tsv", "--source-language", "en", "--target-language", "es")
+
+
+def terms(corpus):
+    Path("terms.tsv").write_text("house\tvivienda\nTranslucid\n")
+
+
+def many_languages(corpus):
+    many_languages_folder(Path("theirs"), end=2.0, codes=("en", "es", "fr"))
+    called("import", "theirs", "runs/m2m")
+
+
+def for_transformers(corpus):
+    called("export", "runs/demo", "demo-hf", "--to", "huggingface")
+
+
+def adapters(corpus):
+    limits = ["training.max_steps=1", "training.validate_every=1", "training.adapter_rank=2"]
+    called(
+        *("train", "--from", "runs/es", "--train", corpus / "train.tsv", "--out", "runs/legal-lora", "--no-tune"),
+        *("--set", *limits),
+    )
+    Path("runs/es/adapters").mkdir()
+    shutil.copy("runs/legal-lora/adapter.safetensors", "runs/es/adapters/mine.safetensors")
+
+
+def eyes(corpus):
+    called("data", "scenes", "scenes", "--count", "40")
+    limits = ["training.max_steps=1", "training.validate_every=1", "training.batch_tokens=128"]
+    called(
+        *("train", "--model", "caption-soft", "--train", "scenes/train.tsv", "--images", "scenes/images.tar"),
+        *("--out", "runs/eyes", "--set"),
+        *(*EYES, *limits),
+    )
+    Image.new("RGB", (64, 48), "red").save("photograph.jpg")
+
+
+PREPARED: dict[str, Callable[[Path], None]] = {
+    "documents.md": a_page,
+    "memory.md": a_memory,
+    "terms.md": terms,
+    "others.md": many_languages,
+    "export.md": for_transformers,
+    "fine-tuning.md": adapters,
+    "looking.md": eyes,
+}
+"""What is made before the blocks of a page run."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page.read_text())], ids=lambda page: page.name)
+def test_blocks_run(page, demo, corpus, tmp_path, monkeypatch):
+    for name in ("demo", "en-es", "es"):
+        shutil.copytree(demo, tmp_path / "runs" / name)
+    monkeypatch.chdir(tmp_path)
+    PREPARED.get(page.name, lambda corpus: None)(corpus)
+    names = {"Translator": Translator}
+    if "translator = " not in "".join(blocks(page.read_text())):
+        names["translator"] = Translator.load("runs/demo")
+    with contextlib.redirect_stdout(io.StringIO()):
+        for block in blocks(page.read_text()):
+            exec(compile(block, page.name, "exec"), names)
+
+
+def test_a_block_that_fails_would_be_seen():
+    (block,) = blocks("a\n\n```python\nno_such_name\n```\n\n```\nno Python\n```\n")
+    with pytest.raises(NameError):
+        exec(block, {})

@@ -1,0 +1,91 @@
+"""The documentation as a site: it builds without a warning, has no dead link, and fetches nothing from elsewhere.
+
+Built here without the descriptions of modules, which take most of the time; `make docs` builds all of it.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from translucid.cli.main import tree
+from translucid.runs.configuration import resolve
+from translucid.runs.keys import keys
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+
+import build  # noqa: E402
+import commands  # noqa: E402
+import links  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    assert build.build(folder, described=False) == 0
+    return folder
+
+
+def test_every_page_of_the_docs_and_every_command_is_in_it(site):
+    for page in (ROOT / "docs").rglob("*.md"):
+        if "site" not in page.relative_to(ROOT / "docs").parts:
+            assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").is_file()
+    for path, command in commands.leaves(tree()):
+        shown = (site / "commands" / f"{'-'.join(path)}.html").read_text()
+        assert all(option in shown for parameter in command.params for option in parameter.opts if option[:2] == "--")
+    settings = (site / "settings.html").read_text()
+    assert all(key.name in settings for key in keys())
+
+
+def test_lessons_and_search_are_in_it(site):
+    assert (site / "lessons" / "masks.html").is_file()
+    assert "beam" in (site / "searchindex.js").read_text()
+
+
+def test_a_dead_link_would_be_seen(tmp_path):
+    (tmp_path / "b.html").write_text('<p id="there">')
+    page = tmp_path / "a.html"
+    for good in ("b.html", "b.html#there", "#", "https://example.org", "mailto:x@example.org", "b.html?q=1"):
+        page.write_text(f'<a class="x" href="{good}">')
+        assert links.dead(tmp_path) == []
+    for bad in ("c.html", "b.html#nowhere", "../a.html", "#nowhere"):
+        page.write_text(f'<a class="x" href="{bad}">')
+        assert links.dead(tmp_path) == [f"a.html: {bad}"]
+    for fetched in ('<script src="https://x.example/a.js">', '<link rel="stylesheet" href="//x.example/a.css">'):
+        page.write_text(fetched)
+        assert "fetched from elsewhere" in links.dead(tmp_path)[0]
+
+
+def rows():
+    lines = (ROOT / "docs" / "concepts.md").read_text().splitlines()
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")][2:]
+
+
+def test_every_concept_has_its_equation_code_picture_and_knob_one_click_away():
+    known = {"model.kind", *(key.name for key in keys())}
+    assert len(rows()) >= 12
+    for concept, equation, code, picture, knob in rows():
+        assert "$" in equation, concept
+        (file,) = re.findall(r"\]\((\.\./src/[^)]*\.py)\)", code)
+        named = re.findall(r"\w+", code.split("]")[0])
+        source = (ROOT / "docs" / file).read_text()
+        assert file.endswith(f"{named[0]}.py") or all(re.search(rf"(def|class) {name}\b", source) for name in named)
+        assert "](" in picture
+        settings = re.findall(r"\b((?:model|training|decoding)\.\w+)=(\S+?)[`\s]", knob)
+        assert settings or "`" in knob
+        assert {name for name, _ in settings} <= known
+        given = [f"{name}={value}" for name, value in settings]
+        kind = "" if any("model.kind" in one for one in given) else KINDS.get(concept, "")
+        resolve(None, kind or None, given, {})
+
+
+KINDS = {
+    "Scores": "rnn-luong-dot",
+    "Bottleneck": "rnn-luong-dot",
+    "Bahdanau's decoder": "rnn-luong-dot",
+    "Luong's decoder": "rnn-luong-dot",
+    "Local attention": "rnn-luong-dot",
+}
+"""Presets that a knob is for, where it is not the Transformer's."""

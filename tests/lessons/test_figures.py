@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from translucid.builtin.phrasebook import generate
 from translucid.lessons.models import translated
-from translucid.lessons.recording import BOOK
+from translucid.lessons.recording import BOOK, LESSON
 
 
 @pytest.fixture
@@ -292,13 +292,20 @@ def test_nothing_stands_out_of_the_page(context, saved, width):
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(context, saved, scheme):
+@pytest.mark.parametrize(
+    ("scheme", "names", "rules"),
+    [
+        ("light", ["index", *LESSON], {}),
+        ("dark", ["alignment", "masks", "heads", "beam"], {"runOnly": ["color-contrast"]}),  # every kind of part
+    ],
+)
+def test_axe_finds_nothing(context, saved, scheme, names, rules):
     page = context.new_page()
     page.emulate_media(color_scheme=scheme)
-    for file in sorted(saved.glob("*.html")):
-        page.goto(file.as_uri())
+    for name in names:
+        page.goto(f"{saved.as_uri()}/{name}.html")
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        found = Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["target"]) for one in found] == [], file.name
+        page.evaluate("document.querySelectorAll('.strip rect').forEach((one) => one.remove())")  # hundreds, all alike
+        found = Axe().run(page, options=rules).response["violations"]
+        assert [(one["id"], one["nodes"][0]["target"]) for one in found] == [], name
     page.close()

@@ -1,11 +1,13 @@
-"""The notebooks run from the first cell to the last, each in a kernel of its own, with small models that all share."""
+"""The notebooks run from the first cell to the last, with small models that all of them share."""
 
 import os
 from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client import KernelManager
 from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
 
 from translucid.lessons.lessons import LESSONS
 
@@ -33,17 +35,28 @@ def test_no_output_is_kept(file):
         assert cell.cell_type != "code" or (cell.outputs == [] and cell.execution_count is None)
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
-def test_a_notebook_runs(file, lesson_runs, tmp_path, monkeypatch):
-    monkeypatch.setenv("TRANSLUCID_LEARN_RUNS", str(lesson_runs))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+@pytest.fixture(scope="module")
+def kernel(lesson_runs, tmp_path_factory):
+    """A kernel for all notebooks, each of which begins without the names of those before."""
+    manager = KernelManager(kernel_name="python3")
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # the kernel starts in another folder
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(Path(path).resolve()) for path in paths if path))
+    given = {
+        "PYTHONPATH": os.pathsep.join(str(Path(path).resolve()) for path in paths if path),
+        "TRANSLUCID_LEARN_RUNS": str(lesson_runs),
+        "OMP_NUM_THREADS": "1",
+    }
+    manager.start_kernel(env={**os.environ, **given}, cwd=str(tmp_path_factory.mktemp("notebooks")))
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_a_notebook_runs(file, kernel):
     notebook = nbformat.read(file, as_version=4)
     for cell in notebook.cells:
         cell.source = cell.source.replace("EACH = 20", "EACH = 2").replace("generate(60,", "generate(6,")
-    place = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=100, kernel_name="python3", resources=place).execute()
+    notebook.cells.insert(0, new_code_cell("%reset -f"))
+    NotebookClient(notebook, km=kernel, timeout=100).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     html = "".join(output.data.get("text/html", "") for output in outputs if "data" in output)
     assert all(text in html for text in SHOWN.get(file.name[0], []))

@@ -22,7 +22,8 @@ def memory(tmp_path):
         ("Page 3 of 10", 100),
         ("Page 4 of 12", 99),
         ("Save the file.", 98),
-        ("Save the file now", 75), ("Save a file", 67),
+        ("Save the file now", 75),
+        ("Save a file", 67),
         ("Nothing like it", 0),
     ],
 )

@@ -88,7 +88,7 @@ def _swapped(page: Page) -> None:
 
 def _compared(page: Page) -> None:
     page.locator("#tucked summary").click()
-    page.get_by_label("Compare with").select_option(index=1)
+    page.get_by_label("Compare with").select_option(index=2)
     page.keyboard.press("Escape")
     _typed(page)
 

@@ -90,7 +90,12 @@ def test_the_focus_is_never_lost(page):
 def test_another_word_is_chosen_by_keyboard_and_the_focus_stays_there(page, scene):
     page.click("#on-images")
     page.set_input_files("#file", {"name": "scene.png", "mimeType": "image/png", "buffer": scene})
-    page.locator("#caption .word").nth(1).press("Enter")
+    words = page.locator("#caption .word")
+    expect(words.nth(1)).to_be_visible()
+    assert words.evaluate_all("all => all.map((one) => one.tabIndex)") == [0] + [-1] * (words.count() - 1)
+    words.first.press("ArrowRight")  # one stop for Tab, and arrows from there
+    expect(words.nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
     page.locator("#caption-ways button").nth(3).press("Enter")
     expect(page.locator("#instead")).to_be_hidden()
     expect(page.locator("#caption .word:focus")).to_have_count(1)
@@ -98,7 +103,7 @@ def test_another_word_is_chosen_by_keyboard_and_the_focus_stays_there(page, scen
 
 def test_it_fits_at_200_percent_and_on_the_narrowest_phone(page, address):
     """A window of 1280 pixels at 200 % is one of 640; WCAG asks for 320 as well."""
-    for width in (640, 320):
+    for width, names in ((640, ("text", "document")), (320, ("models", "text", "document", "shortcuts", "judging"))):
         page.set_viewport_size({"width": width, "height": 480})
-        for state in states(page, address, names=("empty", "models", "working", "document", "shortcuts", "judging")):
+        for state in states(page, address, names=names):
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, state.name)

@@ -26,7 +26,7 @@ export function roving(lines, upright = () => false) {
     const [back, on, before, behind] = upright()
       ? ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
       : ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
-    const reversed = !upright() && middle(line[0])[0] > middle(line.at(-1))[0]; // a text that runs from right to left
+    const reversed = !upright() && getComputedStyle(line[0].parentElement).direction === "rtl"; // places do not tell: lines wrap
     if (key === back || key === on) return line[at + ((key === on) === reversed ? -1 : 1)];
     if (key === before) return nearest(one, lines[l - 1]);
     if (key === behind) return nearest(one, lines[l + 1]);

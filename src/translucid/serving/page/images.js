@@ -1,6 +1,7 @@
 // Images: give one, see what the model writes about it, where it looked for each word, what else it could have said.
 
 import { $, RETRY, answered, element, option, wayButton } from "./asking.js";
+import { roving } from "./roving.js";
 import { waiting } from "./waiting.js";
 
 const LARGEST = 1024; // pixels of a side; a larger image is made smaller before it is sent
@@ -124,6 +125,7 @@ function show(answer) {
     return button;
   });
   $("caption").replaceChildren(...words.flatMap((word) => [word, " "]));
+  roving([words]);
   look(null);
 }
 

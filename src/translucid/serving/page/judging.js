@@ -1,6 +1,7 @@
 // Texts without translation: what one is and which words decide, and how a model of language goes on with one.
 
 import { $, element, option, post } from "./asking.js";
+import { roving } from "./roving.js";
 import { waiting } from "./waiting.js";
 
 const WAIT = 300; // milliseconds after the last key
@@ -104,6 +105,7 @@ function written(answer) {
     }
     return button;
   });
+  roving([answer.backwards ? [...buttons].reverse() : buttons]);
   $("considered").replaceChildren();
   $("written-note").hidden = false;
   const given = element("span", { textContent: $("judge-text").value });

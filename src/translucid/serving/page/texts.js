@@ -234,7 +234,9 @@ function settle() {
   $("source").style.height = "0";
   const high = $("source").scrollHeight;
   $("source").style.height = "";
-  document.querySelector(".panes").style.setProperty("--high", `${Math.ceil(high * ($("compared").hidden ? 1.2 : 2.2))}px`);
+  const { style } = document.querySelector(".panes");
+  style.setProperty("--high", `${Math.ceil(1.2 * high)}px`);
+  style.setProperty("--answers", `${Math.ceil($("compared").hidden ? 1.2 * high : 2.2 * high + 80)}px`); // two, and their names
 }
 
 const sentences = new Map(); // of each model

@@ -233,7 +233,12 @@ class Translation(NBest):
         """Show itself in a notebook: the texts, and where the model looked."""
         texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
         texts += "".join(f"<p>⚠ {escape(warning)}</p>" for warning in self.warnings)
-        return texts + "".join(one._repr_html_() for one in self.inspected if one.layers)
+        looked = [one for one in self.inspected if one.layers]
+        if not looked:
+            return texts
+        from translucid.inspection.html import notebook_view
+
+        return texts + notebook_view(looked)
 
 
 class Translations(list[Translation]):

@@ -1,5 +1,6 @@
 """Maps as data: which row is which, layers and heads, rollout, JSON; for every kind of model."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -113,6 +114,37 @@ def test_rollout_by_pencil():
     torch.testing.assert_close(flow, torch.tensor([[0.5, 0.5]]))
     only = rollout({"decoder.0.cross": cross})
     torch.testing.assert_close(only, torch.tensor([[0.0, 1.0]]))
+
+
+def test_rollout_is_a_product_of_matrices_over_both_sides():
+    """Source and target positions as one line of states, each layer one matrix of it, as Abnar and Zuidema write it."""
+    generator = np.random.default_rng(3)
+
+    def weights(heads, rows, columns, mask=None):
+        found = generator.random((heads, rows, columns)) * (1 if mask is None else mask)
+        return found / found.sum(-1, keepdims=True)
+
+    sources, targets, layers = 5, 4, 3
+    maps = {f"encoder.{i}.self": weights(2, sources, sources) for i in range(layers)}
+    for i in range(layers):
+        maps[f"decoder.{i}.self"] = weights(2, targets, targets, np.tril(np.ones((targets, targets))))
+        maps[f"decoder.{i}.cross"] = weights(2, targets, sources)
+    states, first = np.eye(sources + targets), slice(0, sources)
+    for i in range(layers):
+        step = np.eye(sources + targets)
+        step[first, first] = (np.eye(sources) + maps[f"encoder.{i}.self"].mean(0)) / 2
+        states = step @ states
+    for i in range(layers):
+        step = np.eye(sources + targets)
+        step[sources:, sources:] = (np.eye(targets) + maps[f"decoder.{i}.self"].mean(0)) / 2
+        states = step @ states
+        step = np.eye(sources + targets)
+        step[sources:, sources:] /= 2
+        step[sources:, first] = maps[f"decoder.{i}.cross"].mean(0) / 2
+        states = step @ states
+    flow = states[sources:, first]
+    found = rollout({name: torch.tensor(one) for name, one in maps.items()})
+    np.testing.assert_allclose(found, flow / flow.sum(-1, keepdims=True), atol=1e-6)
 
 
 def test_rollout_rows_sum_to_one(model):

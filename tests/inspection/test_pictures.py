@@ -25,9 +25,11 @@ from translucid.inspection.plots import (
     draw_masks,
     draw_padding,
     draw_positions,
+    draw_ribbons,
     draw_words,
     save_figure,
 )
+from translucid.inspection.plots.ribbons import MOST, bands
 from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.saving import save
 from translucid.inspection.words import WordMap, word_map
@@ -56,6 +58,24 @@ def test_one_map_as_a_picture(tmp_path, ending):
     save_figure(figure, tmp_path / f"a.{ending}")
     start = {"png": PNG, "svg": SVG, "pdf": b"%PDF"}[ending]
     assert (tmp_path / f"a.{ending}").read_bytes().startswith(start)
+
+
+def test_ribbons_are_as_wide_as_the_weights(tmp_path):
+    words = example().words()
+    figure = draw_ribbons(words, [-0.1] * 3)
+    assert {"I", "like", "me", "gusta"} <= texts(figure)
+    save_figure(figure, tmp_path / "a.pdf")
+    weights = [[0.75, 0.25, 0.0], [0.0, -0.5, 0.01]]
+    found = bands(weights, [(0, 1), (2, 3), (4, 4.1)], [(0, 1), (2, 3)])
+    assert [weight for weight, _, _ in found] == [
+        0.75,
+        0.25,
+        -0.5,
+    ]  # what is not there, or next to nothing, is not drawn
+    assert [round(into[1] - into[0], 6) for _, _, into in found] == [0.75 * MOST, 0.25 * MOST, 0.5 * MOST]
+    assert found[0][2][1] == pytest.approx(found[1][2][0])  # side by side
+    ((_, start, into),) = bands([[0.0, 1.0]], [(0, 1), (2, 2.1)], [(0, 1)])
+    assert start == pytest.approx((2, 2.1)) and into[1] - into[0] == pytest.approx(MOST)
 
 
 def test_an_unknown_ending_is_refused(tmp_path):
@@ -233,7 +253,7 @@ def test_what_the_page_shows_is_what_stands_in_it():
 
 def shown_on(text):
     """The records that a page shows."""
-    data = json.loads(re.search(r"^showSpace\(.*?, (\{.*\})\);$", text, re.MULTILINE)[1])
+    data = json.loads(re.search(r"showSpace\(document.*?, (\{.*\})\);$", text, re.MULTILINE)[1])
     return [sentence["record"] for sentence in data["sentences"]]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import translucid
 from translucid.cli.main import run
-from translucid.lessons.bundle import bundle
+from translucid.inspection.bundle import bundle
 from translucid.lessons.excerpts import Excerpt
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from translucid.inspection.saving import save
 from translucid.translator import Translator
 
 from .test_clients import serving
@@ -304,3 +305,20 @@ def test_a_text_from_right_to_left_runs_so(page):
     assert page.evaluate("() => document.activeElement.textContent") == "שר"
     assert "70 %" in page.inner_text("#attention .about")
     assert page.locator("#attention .word.unsure").all_inner_texts() == ["أغني"]
+
+
+def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(browser, run, seen, tmp_path):  # noqa: F811
+    """Twice in one notebook, whose own styles stay outside."""
+    save([seen], tmp_path / "a.html", TEXT, GIVEN, run=run.name)
+    style = "<meta charset='utf-8'><style>button { display: none }</style>"
+    (tmp_path / "b.html").write_text(style + seen._repr_html_() + seen._repr_html_(), encoding="utf-8")
+    words = seen.words()
+    for name, times in (("a.html", 1), ("b.html", 2)):
+        with watched(browser, f"file://{tmp_path}/{name}") as page:
+            assert page.locator(".below .word").all_inner_texts() == times * words.target
+            assert page.locator(".word").first.is_visible()
+            for t, s, weight in page.locator(".ribbon").evaluate_all(RIBBONS):
+                assert abs(weight - words.weights[t, s].item()) < 1e-3
+            page.get_by_role("tab", name="Heads").first.click()
+            expect(page.locator(".thumb")).to_have_count(17)
+            assert page.get_by_role("tab", name="Why").count() == 0  # there is no server to be asked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -12,6 +12,7 @@ from translucid.cli.arguments import SourceOption, TargetOption, pair_up, refuse
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
+    from translucid.translation import Translation
     from translucid.translator import Translator
 
 
@@ -126,8 +127,18 @@ def look(
         console.print()
         console.print(looked_at(shown))
     if save:
-        save_attention(pieces, save, text, written, layer, head)
+        trees = _trees(translator, found) if target is None and save.suffix.lower() == ".html" else []
+        save_attention(pieces, save, text, written, layer, head, run.name, trees)
         console.print(f"\nsaved: {save}", soft_wrap=True)
+
+
+def _trees(translator: Translator, found: Translation) -> list[dict[str, Any]]:
+    """Return the tree of the beam search of each part of a text."""
+    from translucid.inspection.records import beam_record
+
+    tokenizer, options = translator.tokenizer, translator.configuration.decoding
+    about = options.beam, tokenizer.decode, options.length_penalty, len(tokenizer.target_opening)
+    return [beam_record(translator.trace(piece.text, options.beam), *about) for piece, _ in found.parts]
 
 
 def _save_all(translator: Translator, files: list[str], save: Path) -> None:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import count
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from translucid.decoding.hypothesis import percent
+from translucid.inspection.bundle import bundle
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.words import WordMap
 
-MODULES = (
-    *("elements.js", "roving.js", "bands.js", "difference.js", "maps.js", "ribbons.js", "table.js", "heads.js"),
-    *("beam.js", "film.js", "why.js", "ways.js", "saving.js", "code.js", "space.js"),
-)
-"""The modules in `web/`, each after those that it imports."""
-_places = count(1)
+WEB = Path(str(files("translucid.inspection") / "web"))
+"""Modules, styles and colours."""
 
 
-def page(pieces: Sequence[Inspected], source: str, translation: str, run: str = "demo") -> str:
+def page(
+    pieces: Sequence[Inspected], source: str, translation: str, run: str = "demo", trees: Sequence[dict[str, Any]] = ()
+) -> str:
     """Return a page that needs no network: ribbons between words, all layers and heads, the steps of writing.
 
     Args:
@@ -33,40 +32,56 @@ def page(pieces: Sequence[Inspected], source: str, translation: str, run: str = 
         source: the text.
         translation: of it.
         run: the name of the run folder, for the lines of code that the page shows.
+        trees: of the beam search of each piece, see `beam_record`, if known.
     """
     frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); }\n"
     body = f"""<main id="pieces"></main>
 <noscript><p>{escape(source)}</p><p>{escape(translation)}</p></noscript>
 <script>
-{_call("document.getElementById('pieces')", pieces, run)}
-</script>
+{_script('document.getElementById("pieces")', pieces, run, trees)}</script>
 """
     return document(source, _text("seeing.css") + frame, body)
 
 
-def _call(place: str, pieces: Sequence[Inspected], run: str) -> str:
+def notebook_view(pieces: Sequence[Inspected]) -> str:
+    """Return the same for a notebook, with styles that touch nothing else; where no script runs it is a table.
+
+    Args:
+        pieces: of one text, each with attention.
+    """
+    name = f"translucid-{uuid4().hex}"
+    tables = "".join(notebook_table(one.words(), one.word_log_probs()) for one in pieces)
+    style = (_text("tokens.css") + _text("seeing.css")).replace(":root", ":host")
+    style += ":host { display: block; background: var(--paper); padding: 0 1em; }"
+    place = f'modules["elements.js"].shadow(document.getElementById("{name}"), {_quoted(style)})'
+    return f'<div id="{name}">{tables}</div>\n<script>\n{_script(place, pieces)}</script>'
+
+
+def _script(place: str, pieces: Sequence[Inspected], run: str = "demo", trees: Sequence[dict[str, Any]] = ()) -> str:
     """Return a script that shows pieces at a place, an expression of JavaScript."""
-    sentences = []
+    return bundle("space.js", [WEB], f'modules["space.js"].showSpace({place}, {_seen(pieces, run, trees)});\n')
+
+
+def _seen(pieces: Sequence[Inspected], run: str, trees: Sequence[dict[str, Any]] = ()) -> str:
+    """Return what `web/space.js` shows."""
+    sentences: list[dict[str, Any]] = []
     for one in pieces:
         record = viewer_record(one, sides=SIDES)
         texts = {side: " ".join(record[side][start:-1]) for side, start in (("source", one.opening[0]), ("target", 0))}
         sentences.append({"source_text": texts["source"], "text": texts["target"], "record": record})
-    seen: dict[str, Any] = {"run": run, "languages": None, "sentences": sentences}
-    # "<" never stands in the data as it is, so that no text can end the script.
-    data = json.dumps(seen, ensure_ascii=False).replace("<", "\\u003c")
-    return f"(() => {{\n{bundle()}\nshowSpace({place}, {data});\n}})();"
+    for sentence, tree in zip(sentences, trees, strict=False):
+        sentence["tree"] = tree
+    return _quoted({"run": run, "languages": None, "sentences": sentences})
 
 
-@cache
-def bundle() -> str:
-    """Return all modules as one script without imports."""
-    text = "".join(_text(name) for name in MODULES)
-    return re.sub(r"^import .*\n", "", text, flags=re.MULTILINE).replace("\nexport ", "\n")
+def _quoted(value: Any) -> str:
+    """Return a value as JavaScript has it, in which no "<" could end the script."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
 @cache
 def _text(name: str) -> str:
-    return (files("translucid.inspection") / "web" / name).read_text(encoding="utf-8")
+    return (WEB / name).read_text(encoding="utf-8")
 
 
 def document(title: str, style: str, body: str) -> str:

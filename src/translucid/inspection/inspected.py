@@ -42,10 +42,10 @@ class Inspected:
 
     def _repr_html_(self) -> str:
         """Show itself in a notebook: where the model looked for each word, or the words if it has no attention."""
-        from translucid.inspection.html import notebook_table
+        from translucid.inspection.html import notebook_view
 
         if self.layers:
-            return notebook_table(self.words(), self.word_log_probs())
+            return notebook_view([self])
         return f"<p>{escape(' '.join(word for word, _, _ in self.target_spans[:-1]))}</p>"
 
     @property

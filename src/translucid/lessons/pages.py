@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from translucid.lessons.bundle import bundle
+from translucid.inspection.bundle import bundle
 from translucid.lessons.excerpts import Excerpt
 from translucid.lessons.lessons import LESSONS, Lesson
 

@@ -16,6 +16,13 @@ export function drawn(name, attributes = {}, ...children) {
   return one;
 }
 
+// A place inside another with styles of its own, which those around it do not touch.
+export function shadow(host, style) {
+  const root = host.attachShadow({ mode: "open" });
+  root.append(element("style", { textContent: style }), element("div"));
+  return root.lastChild;
+}
+
 // A picture that stands by itself: no style of the page is needed to see it.
 export function picture(width, height, paper, ...children) {
   const [w, h] = [Math.ceil(width), Math.ceil(height)];

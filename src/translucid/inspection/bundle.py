@@ -10,7 +10,7 @@ _IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./([\w-]+\.js)";$', re.MULTI
 _EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
 
 
-def bundle(entry: str, folders: Sequence[Path]) -> str:
+def bundle(entry: str, folders: Sequence[Path], then: str = "") -> str:
     """Return the module `entry` and all that it imports as one script.
 
     Each module becomes a function with names of its own. An import is one line, `import { a, b } from "./c.js";`, an
@@ -19,11 +19,12 @@ def bundle(entry: str, folders: Sequence[Path]) -> str:
     Args:
         entry: the name of the module that is run.
         folders: where modules are looked for, the first first.
+        then: what is run after it; `modules["a.js"]` has what a module exports.
     """
     done: dict[str, str] = {}
     _take(entry, folders, done)
     modules = "".join(f"modules[{name!r}] = (() => {{\n{text}}})();\n" for name, text in done.items())
-    return f'(() => {{\n"use strict";\nconst modules = {{}};\n{modules}}})();\n'
+    return f'(() => {{\n"use strict";\nconst modules = {{}};\n{modules}{then}}})();\n'
 
 
 def _take(name: str, folders: Sequence[Path], done: dict[str, str]) -> None:

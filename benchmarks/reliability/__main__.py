@@ -24,7 +24,7 @@ from tests.probes.hostile.runner import SHARES, run_all
 from tests.probes.kinds import IMAGES, LABELS, LANGUAGE
 from translucid.ground.atomic import write_atomically
 
-PARTS = ["training", "batch", "serving", "mixed", "siege", "hostile", "images", "scaling", "large"]
+PARTS = ["training", "batch", "documents", "serving", "mixed", "siege", "hostile", "images", "scaling", "large"]
 
 
 def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
@@ -43,7 +43,9 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
             yield training.damages(work / f"damages of {kind.name}", 16 if quick else 200, kind)
     elif part == "batch":
         yield jobs_killed(work / "batch", model(work), 4 if quick else 40, 20_000)
-        yield jobs_killed(work / "documents", model(work), 4 if quick else 40, 20_000, killed_jobs.document)
+    elif part == "documents":
+        yield jobs_killed(work / "documents", model(work), 4 if quick else 20, 20_000, killed_jobs.document)
+        yield from hostile(["documents"], quick)
     elif part == "serving":
         yield serving.under_load(model(work), 0.2 if quick else 5)
     elif part == "mixed":
@@ -53,7 +55,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         for engine in ("auto", "torch"):
             yield from siege.under_attack(model(work), work, 5 if quick else 10, engine=engine)
     elif part == "hostile":
-        yield from hostile([target for target in SHARES if target != "images"], quick)
+        yield from hostile([target for target in SHARES if target not in ("documents", "images")], quick)
     elif part == "images":
         corpus = IMAGES.write(work / "scenes", 340 if quick else 1500)
         yield training.kills(work / "image-kills", *((3, 60) if quick else (50, 1000)), IMAGES, corpus=corpus)

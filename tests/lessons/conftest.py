@@ -39,9 +39,9 @@ if CHROMIUM is None:
     warnings.warn("THE LESSONS' FIGURES ARE NOT TESTED: no Chromium (apt-get install chromium)", stacklevel=1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def context():
-    """A browser in which pages are opened."""
+    """A browser in which pages are opened; ended before other tests start theirs in the same process."""
     if CHROMIUM is None:
         pytest.skip("no Chromium here")
     with sync_playwright() as p:

@@ -209,9 +209,10 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/detect": [{"q", "api_key"}] * 3,
         "/translate_file": [{"file", "source", "target", "api_key"}],
         "/suggest": [asked | {"s"}] * 3,
-        "/look": [asked | {"model", "explain", "translations"}] * 3,
+        "/look": [asked | {"model", "explain", "translations", "maps"}] * 3,
         "/continue": [asked | {"model", "prefix"}] * 3,
-        "/beam": [asked | {"model", "theme"}] * 3,
+        "/beam": [asked | {"model"}] * 3,
+        "/picture": [asked | {"model", "translation", "view", "kind", "layer", "head", "method"}] * 3,
         "/classify": [{"q", "api_key", "model", "explain", "label"}] * 3,
         "/generate": [
             {"q", "api_key", "model", "max_tokens", "considered", "temperature", "top_k", "top_p", "seed", "beam"}

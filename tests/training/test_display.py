@@ -3,8 +3,8 @@
 import io
 
 import pytest
-from rich.console import Console
 
+from translucid.ground.console import Console
 from translucid.training import display
 from translucid.training.display import QUIET_SECONDS, Display, Status, clock
 from translucid.training.validation import Sample, Validation

@@ -21,7 +21,12 @@ class SegmentTranslator:
     """Translates segments: what a person would hand in and get back."""
 
     def __init__(
-        self, translator: Translator, options: DecodingOptions | None = None, recall: Recall | None = None
+        self,
+        translator: Translator,
+        options: DecodingOptions | None = None,
+        recall: Recall | None = None,
+        *,
+        near_matches: bool = False,
     ) -> None:
         """Put one together.
 
@@ -29,9 +34,10 @@ class SegmentTranslator:
             translator: for the texts.
             options: how to search; the run's own settings if not given.
             recall: a memory whose entries stand in the place of translations; none if not given.
+            near_matches: whether translations come with what the memory has that is like their sources.
         """
         self.translator = shown_matches(translator, recall) if recall else translator
-        self.options, self.recall = options, recall
+        self.options, self.recall, self.near_matches = options, recall, near_matches
 
     def stream(self, sources: Iterable[Marked], on_done: Callable[[int], None] | None = None) -> Iterator[Target]:
         """Translate any number of texts, in order.
@@ -73,8 +79,8 @@ class SegmentTranslator:
         return [done[i] for i in range(len(sources))]
 
     def _near(self, source: Marked) -> tuple[NearMatch, ...]:
-        """Return what the memory has that is like a segment."""
-        found = self.recall.shown(readable(source).text) if self.recall else []
+        """Return what the memory has that is like a segment, if that is wanted."""
+        found = self.recall.shown(readable(source).text) if self.recall and self.near_matches else []
         return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in found)
 
     def _placed(self, source: Marked, target: str) -> Marked:

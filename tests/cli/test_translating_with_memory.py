@@ -71,6 +71,13 @@ def test_near_matches_stand_in_documents_that_have_a_place_for_them(call, small_
     assert f'match-quality="83%" origin="translucid">{near}' in done.out
 
 
+def test_other_documents_do_not_look_for_near_matches(call, small_run, memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(Recall, "shown", lambda self, text: pytest.fail("looked for"))
+    (tmp_path / "a.txt").write_text("I like soccer.\nShe works there on page 3.\n")
+    done = call("translate", small_run, tmp_path / "a.txt", "--memory", memory)
+    assert done.out.startswith("Me encanta.\n")
+
+
 def test_marks_stay_in_what_is_remembered(small_run, memory):
     translator = Translator.load(small_run, "cpu", "torch")
     marks = Mark(0, "<b>", Side.opens, 0), Mark(14, "</b>", Side.closes, 0)

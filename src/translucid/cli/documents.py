@@ -29,6 +29,12 @@ def document_among(texts: Sequence[str] | None, input_file: Path | None) -> Path
     return None
 
 
+def shows_near_matches(document: Path) -> bool:
+    """Whether a document has a place for near matches of a memory."""
+    kind = kind_of(document.name)
+    return kind is not None and kind.near_matches
+
+
 def translate_file(
     job: SegmentJob, file: Path, output: Path | None, way: AbstractContextManager[Way], *, again: bool
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -171,7 +172,7 @@ def translate(
 
         translucid translate runs/es --terms terms.tsv --inflect-terms --input in.txt
     """
-    from translucid.cli.documents import document_among, translate_file
+    from translucid.cli.documents import document_among, shows_near_matches, translate_file
     from translucid.data.file_kinds import refuse_documents
     from translucid.engines.confidence_file import confidence_note
     from translucid.ground.console import counting
@@ -223,7 +224,7 @@ def translate(
     run = run_of(run)
     configuration = RunFolder(run).configuration().between(source_language, target_language)
     options = configuration.searching(given)
-    job = (SegmentJob if document else Job)(
+    job = (partial(SegmentJob, near_matches=shows_near_matches(document)) if document else Job)(
         run,
         options,
         device,

@@ -46,7 +46,7 @@ class Target:
     doubts: tuple[str, ...] = ()
     """What looks wrong, each as `kind: what was seen`."""
     matches: tuple[NearMatch, ...] = ()
-    """Near ones, the best first, if there is a memory and the translation is not from it."""
+    """Near ones, the best first, if these are wanted, there is a memory, and the translation is not from it."""
 
     def within(self, longest: int | None) -> Target:
         """Return it with one doubt more if it has more characters than it may; none: any number."""

@@ -21,6 +21,8 @@ class Kind(NamedTuple):
     """Its type on the web."""
     module: str
     """Of this room; its `read(name, content, languages)` gives the document. Loaded when one is read."""
+    near_matches: bool = False
+    """Whether it has a place for near matches of a memory."""
 
     def read(self, name: str, content: bytes, languages: Languages) -> Document:
         """Take a document apart; see `read_document`."""
@@ -33,7 +35,7 @@ class Kind(NamedTuple):
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 KINDS = (
     Kind("PO", (".po", ".pot"), "text/x-gettext-translation", "po"),
-    Kind("XLIFF", (".xlf", ".xliff"), "application/xliff+xml", "xliff"),
+    Kind("XLIFF", (".xlf", ".xliff"), "application/xliff+xml", "xliff", near_matches=True),
     Kind("TMX", (".tmx",), "application/x-tmx+xml", "tmx"),
     Kind("SubRip subtitles", (".srt",), "application/x-subrip", "subtitles"),
     Kind("WebVTT subtitles", (".vtt",), "text/vtt", "subtitles"),

@@ -22,9 +22,13 @@ SEGMENTS = 256
 class SegmentJob(Job):
     """Everything that decides what comes out for segments; it can be sent to another process."""
 
+    near_matches: bool = False
+    """Whether those of the memory are looked for."""
+
     def identity(self, device: str) -> dict[str, Any]:
         """See `Job`."""
-        own = {"--format": "segments with near matches", "the confidence": confidence_mark(self.run)}
+        kind = "segments with near matches" if self.near_matches else "segments"
+        own = {"--format": kind, "the confidence": confidence_mark(self.run)}
         return {**super().identity(device), **own}
 
     @property
@@ -42,7 +46,7 @@ class SegmentWorker(Worker):
 
     def work(self, window: Window) -> tuple[Window, Done]:
         """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
-        segments = SegmentTranslator(self.translator, self.job.options, self.recall)
+        segments = SegmentTranslator(self.translator, self.job.options, self.recall, near_matches=self.job.near_matches)
         records = list(map(json.loads, window.lines))
         translated = segments.stream(map(_marked, records))
         found = [target.within(record["longest"]) for record, target in zip(records, translated, strict=True)]

@@ -1,7 +1,7 @@
 """Pictures of the page and of `translucid draw`: those of the docs, or every state of the page.
 
     python -m benchmarks.screenshots runs/demo [runs/other] [--out docs/pictures]
-    python -m benchmarks.screenshots runs/demo runs/other --states /tmp/states [--only text] [--look phone]
+    python -m benchmarks.screenshots runs/demo runs/other --states states [--only text] [--look phone]
 
 Needs Chromium and the extra `dev`. A state is left out where no model of the runs is for it; right to left needs one
 that translates into such a language.

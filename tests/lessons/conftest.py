@@ -10,10 +10,10 @@ from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
 from translucid.ground.console import Console
 from translucid.lessons import recording
-from translucid.lessons.kept import record_of
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
 from translucid.lessons.pages import save_pages
+from translucid.lessons.recording import record_of
 from translucid.lessons.runs import RECURRENT
 from translucid.runs.configuration import resolve
 from translucid.runs.corpora import Corpora

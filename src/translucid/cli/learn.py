@@ -57,8 +57,8 @@ def learn(
         how = f"translucid learn --train --runs {runs}"
         console.print(f"{which} what was recorded. For sentences of your own: {how}", soft_wrap=True)
     if save:
-        from translucid.lessons.kept import record_of
         from translucid.lessons.pages import save_pages
+        from translucid.lessons.recording import record_of
 
         records = {lesson.name: record_of(models, lesson) for lesson in LESSONS}
         with whole_folder(save) as folder:

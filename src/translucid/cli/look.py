@@ -136,8 +136,8 @@ def _trees(translator: Translator, found: Translation) -> list[dict[str, Any]]:
     """Return the tree of the beam search of each part of a text."""
     from translucid.inspection.records import beam_record
 
-    tokenizer, options = translator.tokenizer, translator.configuration.decoding
-    about = options.beam, tokenizer.decode, options.length_penalty, len(tokenizer.target_opening)
+    options = translator.configuration.decoding
+    about = options.beam, translator.tokenizer, options.length_penalty
     return [beam_record(translator.trace(piece.text, options.beam), *about) for piece, _ in found.parts]
 
 

@@ -7,19 +7,14 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from html import escape
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from translucid.decoding.hypothesis import percent
-from translucid.inspection.bundle import bundle
+from translucid.inspection.bundle import WEB, bundle
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.words import WordMap
-
-WEB = Path(str(files("translucid.inspection") / "web"))
-"""Modules, styles and colours."""
 
 
 def page(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.limits import length_penalty
 from translucid.decoding.trace import BeamTrace
 from translucid.inspection.inspected import Inspected
@@ -48,18 +49,16 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = ()) -> dict[st
     return record | {"maps": maps}
 
 
-def beam_record(
-    trace: BeamTrace, beam: int, text: Callable[[list[int]], str], alpha: float, opening: int = 0
-) -> dict[str, Any]:
+def beam_record(trace: BeamTrace, beam: int, tokenizer: Tokenizer, alpha: float) -> dict[str, Any]:
     """Return the tree of a beam search: its nodes, the root first, and what every hypothesis that ended came to.
 
     Args:
         trace: of one sentence.
         beam: hypotheses that were gone on with.
-        text: what the ids of an output say.
+        tokenizer: of the model; an output begins with its `target_opening`.
         alpha: of the length penalty, by which a log-probability becomes a score.
-        opening: so many of the first tokens of an output name its language.
     """
+    opening = len(tokenizer.target_opening)
     nodes = [
         {"parent": node.parent, "token": node.token, "name": trace.name(node.token), "fate": node.fate}
         | {"log_prob": round(node.log_prob, 5)}
@@ -73,7 +72,7 @@ def beam_record(
             finished.append(
                 {
                     "node": i,
-                    "text": text(tokens[opening:-1]),
+                    "text": tokenizer.decode(tokens[opening:-1]),
                     "log_prob": round(node.log_prob, 5),
                     "score": round(score, 5),
                 }

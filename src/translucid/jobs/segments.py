@@ -44,6 +44,8 @@ class SegmentJob(Job):
 class SegmentWorker(Worker):
     """Translates one window of segments after the other."""
 
+    job: SegmentJob
+
     def work(self, window: Window) -> tuple[Window, Done]:
         """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
         segments = SegmentTranslator(self.translator, self.job.options, self.recall, near_matches=self.job.near_matches)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from translucid.lessons.kept import record_of
 from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.lessons.models import Models
 from translucid.lessons.pages import fixed_files, record_script
-from translucid.lessons.recording import SENTENCE, Record
+from translucid.lessons.recording import SENTENCE, Record, record_of
 from translucid.lessons.serving import HEADERS, PLACE, kind
 from translucid.serving.desk import Desk
 from translucid.serving.errand import Errand

@@ -9,12 +9,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from translucid.inspection.bundle import bundle
+from translucid.inspection.bundle import WEB, bundle
 from translucid.lessons.excerpts import Excerpt
 from translucid.lessons.lessons import LESSONS, Lesson
 
 PAGES = Path(str(files("translucid.lessons"))) / "pages"
-WEB = Path(str(files("translucid.inspection"))) / "web"
 RECORDED = PAGES.parent / "recorded"
 """Figures that come with the package, a JSON file a lesson."""
 

@@ -11,14 +11,17 @@ from torch import Tensor
 
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.attention.scores import Concat
-from translucid.builtin.phrasebook import generate
+from translucid.builtin.phrasebook import ENGLISH_BOOK, generate
 from translucid.decoding.beam import beam_search
 from translucid.decoding.search import prepare
 from translucid.decoding.trace import BeamTrace
 from translucid.evaluation.metrics import corpus_scores
+from translucid.ground.atomic import write_atomically
 from translucid.inspection.equation import equation
 from translucid.inspection.maps import forced_pass
+from translucid.lessons.lessons import Lesson
 from translucid.lessons.models import Models, translated
+from translucid.lessons.pages import as_json, recorded
 from translucid.lessons.runs import WORDS
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import RecurrentModel
@@ -26,7 +29,7 @@ from translucid.models.recurrent.encoder import RecurrentMemory
 from translucid.models.recurrent.plain import PlainDecoder
 
 Record = dict[str, Any]
-BOOK = ["I like soccer", "I like soccer and also going to the beach", "They are going to the beach"]
+BOOK = [*ENGLISH_BOOK, "They are going to the beach"]
 """Sentences of most lessons."""
 LENGTHS = (3, 5, 7, 9, 11, 13, 16, 20)
 """Source words of the sentences of the first lesson."""
@@ -36,6 +39,8 @@ TRIED = 400
 """Held-out sentences among which the last lesson looks for those that greedy search translates worse."""
 BEAMS = 5
 """The widest beam shown."""
+FATES = "kept", "ended", "dropped"
+"""Of what a beam considered; figures have their numbers."""
 DIMENSIONS, KEYS, DRAWS = 1024, 6, 500
 """Of the random vectors of the lesson on the scale, and how often they are drawn for its curve."""
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -221,11 +226,10 @@ def beam_sentence(models: Models, text: str) -> Record:
             problem = prepare(demo.model, torch.tensor([ids]), options, demo.own.word_starts)
             ((best,),) = beam_search(problem, width, 1, trace).best(1)
         trace.finish([*best.tokens, demo.model.eos], demo.tokenizer.target_pieces)
-        fates = "kept", "ended", "dropped"
         searches.append(
             {
                 "nodes": [
-                    [node.parent, trace.name(node.token), round(node.log_prob, 4), fates.index(node.fate)]
+                    [node.parent, trace.name(node.token), round(node.log_prob, 4), FATES.index(node.fate)]
                     for node in trace.nodes
                 ],
                 "best": trace.best,
@@ -277,3 +281,15 @@ LESSON: dict[str, Callable[[Models], Record]] = {
     "beam": beam,
 }
 """All figures of each lesson, in order."""
+
+
+def record_of(models: Models, lesson: Lesson) -> str:
+    """Return the figures of a lesson as JSON; of our models they are kept until one of these is trained anew."""
+    if not models.has(lesson):
+        return recorded(lesson.name)
+    file = models.runs / "lessons" / f"{lesson.name}.json"
+    newest = max((models.runs / name / "model.safetensors").stat().st_mtime for name in lesson.runs)
+    if not file.exists() or file.stat().st_mtime < newest:
+        file.parent.mkdir(exist_ok=True)
+        write_atomically(file, as_json(LESSON[lesson.name](models)).encode())
+    return file.read_text(encoding="utf-8")

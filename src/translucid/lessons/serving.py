@@ -7,15 +7,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from translucid.ground.errors import UserError
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.pages import fixed_files, record_script, recorded
+from translucid.serving.server_options import PAGE_HEADERS
 
 PLACE = "/lessons/"
 """Where the lessons are on a server."""
-HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
+HEADERS = {**PAGE_HEADERS, "Cache-Control": "no-cache"}
 
 
 def recorded_server(port: int) -> ThreadingHTTPServer:

@@ -35,14 +35,7 @@ from translucid.serving.looking import Looking
 from translucid.serving.measuring import measure
 from translucid.serving.picturing import Picturing
 from translucid.serving.remembering import Remembering
-from translucid.serving.server_options import ServerOptions
-
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
-
+from translucid.serving.server_options import PAGE_HEADERS, ServerOptions
 
 TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
 """How often freed memory is given back, and how long the process has to have worked meanwhile."""
@@ -160,6 +153,6 @@ def _page() -> dict[str, Path]:
 
 def _file(file: Path) -> Callable[[], Awaitable[FileResponse]]:
     async def send() -> FileResponse:
-        return FileResponse(file, headers=_HEADERS)
+        return FileResponse(file, headers=PAGE_HEADERS)
 
     return send

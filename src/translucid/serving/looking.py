@@ -223,7 +223,6 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
 
 def _tree(served: Served, sentence: str) -> dict[str, Any]:
     translator = served.translator
-    tokenizer, options = translator.tokenizer, translator.configuration.decoding
+    options = translator.configuration.decoding
     beam = min(options.beam, WIDEST)
-    trace = translator.trace(sentence, beam)
-    return beam_record(trace, beam, tokenizer.decode, options.length_penalty, len(tokenizer.target_opening))
+    return beam_record(translator.trace(sentence, beam), beam, translator.tokenizer, options.length_penalty)

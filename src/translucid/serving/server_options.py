@@ -11,6 +11,13 @@ from typing import Literal
 from translucid.data.corpus import read_lines
 from translucid.ground.errors import UserError
 
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+"""Of every page: it fetches nothing from elsewhere, and tells nobody where its reader comes from."""
+
 
 @dataclass(frozen=True)
 class Quota:

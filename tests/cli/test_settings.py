@@ -49,6 +49,7 @@ def test_every_option_of_every_command_has_a_variable_of_its_own_that_its_help_t
             assert command.epilog.split("`")[1].strip("-").replace("-", "_").upper() in named
     assert ("TRANSLUCID_TRANSLATE_MEMORY_FROM", ["--memory-from"]) in seen
     assert ("TRANSLUCID_DATA_STATS_SKIP_BAD", ["--skip-bad"]) in seen
+    assert ("TRANSLUCID_HOST", ["--host"]) in seen  # it names its own
     assert len({first for first, _ in seen}) == len(seen)
 
 
@@ -145,6 +146,10 @@ def test_what_is_counted_is_told_now_and_then_and_in_the_end(capfd, monkeypatch)
         for _ in range(3):
             advance(3)
     assert [(line["done"], line["total"]) for line in records(capfd.readouterr().err)] == [(6, 9), (9, 9)]
+    monkeypatch.setattr(console.time, "monotonic", iter([0.0, 1.1, 1.1, 9.0]).__next__)
+    with counting(Console(stderr=True), "reading", 9) as advance:
+        advance(9)
+    assert [line["done"] for line in records(capfd.readouterr().err)] == [9]  # told once
 
 
 def completed(shell, line, current):

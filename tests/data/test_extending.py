@@ -4,7 +4,8 @@ import pytest
 
 from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import Pair
-from translucid.data.extending import extended, parts_of_new
+from translucid.data.extending import extended, parts_of_new, reserving
+from translucid.data.reserved import PLACEHOLDERS, TERM
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 
 EVERYDAY = [Pair(p.source, p.target) for p in generate(400, split="train", max_words=8)]
@@ -32,6 +33,15 @@ def test_words_of_the_domain_are_pieces_and_nothing_else_changes(tokenizer):
     (ids,), (before,) = more.encode_source(["the Wagtail's"]), tokenizer.encode_source(["the Wagtail's"])
     assert more.source_pieces(ids)[1] == "▁Wagtail" and len(ids) < len(before)
     assert more.decode_source(ids) == "the Wagtail's"
+
+
+def test_only_reserved_pieces_that_are_lacking_are_added(options):
+    some = Tokenizer.learn(EVERYDAY, options, seed=1, reserved=PLACEHOLDERS)
+    more = reserving(some, (*PLACEHOLDERS, *TERM))
+    every = more.source_pieces(range(more.source_size))
+    assert more.source_size == some.source_size + len(TERM) and len(set(every)) == len(every)
+    assert every[: some.source_size] == some.source_pieces(range(some.source_size))
+    assert more.reserves((*PLACEHOLDERS, *TERM)) and not some.reserves(TERM)
 
 
 def test_their_parts_are_what_they_were_cut_into(tokenizer):

@@ -1,5 +1,6 @@
 """Live lessons: the same pages on a server take sentences of the reader's own."""
 
+import os
 import threading
 import time
 import urllib.request
@@ -10,7 +11,9 @@ import uvicorn
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
+from translucid.lessons.lessons import LESSONS
 from translucid.lessons.live import Live
+from translucid.lessons.recording import record_of
 from translucid.lessons.serving import recorded_server
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
@@ -65,6 +68,15 @@ def test_what_is_no_sentence_is_refused(client, fields, status):
     answer = client.post("/lessons/look", json=fields)
     assert answer.status_code == status
     assert answer.json()["error"]
+
+
+def test_figures_are_kept_until_a_model_is_trained_anew(models, records):
+    (lesson,) = (one for one in LESSONS if one.name == "positions")
+    file, model = models.runs / "lessons" / "positions.json", models.runs / "demo" / "model.safetensors"
+    file.write_text("kept")
+    assert record_of(models, lesson) == "kept"
+    os.utime(file, (0, model.stat().st_mtime - 1))
+    assert record_of(models, lesson) == records["positions"] == file.read_text()
 
 
 def test_there_is_nothing_else(client):

@@ -5,8 +5,10 @@ import threading
 import pytest
 
 from tests.probes.foreign import many_languages_folder, marian_folder
+from translucid.decoding.limits import length_penalty
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
+from translucid.runs.run_folder import RunFolder
 from translucid.serving import offered
 from translucid.serving.catalogue import load
 from translucid.serving.failures import ApiError
@@ -82,7 +84,7 @@ def test_detection_is_among_its_languages(many):
     assert answer["detectedLanguage"] == {"confidence": 0, "language": "en"}
 
 
-def test_what_is_seen_of_it_has_no_language_among_the_words(many):
+def test_what_is_seen_of_it_has_no_language_among_the_words(many, m2m):
     (sentence,) = many.post("/look", json={**ASKED, "explain": "erasure"}).json()["sentences"]
     (piece,) = sentence["pieces"]
     assert piece["source"] == ["eng_Latn", "I", "like", "soccer", "</s>"]
@@ -95,6 +97,11 @@ def test_what_is_seen_of_it_has_no_language_among_the_words(many):
     assert [way["tokens"][: len(first)] for way in ways if way["text"] == sentence["text"]] == [first]
     (tree,) = many.post("/beam", json=ASKED).json()["trees"]
     assert "spa_Latn" in [node["name"] for node in tree["nodes"]]
+    best = tree["finished"][0]
+    assert best["text"] == sentence["text"]
+    written = sum(map(len, piece["tokens"]))  # without the language
+    alpha = RunFolder(m2m).configuration().decoding.length_penalty
+    assert best["score"] == pytest.approx(best["log_prob"] / length_penalty(float(written), alpha), abs=1e-4)
 
 
 def test_a_model_of_many_targets_has_to_say_what_it_reads(serve, marian):

@@ -51,6 +51,20 @@ def asked(page, path="look"):
     return found
 
 
+def test_the_parts_can_be_turned_to_as_soon_as_they_answer(browser, address):  # noqa: F811
+    page = browser.new_page()
+    waiting = []
+    page.route("**/frontend/settings", lambda route: waiting.append(route))
+    page.goto(address)
+    documents = page.get_by_role("button", name="Documents")
+    expect(documents).to_be_disabled()
+    page.wait_for_timeout(50)
+    waiting[0].continue_()
+    documents.click()
+    expect(page.locator("#documents")).to_be_visible()
+    page.close()
+
+
 def test_an_empty_page_offers_sentences_and_no_headings_over_nothing(page):
     assert page.locator("#sentences button").all_inner_texts() == ["I like soccer", "You sing"]
     expect(page.locator("#seeing")).to_be_hidden()

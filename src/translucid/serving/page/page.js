@@ -34,7 +34,7 @@ async function start() {
   const there = { texts: models, documents: models, images: captioners, judging };
   kinds = KINDS.filter((kind) => there[kind].length);
   for (const kind of KINDS) {
-    $(`on-${kind}`).hidden = !kinds.includes(kind);
+    Object.assign($(`on-${kind}`), { hidden: !kinds.includes(kind), disabled: false });
     $(`on-${kind}`).addEventListener("click", () => turnTo(kind));
   }
   $("kinds").hidden = kinds.length < 2;

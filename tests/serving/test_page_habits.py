@@ -324,6 +324,11 @@ def test_right_to_left(browser, run):  # noqa: F811
             "() => ['source-pane', 'source', 'target-pane', 'translation'].map((id) => document.getElementById(id).dir)"
         )
         assert page.evaluate(directions) == ["ltr", "ltr", "rtl", "rtl"]
+        between = "getComputedStyle(document.getElementById('target-pane')).borderWidth"
+        assert page.evaluate(between) == "0px 0px 0px 1px"  # the line between the panes
+        page.evaluate("document.documentElement.dir = 'rtl'")
+        assert page.evaluate(between) == "0px 1px 0px 0px"
+        page.evaluate("document.documentElement.dir = 'ltr'")
         page.select_option("#from", "he")
         assert page.evaluate(directions) == ["rtl", "rtl", "ltr", "ltr"]
         page.fill("#source", "שלום")

@@ -47,7 +47,7 @@ export function showRibbons(root, record, options = {}) {
 
   function word(side, text, i) {
     const button = element("button", { type: "button", className: "word", textContent: text });
-    if (SIGNS[text]) Object.assign(button, { title: SIGNS[text], ariaLabel: SIGNS[text] }).classList.add("sign");
+    if (SIGNS[text]) Object.assign(button, { title: SIGNS[text], ariaLabel: SIGNS[text], dir: "ltr" }).classList.add("sign");
     if (record.marked?.[side].has(i)) button.classList.add("differs");
     for (const event of ["mouseenter", "focus"]) button.addEventListener(event, () => light({ side, i }));
     for (const event of ["mouseleave", "blur"]) button.addEventListener(event, () => light(null));

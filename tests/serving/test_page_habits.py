@@ -66,7 +66,7 @@ def test_the_parts_can_be_turned_to_as_soon_as_they_answer(browser, address):  #
 
 
 def test_an_empty_page_offers_sentences_and_no_headings_over_nothing(page):
-    assert page.locator("#sentences button").all_inner_texts() == ["I like soccer", "You sing"]
+    expect(page.locator("#sentences button")).to_have_text(["I like soccer", "You sing"])
     expect(page.locator("#seeing")).to_be_hidden()
     page.get_by_role("button", name="You sing").click()
     expect(page.locator("#translation")).not_to_be_empty()
@@ -100,7 +100,8 @@ def test_a_model_alone_cannot_be_swapped(browser, run):  # noqa: F811
         expect(page.locator("#swap")).to_be_disabled()
         for choice in ("#from", "#to", "#tucked"):
             expect(page.locator(choice)).to_be_hidden()
-        assert page.locator("#sentences button").count() == 0
+        page.wait_for_load_state("networkidle")
+        expect(page.locator("#sentences button")).to_have_count(0)
 
 
 def test_the_language_is_found_out(page):

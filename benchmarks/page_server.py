@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import uvicorn
 from playwright.sync_api import Browser, sync_playwright
 
+from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions
@@ -18,7 +19,7 @@ from translucid.serving.server_options import ServerOptions
 def served(runs: list[str]) -> Iterator[str]:
     """Give the address of a server."""
     options = ServerOptions()
-    app = create_app(load(runs, "cpu", options), options)
+    app = create_app(load(runs, "cpu", options), options, lessons=lambda _: recorded_routes())
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -1,6 +1,7 @@
 """Live lessons: the same pages on a server take sentences of the reader's own."""
 
 import os
+import re
 import threading
 import time
 import urllib.request
@@ -11,6 +12,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
+from translucid.lessons.beside import recorded_routes
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.live import Live
 from translucid.lessons.recording import record_of
@@ -27,7 +29,7 @@ def app(models, records):
     options = ServerOptions(hosts=("testserver",))
     models.load()
     return create_app(
-        load([str(models.runs / "demo")], "cpu", options), options, further=lambda desk: Live(models, desk).routes()
+        load([str(models.runs / "demo")], "cpu", options), options, lessons=lambda desk: Live(models, desk).routes()
     )
 
 
@@ -77,6 +79,28 @@ def test_figures_are_kept_until_a_model_is_trained_anew(models, records):
     assert record_of(models, lesson) == "kept"
     os.utime(file, (0, model.stat().st_mtime - 1))
     assert record_of(models, lesson) == records["positions"] == file.read_text()
+
+
+def test_beside_a_translator_they_are_as_they_were_recorded(models):
+    options = ServerOptions(hosts=("testserver",), url_prefix="/translate")
+    app = create_app(load([str(models.runs / "demo")], "cpu", options), options, lessons=lambda _: recorded_routes())
+    with TestClient(app, base_url="http://testserver/translate/") as client:
+        assert client.get("frontend/settings").json()["lessons"] is True
+        assert client.get("lessons").url.path == "/translate/lessons/"
+        assert client.head("lessons/").headers["content-security-policy"].startswith("default-src 'self'")
+        for lesson in LESSONS:
+            page = client.get(f"lessons/{lesson.name}.html")
+            files = [
+                page,
+                *(client.get(f"lessons/{file}") for file in re.findall('(?:src|stylesheet" href)="(.+?)"', page.text)),
+            ]
+            assert [file.status_code for file in files] == [200] * 4
+            assert sum(len(file.content) for file in files) < 300_000
+            assert 'href="../"' in page.text
+            assert "data-live" not in page.text
+        for path in ("records/none.js", "none.html", "%2e%2e/pages.py", "records/..%2f..%2fpages.py"):
+            assert client.get(f"lessons/{path}").status_code == 404
+        assert client.post("lessons/look", json={"lesson": "heads", "q": OWN}).status_code == 405
 
 
 def test_there_is_nothing_else(client):

@@ -13,6 +13,7 @@ import torch
 import uvicorn
 from hypothesis import HealthCheck, Phase, given, settings
 
+from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions
@@ -23,7 +24,7 @@ from translucid.translator import Translator
 def serving(*runs):
     """Give the address of a server on a free port of this machine."""
     options = ServerOptions()
-    app = create_app(load(list(runs), "cpu", options), options)
+    app = create_app(load(list(runs), "cpu", options), options, lessons=lambda _: recorded_routes())
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -291,9 +291,7 @@ def test_who_is_told_to_slow_down_waits_as_long(browser, address):  # noqa: F811
     page.route("**/look", lambda route: route.fulfill(status=429, headers={"Retry-After": "30"}, body=body))
     page.fill("#source", "I like soccer")
     page.clock.run_for(300)
-    expect(page.locator("#problem")).to_have_text(
-        "Slowdown: more than 60 requests a minute. The page tries again in 30 s."
-    )
+    expect(page.locator("#problem")).to_have_text("More than 60 requests a minute. The page tries again in 30 s.")
     page.unroute("**/look")
     page.clock.run_for(20_000)
     assert len(tries) == 1

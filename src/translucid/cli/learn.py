@@ -95,7 +95,7 @@ def _live(models: Models, port: int, show: bool, console: Console) -> None:
     with bound("127.0.0.1", port) as listening:
         options = ServerOptions()
         there = [str(models.runs / name) for name in models.there()]
-        app = create_app(load(there, "cpu", options), options, further=lambda desk: Live(models, desk).routes())
+        app = create_app(load(there, "cpu", options), options, lessons=lambda desk: Live(models, desk).routes())
         listening.listen(128)
         _say_where(port, show, console)
         Listening(uvicorn.Config(app, http=Connection, ws="none", log_level="error", access_log=False)).run(

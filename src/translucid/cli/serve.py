@@ -119,6 +119,7 @@ def serve(
     try:
         import uvicorn
 
+        from translucid.lessons.beside import recorded_routes
         from translucid.serving.app import create_app
         from translucid.serving.catalogue import load
         from translucid.serving.connections import AT_ONCE, Connection, Listening, most_connections
@@ -157,7 +158,7 @@ def serve(
             if not catalogue.models:
                 raise UserError("--memory is for translators", fix="Leave it out.")
             opened = Remembering.open(memory, next(iter(catalogue)).pair, grows=suggestions)
-        app = create_app(catalogue, options, opened)
+        app = create_app(catalogue, options, opened, lambda _: recorded_routes())
         _log_requests()
         console = Console(stderr=True)
         for served in catalogue:

@@ -12,7 +12,7 @@ from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.lessons.models import Models
 from translucid.lessons.pages import fixed_files, record_script
 from translucid.lessons.recording import SENTENCE, Record, record_of
-from translucid.lessons.serving import HEADERS, PLACE, kind
+from translucid.lessons.serving import HEADERS, PLACE, TRANSLATOR, kind
 from translucid.serving.desk import Desk
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
@@ -33,7 +33,7 @@ class Live:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(include_in_schema=False)
-        files = fixed_files(live=[lesson for lesson in LESSONS if self.models.has(lesson)])
+        files = fixed_files([lesson for lesson in LESSONS if self.models.has(lesson)], TRANSLATOR)
         for name, text in {**files, "": files["index.html"]}.items():
             routes.get(PLACE + name)(_fixed(text, kind(name)))
         routes.get(PLACE + "records/{name}.js")(self.record)

@@ -16,6 +16,9 @@ from translucid.lessons.lessons import LESSONS, Lesson
 PAGES = Path(str(files("translucid.lessons"))) / "pages"
 RECORDED = PAGES.parent / "recorded"
 """Figures that come with the package, a JSON file a lesson."""
+RECORDED_HINT = """<p class="hint">The figures show what was recorded. For sentences of your own:
+<code>translucid learn --train --open</code></p>
+"""
 
 
 def recorded(name: str) -> str:
@@ -33,24 +36,26 @@ def record_script(name: str, record: str) -> str:
     return f"(globalThis.lessonRecords ??= {{}})[{json.dumps(name)}] = {record};\n"
 
 
-def fixed_files(live: Collection[Lesson] = ()) -> dict[str, str]:
+def fixed_files(live: Collection[Lesson] = (), translator: str = "") -> dict[str, str]:
     """Return all files but the figures, by name.
 
-    `live`: the lessons for which a server answers at `look` what the models do with other sentences.
+    Args:
+        live: the lessons for which a server answers at `look` what the models do with other sentences.
+        translator: where the page of a translator is, if there is one.
     """
-    pages = {f"{lesson.name}.html": page(lesson, live=lesson in live) for lesson in LESSONS}
+    pages = {f"{lesson.name}.html": page(lesson, translator, live=lesson in live) for lesson in LESSONS}
     style = "".join(
         path.read_text(encoding="utf-8") for path in (WEB / "tokens.css", WEB / "seeing.css", PAGES / "lesson.css")
     )
     return {
-        "index.html": index(),
+        "index.html": index(translator, live=bool(live)),
         **pages,
         "lessons.js": bundle("main.js", [PAGES, WEB]),
         "lessons.css": style,
     }
 
 
-def page(lesson: Lesson, *, live: bool) -> str:
+def page(lesson: Lesson, translator: str = "", *, live: bool) -> str:
     """Return the page of a lesson."""
     number = LESSONS.index(lesson)
     text = (PAGES / "texts" / f"{lesson.name}.html").read_text(encoding="utf-8")
@@ -71,10 +76,10 @@ def page(lesson: Lesson, *, live: bool) -> str:
 {_neighbours(number)}
 """
     scripts = f'<script defer src="records/{lesson.name}.js"></script>\n<script defer src="lessons.js"></script>\n'
-    return _document(lesson.title, lesson.name, body, scripts, live=live)
+    return _document(lesson.title, lesson.name, body, scripts, translator, live=live)
 
 
-def index() -> str:
+def index(translator: str = "", *, live: bool = False) -> str:
     """Return the page that lists the lessons."""
     cards = "".join(
         f'<li><a href="{lesson.name}.html"><b>{escape(lesson.title)}</b> <span>{escape(lesson.summary)}</span></a>\n'
@@ -87,9 +92,9 @@ computes it, and a figure to play with. The numbers in the figures are those of 
 to Spanish, which have learned from a generated phrasebook.</p>
 <ol class="lessons">
 {cards}</ol>
-</article>
+{"" if live else RECORDED_HINT}</article>
 """
-    return _document("Lessons", "", body, "", live=False)
+    return _document("Lessons", "", body, "", translator, live=live)
 
 
 def save_pages(folder: Path, records: Mapping[str, str]) -> None:
@@ -118,12 +123,13 @@ def _neighbours(number: int) -> str:
     return f'<nav class="neighbours" aria-label="Before and after">{"".join(links)}</nav>'
 
 
-def _document(title: str, name: str, body: str, scripts: str, *, live: bool) -> str:
+def _document(title: str, name: str, body: str, scripts: str, translator: str, *, live: bool) -> str:
     steps = "".join(
         f'<li><a href="{lesson.name}.html" title="{escape(lesson.title)}"'
         f"{' aria-current=page' if lesson.name == name else ''}>{i}</a></li>"
         for i, lesson in enumerate(LESSONS, 1)
     )
+    back = f'<a class="back" href="{translator}">Back to the models</a>\n' if translator else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -135,7 +141,7 @@ def _document(title: str, name: str, body: str, scripts: str, *, live: bool) -> 
 {scripts}</head>
 <body data-lesson="{name}"{" data-live" if live else ""}>
 <header><a class="home" href="index.html">Translucid <span>lessons</span></a>
-<nav aria-label="Lessons"><ol>{steps}</ol></nav></header>
+{back}<nav aria-label="Lessons"><ol>{steps}</ol></nav></header>
 <main>
 {body}</main>
 </body>

@@ -11,7 +11,19 @@ from translucid.serving.server_options import PAGE_HEADERS
 
 PLACE = "/lessons/"
 """Where the lessons are on a server."""
+TRANSLATOR = "../"
+"""Where the page of the models is from there."""
 HEADERS = {**PAGE_HEADERS, "Cache-Control": "no-cache"}
+
+
+def recorded_files(translator: str = "") -> dict[str, str]:
+    """Return all files of the lessons as they were recorded, by path; the list of lessons is also that with no name.
+
+    `translator`: where the page of a translator is, if there is one.
+    """
+    found = fixed_files(translator=translator)
+    found |= {f"records/{lesson.name}.js": record_script(lesson.name, recorded(lesson.name)) for lesson in LESSONS}
+    return {**found, "": found["index.html"]}
 
 
 def recorded_server(port: int) -> ThreadingHTTPServer:
@@ -20,9 +32,7 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
     Raises:
         UserError: the port is taken.
     """
-    found = dict(fixed_files())
-    found |= {f"records/{lesson.name}.js": record_script(lesson.name, recorded(lesson.name)) for lesson in LESSONS}
-    found[""] = found["index.html"]
+    found = recorded_files()
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

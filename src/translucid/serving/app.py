@@ -45,14 +45,14 @@ def create_app(
     catalogue: Catalogue,
     options: ServerOptions | None = None,
     memory: Remembering | None = None,
-    further: Callable[[Desk], APIRouter] | None = None,
+    lessons: Callable[[Desk], APIRouter] | None = None,
 ) -> FastAPI:
     """Return the application that serves these models, with a translation memory if there is one.
 
-    `further`: gives more routes, if there are to be more.
+    `lessons`: gives the routes of the lessons, if they are to be beside the models; the page leads to them.
     """
     options = options or ServerOptions()
-    desk = Desk(catalogue, options, Guard(options), memory)
+    desk = Desk(catalogue, options, Guard(options), memory, lessons=lessons is not None)
     jobs = DocumentJobs(desk)
 
     @asynccontextmanager
@@ -87,8 +87,8 @@ def create_app(
     app.include_router(Picturing(desk).routes())
     app.include_router(Captioning(desk).routes())
     app.include_router(Judging(desk).routes())
-    if further:
-        app.include_router(_with_heads(further(desk)))
+    if lessons:
+        app.include_router(_with_heads(lessons(desk)))
     answer_errors(app)
     if options.origins:
         app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])

@@ -32,6 +32,8 @@ class Desk:
     options: ServerOptions
     guard: Guard
     memory: Remembering | None = None
+    lessons: bool = False
+    """Whether the lessons are on the same server."""
     bodies: Bodies = field(default_factory=Bodies)
     workshop: Workshop = field(default_factory=Workshop)
 

@@ -169,6 +169,7 @@ class LibreTranslate:
                     "source": {"code": first.pair[0], "name": name_of(first.pair[0])},
                     "target": {"code": first.pair[1], "name": name_of(first.pair[1])},
                 },
+                "lessons": self.desk.lessons,
                 "suggestions": bool(self.desk.memory and self.desk.memory.grows),
                 "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
             }

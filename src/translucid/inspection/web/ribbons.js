@@ -109,7 +109,8 @@ export function showRibbons(root, record, options = {}) {
     const best = own.map((weight, i) => [weight, i]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([w]) => w >= 0.05);
     const list = best.map(([weight, i]) => `${record[other][i]} ${percent(weight)}`).join(", ");
     const sure = at.side === "below" && record.probabilities ? ` (written with probability ${percent(record.probabilities[at.i])})` : "";
-    said.textContent = `${record[at.side][at.i]}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}`;
+    const text = record[at.side][at.i];
+    said.textContent = `${SIGNS[text] ? `${text} (${SIGNS[text]})` : text}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}`;
   }
 
   // Stand upright if a line does not fit, then draw.

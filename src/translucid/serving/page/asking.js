@@ -20,12 +20,18 @@ export async function answered(response) {
     if (got.ok) return answer;
     const seconds = got.status === 429 ? Number(got.headers.get("Retry-After") ?? PATIENCE + 1) : 0;
     const gone = got.status >= 500 || (got.status === 429 && seconds <= PATIENCE);
-    const again = seconds && gone ? `. The page tries again in ${seconds} s.` : "";
-    throw Object.assign(new Error(answer.error + again), { told: true, gone, wait: 1000 * seconds || RETRY });
+    const again = seconds && gone ? ` The page tries again in ${seconds} s.` : "";
+    throw Object.assign(new Error(sentence(answer.error) + again), { told: true, gone, wait: 1000 * seconds || RETRY });
   } catch (error) {
     if (error.told) throw error;
     throw Object.assign(new Error("The server does not answer. The page tries again by itself."), { gone: true, wait: RETRY });
   }
+}
+
+// What the server says to programs, "Invalid request: … (field)", as a sentence for people.
+function sentence(error) {
+  const text = error.replace(/^(Invalid request|Slowdown): /, "").replace(/ \(\w+\)$/, "");
+  return text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }
 
 // Ask the server; the key goes along if it wants one.

@@ -215,7 +215,7 @@ function item(one) {
     const title = `${Math.round(100 * one.confidence)} % sure`;
     about.append(" ", element("meter", { value: one.confidence, min: 0, max: 1, low: SURE, high: SURE, optimum: 1, title }));
   }
-  if (one.origin && one.origin !== "model") about.append(` from ${{ memory: "the memory", person: "a person" }[one.origin]}`);
+  if (one.origin && one.origin !== "model") about.append(`· from ${{ memory: "the memory", person: "a person" }[one.origin]}`);
   const source = element("p", { className: "output", dir: "auto", lang: shown.source ?? "" });
   source.append(...tagged(one));
   const area = element("textarea", {
@@ -223,7 +223,7 @@ function item(one) {
     disabled: one.target === null && one.existing === null, spellcheck: true,
   });
   area.setAttribute("aria-label", `translation of ${one.place}`);
-  const doubts = element("p", { className: "doubts", textContent: one.doubts.map((doubt) => `⚠ ${doubt}`).join("  ") });
+  const doubts = element("p", { className: "doubts", textContent: one.doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
   const wrong = element("p", { className: "problem", role: "alert" });
   line.append(about, source, area, doubts, wrong);
   return line;

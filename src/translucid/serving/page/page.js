@@ -28,6 +28,7 @@ async function start() {
   }
   $("problem").textContent = "";
   document.querySelector(".key").hidden = !settings.apiKeys;
+  $("to-lessons").hidden = !settings.lessons;
   const reading = (kind) => all.filter((one) => one.reads === kind);
   const [models, captioners, classifiers, generators] = ["text", "images", "texts", "prompts"].map(reading);
   const judging = [...classifiers, ...generators];
@@ -38,6 +39,8 @@ async function start() {
     $(`on-${kind}`).addEventListener("click", () => turnTo(kind));
   }
   $("kinds").hidden = kinds.length < 2;
+  document.querySelector("h1 span").textContent = `${SHOWN[kinds[0]]} you can see through`;
+  if (matchMedia("(hover: none)").matches) $("source").placeholder = "Type or paste"; // there is nothing to drop with
   turnTo(kinds.find((kind) => location.hash === `#${kind}`) ?? kinds[0]);
   if (models.length) startTexts(models, settings);
   if (models.length) startDocuments(settings, first);
@@ -67,7 +70,6 @@ function turnTo(kind) {
   }
   $("texts-and-documents").hidden = !["texts", "documents"].includes(kind);
   $("for-comparing").hidden = kind === "documents";
-  document.querySelector("h1 span").textContent = `${SHOWN[kind]} you can see through`;
   if (kind === "texts" && linked()) return;
   history.replaceState(null, "", kind === kinds[0] ? location.pathname + location.search : `#${kind}`);
 }

@@ -1,0 +1,93 @@
+"""How the page looks: nothing is cut off, nothing jumps, what is chosen is seen, and a student finds the lessons."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from .test_clients import serving
+from .test_page import browser  # noqa: F401
+
+PHONE = {"width": 390, "height": 844}
+CUT = """(id) => { // by how many pixels the text of a selector is longer than what is seen of it
+  const shown = document.getElementById(id), free = shown.cloneNode(true);
+  free.value = shown.value;
+  Object.assign(free.style, { position: "absolute", maxWidth: "none" });
+  shown.after(free);
+  const cut = free.offsetWidth - shown.offsetWidth;
+  free.remove();
+  return cut;
+}"""
+MARKED = """() => [...document.querySelectorAll("nav button:not([hidden])")]
+  .map((one) => getComputedStyle(one).backgroundColor)"""
+
+
+@pytest.fixture(scope="module")
+def address(run):
+    """Of a server whose language can be detected."""
+    with serving(str(run), f"pt-es={run}") as place:
+        yield place
+
+
+@pytest.fixture
+def page(browser, address):  # noqa: F811
+    one = browser.new_page(viewport=PHONE)
+    one.goto(address)
+    one.wait_for_selector("body.ready")
+    yield one
+    one.close()
+
+
+def test_a_language_that_was_detected_is_read_on_a_phone(page):
+    page.route("**/detect", lambda route: route.fulfill(json=[{"language": "pt", "confidence": 90}]))
+    page.select_option("#from", "auto")
+    assert page.evaluate(CUT, "from") <= 0
+    page.fill("#source", "Você canta")
+    expect(page.locator("#from option:checked")).to_have_text("Portuguese (detected)")
+    assert page.evaluate(CUT, "from") <= 0
+    page.set_viewport_size({"width": 320, "height": 600})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_the_chosen_part_is_marked_in_colours_of_the_system(page):
+    page.emulate_media(forced_colors="active")
+    for chosen in (0, 1):
+        page.locator("nav button").nth(chosen).click()
+        colours = page.evaluate(MARKED)
+        assert colours.count(colours[chosen]) == 1
+
+
+def test_parts_stay_where_they_are_and_the_chosen_one_stays_marked_under_the_mouse(page):
+    page.set_viewport_size({"width": 1200, "height": 800})
+    place = lambda: page.locator("#on-documents").bounding_box()  # noqa: E731
+    shadow = lambda: page.locator("#on-documents").evaluate("(one) => getComputedStyle(one).boxShadow")  # noqa: E731
+    before = place()
+    page.locator("#on-documents").click()
+    under = shadow()
+    page.mouse.move(0, 0)
+    assert shadow() == under
+    assert place() == before
+
+
+def test_an_error_is_a_sentence(page):
+    page.route("**/look", lambda route: route.fulfill(status=400, json={"error": "Invalid request: missing text (q)"}))
+    page.fill("#source", "You sing")
+    expect(page.locator("#problem")).to_have_text("Missing text.")
+
+
+def test_equation_code_picture_and_knob_are_two_clicks_away(page):
+    page.get_by_role("link", name="eight lessons").click()
+    assert Axe().run(page).response["violations"] == []
+    page.get_by_role("link", name="Queries, keys and values").click()
+    for part in ("math", "pre", "#figure .memory", "#figure input[type=range]"):
+        expect(page.locator(part).first).to_be_visible()
+    page.get_by_role("link", name="Back to the models").click()
+    expect(page.locator("#source")).to_be_visible()
+
+
+def test_without_lessons_nothing_leads_to_them(page):
+    settings = page.evaluate("fetch('frontend/settings').then(answer => answer.json())")
+    page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"lessons": False}))
+    page.reload()
+    page.wait_for_selector("body.ready")
+    expect(page.get_by_role("link", name="API")).to_be_visible()
+    expect(page.get_by_role("link", name="eight lessons")).to_have_count(0)

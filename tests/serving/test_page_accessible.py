@@ -79,6 +79,7 @@ def test_the_focus_is_never_lost(page):
     file = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"You sing 1.\n" * 60}
     page.set_input_files("#document-file", file)
     expect(page.locator("#document-download")).to_be_visible(timeout=30_000)
+    expect(page.locator("#rows-shown")).to_have_text("1 to 50 of 60")
     page.locator("#rows-after").press("Enter")
     expect(page.locator("#rows-after")).to_be_disabled()
     expect(page.locator("#rows-before")).to_be_focused()

@@ -122,6 +122,22 @@ def test_a_file_is_dropped(page):
     expect(page.locator("#rows textarea")).to_be_enabled(timeout=30_000)
 
 
+def test_segments_that_come_too_late_are_not_shown(page):
+    choose(page, "".join(f"You sing {i}.\n" for i in range(120)))
+    page.get_by_label("segments after these").click()
+    expect(page.locator("#rows-shown")).to_have_text("51 to 100 of 120")
+    held = []
+    page.route("**/segments?first=100*", lambda route: held.append(route))
+    page.get_by_label("segments after these").click()
+    page.get_by_label("segments before these").click()
+    expect(page.locator("#rows-shown")).to_have_text("1 to 50 of 120")
+    with page.expect_response("**/segments?first=100*") as answer:
+        held[0].continue_()
+    answer.value.finished()
+    page.wait_for_timeout(50)
+    assert page.inner_text("#rows-shown") == "1 to 50 of 120"
+
+
 def test_many_segments_come_page_by_page(page):
     choose(page, "".join(f"You sing {i}.\n" for i in range(120)))
     expect(page.locator("#rows li")).to_have_count(50)

@@ -16,6 +16,8 @@ let shown = null; // the document: what the server tells of it
 let rows = []; // the segments that are shown
 let before = []; // the first segments of earlier pages
 let first = 0;
+let wanted = [0, []]; // the page that was asked for last: where it begins, and the pages before
+let pages = 0; // asked for so far; an answer to another than the last one comes too late
 let turn = 0; // answers that come too late are thrown away
 let timer;
 const work = waiting($("documents"), (text) => { $("document-problem").textContent = text; });
@@ -99,8 +101,9 @@ export async function takeDocument(file) {
 function clear() {
   clearTimeout(timer);
   shown = null;
-  [rows, before, first] = [[], [], 0];
+  [rows, before, first, wanted] = [[], [], 0, [0, []]];
   $("rows").replaceChildren();
+  $("rows-before").disabled = $("rows-after").disabled = true;
   $("document").hidden = true;
   problem();
 }
@@ -124,7 +127,7 @@ async function open(id) {
 
 // Show how far the document is until it is done, and its segments as they come.
 async function follow(mine) {
-  if (shown.segments && (!rows.length || rows.some((one) => one.target === null))) await page(first, before);
+  if (shown.segments && (!rows.length || rows.some((one) => one.target === null))) await page(...wanted);
   if (mine !== turn || !["waiting", "translating"].includes(shown.state)) return;
   timer = setTimeout(async () => {
     try {
@@ -176,10 +179,12 @@ async function forget() {
 // Show the segments from one on; `earlier` are the first ones of the pages before.
 async function page(from, earlier) {
   const mine = turn;
+  const number = ++pages;
+  wanted = [from, earlier];
   const only = $("document-doubtful").checked ? "&doubtful=1" : "";
   try {
     const found = await ask(`${shown.id}/segments?first=${from}&count=${ROWS}${only}`);
-    if (mine !== turn) return;
+    if (mine !== turn || number !== pages) return;
     const turned = from !== first || found.length !== rows.length;
     [rows, first, before] = [found, from, earlier];
     show(turned);

@@ -139,9 +139,15 @@ def _wrong_document(page: Page) -> None:
 def _image(page: Page) -> None:
     page.click("#on-images")
     page.set_input_files("#file", {"name": "scene.png", "mimeType": "image/png", "buffer": _scene()})
-    page.wait_for_selector("#caption .word")
-    page.locator("#caption .word").nth(1).click()
-    page.wait_for_selector("#caption-ways button")
+    page.wait_for_selector("#captioned .word")
+    page.locator("#captioned .word").nth(1).click()
+    page.wait_for_selector("#captioned .ways button")
+
+
+def _image_steps(page: Page) -> None:
+    _image(page)
+    page.locator("#captioned").get_by_role("tab", name="Steps").click()
+    page.wait_for_selector("#captioned .tree .node")
 
 
 def _scene() -> bytes:
@@ -189,6 +195,7 @@ STATES = [
     State("document-wrong", "texts", _wrong_document),
     State("images", "images", lambda page: page.click("#on-images")),
     State("image", "images", _image),
+    State("image-steps", "images", _image_steps),
     State("judging", "judging", lambda page: page.click("#on-judging")),
     State("judged", "judging", _judged),
 ]

@@ -9,6 +9,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 from PIL import Image
 
 from translucid.captioner import Captioner
@@ -96,6 +97,49 @@ def test_a_caption_begins_with_a_prefix_and_ways_to_go_on_are_the_likeliest(clie
         assert way["caption"] == "a red" or way["next"] in way["caption"][5:]
     alternatives = ask(client, scene, prefix="a red", nbest=3).json()["alternatives"]
     assert [one["caption"] for one in alternatives] == [one.text for one in found[1:3]]
+
+
+def test_each_layer_and_head_and_the_tree_are_those_of_the_library(client, eyes, scene):
+    answer = ask(client, scene, maps="true", tree="true").json()
+    captioner = Captioner.load(eyes)
+    picture = captioner.picture(scene)
+    found = captioner.caption(picture)
+    (only,) = answer["maps"]  # of one layer with one head
+    assert answer["heads"] == 1
+    assert (only["name"], only["layer"], only["head"]) == ("all layers and heads", None, None)
+    torch.testing.assert_close(torch.tensor(only["weights"]), found.looked.weights(), rtol=0, atol=1e-3)
+    assert sum(row["pieces"] for row in answer["words"]) == len(found.nbest[0].hypothesis.tokens)
+    tree = answer["tree"]
+    assert tree["beam"] == tree["own"] == captioner.configuration.decoding.beam
+    assert len(tree["nodes"]) == len(captioner.trace(picture, tree["beam"]).nodes)
+    assert tree["finished"][0]["text"] == found.text
+    assert tree["finished"][0]["score"] == pytest.approx(found.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("view", ["map", "heads", "beam"])
+def test_every_view_is_saved_as_pdf(client, scene, view):
+    asked = {"data": {"caption": "a red star", "view": view}, "files": {"file": ("a.png", scene)}}
+    answer = client.post("/caption/picture", **asked)
+    assert answer.headers["content-type"] == "application/pdf"
+    assert answer.content.startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"view": "why"}, "view is none of"),
+        ({"caption": " "}, "no caption"),
+        ({"caption": "a" * 501}, "500"),
+        ({"layer": "9"}, "layer"),
+        ({"head": "x"}, "whole number"),
+        ({"model": "other"}, "'other'"),
+    ],
+)
+def test_what_is_no_picture_is_refused(client, scene, fields, said):
+    asked = {"caption": "a red star", "view": "map", **fields}
+    answer = client.post("/caption/picture", data=asked, files={"file": ("a.png", scene)})
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
 
 
 def test_ways_to_begin_leave_the_caption_as_it_is(client, scene):
@@ -316,7 +360,7 @@ def test_it_is_documented(client):
     spec = client.get("/spec").json()["paths"]["/caption"]["post"]
     kinds = spec["requestBody"]["content"]
     assert {"multipart/form-data", "image/jpeg", "image/png"} <= kinds.keys()
-    wanted = {"model", "beam", "nbest", "prefix", "ways", "caption", "api_key"}
+    wanted = {"model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree", "api_key"}
     assert wanted == {one["name"] for one in spec["parameters"]}
     assert wanted | {"file"} == kinds["multipart/form-data"]["schema"]["properties"].keys()
     assert "words" in spec["responses"]["200"]["content"]["application/json"]["schema"]["properties"]

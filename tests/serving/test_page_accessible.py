@@ -36,7 +36,7 @@ def page(browser, address):  # noqa: F811
 
 
 def test_axe_finds_nothing(page, address):
-    """In eighteen states, light and dark: half a minute."""
+    """In nineteen states, light and dark: half a minute."""
     found, seen = {}, set()
     for state in states(page, address, without=SAME):
         seen.add(state.name)
@@ -46,7 +46,7 @@ def test_axe_finds_nothing(page, address):
                 found[state.name, scheme, one["id"]] = [
                     node["html"][:200] + node["failureSummary"] for node in one["nodes"]
                 ]
-    assert len(seen) == 18 and {"text", "document", "image", "judged", "history", "gone"} <= seen
+    assert len(seen) == 19 and {"text", "document", "image", "judged", "history", "gone"} <= seen
     assert found == {}, "\n".join(map(str, found.items()))
 
 
@@ -91,15 +91,15 @@ def test_the_focus_is_never_lost(page):
 def test_another_word_is_chosen_by_keyboard_and_the_focus_stays_there(page, scene):
     page.click("#on-images")
     page.set_input_files("#file", {"name": "scene.png", "mimeType": "image/png", "buffer": scene})
-    words = page.locator("#caption .word")
+    words = page.locator("#captioned .word")
     expect(words.nth(1)).to_be_visible()
     assert words.evaluate_all("all => all.map((one) => one.tabIndex)") == [0] + [-1] * (words.count() - 1)
     words.first.press("ArrowRight")  # one stop for Tab, and arrows from there
     expect(words.nth(1)).to_be_focused()
     page.keyboard.press("Enter")
-    page.locator("#caption-ways button").nth(3).press("Enter")
-    expect(page.locator("#instead")).to_be_hidden()
-    expect(page.locator("#caption .word:focus")).to_have_count(1)
+    page.locator("#captioned .ways button").nth(3).press("Enter")
+    expect(page.locator("#captioned .ways button")).to_have_count(0)
+    expect(page.locator("#captioned .word:focus")).to_have_count(1)
 
 
 def test_it_fits_at_200_percent_and_on_the_narrowest_phone(page, address):

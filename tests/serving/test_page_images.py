@@ -6,6 +6,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
+from translucid.captioner import Captioner
+
 from .conftest import png
 from .test_clients import serving
 from .test_page import browser, watched  # noqa: F401
@@ -13,6 +15,11 @@ from .test_page import browser, watched  # noqa: F401
 CELLS = """([x, y]) => {
   const veil = document.querySelector("#veil");
   return [...veil.getContext("2d").getImageData(x * veil.width, y * veil.height, 1, 1).data];
+}"""
+DARKEST = """() => {
+  const veil = document.querySelector("#veil");
+  const pixels = veil.getContext("2d").getImageData(0, 0, veil.width, veil.height).data;
+  return pixels.reduce((most, value, i) => (i % 4 === 3 ? Math.max(most, value) : most), 0);
 }"""
 GIVE = """([event, kind, base64, type]) => {
   const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
@@ -46,15 +53,15 @@ def choose(page, image, name="scene.png", kind="image/png"):
 def seen(page, image):
     """Give an image, wait for its caption, and return the words."""
     choose(page, image)
-    expect(page.locator("#caption .word").first).to_be_visible()
-    return page.locator("#caption .word").all_inner_texts()
+    expect(page.locator("#captioned .word").first).to_be_visible()
+    return page.locator("#captioned .word").all_inner_texts()
 
 
 def answer(*words):
     """What a server may say: words, each with its own weights [2][2]."""
-    rows = [{"word": word, "probability": 0.5, "weights": weights} for word, weights in words]
-    text = " ".join(word for word, _ in words)
-    return {"caption": text, "score": -1.0, "alternatives": [], "words": rows, "grid": [2, 2], "size": 64}
+    rows = [{"word": word, "probability": 0.5, "pieces": 1, "weights": weights} for word, weights in words]
+    about = {"caption": " ".join(word for word, _ in words), "score": -1.0, "alternatives": []}
+    return {**about, "model": "eyes", "words": rows, "grid": [2, 2], "heads": 1, "size": 64}
 
 
 def test_captioners_alone_open_on_images(page, scene):
@@ -62,11 +69,11 @@ def test_captioners_alone_open_on_images(page, scene):
     expect(page.locator("#texts")).to_be_hidden()
     expect(page.locator("#kinds")).to_be_hidden()
     words = seen(page, scene)
-    assert page.get_attribute("#picture", "aria-label") == " ".join(words)
-    assert page.locator("#nbest li").count() == 4
-    assert page.locator("#nbest .rest").first.inner_text() == " ".join(words)
+    expect(page.locator("#picture")).to_have_attribute("aria-label", " ".join(words))
+    expect(page.locator("#caption")).to_have_text(" ".join(words))
+    expect(page.locator("#copy-caption")).to_be_enabled()
     expect(page.locator("#picture")).to_be_visible()
-    assert page.inner_text("#image-problem") == ""
+    expect(page.locator("#image-problem")).to_be_empty()
 
 
 def test_pointing_at_a_word_lights_up_where_the_model_looked(page, scene):
@@ -78,52 +85,105 @@ def test_pointing_at_a_word_lights_up_where_the_model_looked(page, scene):
     seen(page, scene)
     dark = [page.evaluate(CELLS, at)[3] for at in ([0.2, 0.2], [0.8, 0.8])]
     assert dark == [0, 0]
-    page.locator("#caption .word").nth(0).hover()
+    page.locator("#captioned .word").nth(0).hover()
     assert page.evaluate(CELLS, [0.1, 0.1])[0] > 200  # light
-    assert page.evaluate(CELLS, [0.9, 0.9])[:3] == [0, 0, 0]
+    assert max(page.evaluate(CELLS, [0.9, 0.9])[:3]) < 40
     assert page.evaluate(CELLS, [0.9, 0.9])[3] > 170
     shades = [page.evaluate(CELLS, [x / 20, 0.1])[3] for x in range(7, 14)]
     assert len(set(shades)) > 4, "from cell to cell it is smooth"
-    assert (
-        page.inner_text("#seen")
-        == "“red” was written with probability 50.0 %; it looked most at the upper left (90 %)."
-    )
+    said = page.locator("#captioned .said")
+    expect(said).to_have_text("red (written with probability 50 %) looked at top left 90 %, top right 10 %")
     page.mouse.move(0, 0)
     assert page.evaluate(CELLS, [0.9, 0.9])[3] == 0
-    page.locator("#caption .word").nth(1).focus()
+    page.locator("#captioned .word").nth(1).focus()
     assert page.evaluate(CELLS, [0.9, 0.9])[0] > 200
-    assert "lower right (100 %)" in page.inner_text("#seen")
+    expect(said).to_contain_text("bottom right 100 %")
 
 
 def test_the_servers_own_weights_light_up(page, scene):
     seen(page, scene)
-    page.locator("#caption .word").first.hover()
+    page.locator("#captioned .word").first.hover()
     shades = [page.evaluate(CELLS, [x / 16, y / 16])[3] for x in range(1, 16) for y in range(1, 16)]
     assert max(shades) - min(shades) > 40
-    assert "was written with probability" in page.inner_text("#seen")
+    expect(page.locator("#captioned .said")).to_contain_text("written with probability")
 
 
 def test_choosing_a_word_offers_others_and_goes_on_from_there(page, scene):
     words = seen(page, scene)
-    page.locator("#caption .word").nth(1).click()
-    ways = page.locator("#caption-ways button")
+    page.locator("#captioned .word").nth(1).click()
+    ways = page.locator("#captioned .ways button")
     expect(ways).to_have_count(8)
-    assert page.inner_text("#instead-name") == f"Instead of “{words[1]}”"
-    assert all(text.startswith(words[0]) for text in page.locator("#caption-ways .rest").all_inner_texts())
+    expect(page.locator("#captioned .ways .title")).to_have_text(f"After “{words[0]}” it could go on with")
+    assert all(text.startswith(words[0]) for text in ways.locator(".rest").all_inner_texts())
     wanted = ways.nth(3).locator(".rest").inner_text()
     assert wanted.split() != words
     ways.nth(3).click()
     expect(page.locator("#caption")).to_have_text(wanted)
-    assert page.locator("#caption .word").all_inner_texts() == wanted.split()
-    expect(page.locator("#instead")).to_be_hidden()
-    page.locator("#nbest button").nth(0).click()  # back to the best one
-    expect(page.locator("#caption")).to_have_text(" ".join(words))
+    expect(page.locator("#captioned .word")).to_have_text(wanted.split())
+    expect(ways).to_have_count(0)
+
+
+def test_the_film_of_writing_and_the_beam(page, eyes, scene):
+    """The words come one by one, the picture lights up for the last of them, and the tree is that of the library."""
+    words = seen(page, scene)
+    page.get_by_role("tab", name="Steps").click()
+    expect(page.locator("#captioned .word.later")).to_have_count(len(words) - 1)
+    nodes = page.locator("#captioned .tree .node")
+    captioner = Captioner.load(eyes)
+    trace = captioner.trace(captioner.picture(scene), captioner.configuration.decoding.beam)
+    expect(nodes).to_have_count(len(trace.nodes))
+    assert page.locator("#captioned .tree .node:not(.later)").count() < len(trace.nodes)
+    assert page.evaluate(DARKEST) > 150
+    page.get_by_label("step of writing").press("End")
+    expect(page.locator("#captioned .tree .node.later")).to_have_count(0)
+    expect(page.locator("#captioned .finished .best td").first).to_have_text(" ".join(words))
+    page.locator("#captioned .tree .node[role=button]").first.click()
+    expect(page.locator("#captioned .ways button").first).to_be_visible()
+
+
+@pytest.mark.parametrize("view", ["Attention", "Steps"])
+def test_every_view_is_saved_and_made_again_by_its_code(page, eyes, scene, view, tmp_path, monkeypatch):
+    seen(page, scene)
+    page.get_by_role("tab", name=view).click()
+    if view == "Steps":
+        expect(page.locator("#captioned .tree")).to_be_visible()
+    expect(page.get_by_role("button", name="save as PDF")).to_be_visible()
+    for kind, start in {"PNG": b"\x89PNG", "SVG": b"<svg", "PDF": b"%PDF", "JSON": b"{"}.items():
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"save as {kind}").click()
+        data = download.value.path().read_bytes()
+        assert data.startswith(start), kind
+        if view == "Attention" and kind == "SVG":
+            assert data.count(b"data:image/jpeg;base64,") == page.locator("#captioned .word").count() + 1
+    page.get_by_text("As code").click()
+    expect(page.locator(".code pre")).to_contain_text("save_figure")
+    code = page.locator(".code pre").inner_text().replace('"runs/eyes"', repr(str(eyes)))
+    (tmp_path / "scene.png").write_bytes(scene)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, view, "exec"), {})
+    assert [file.read_bytes()[:4] for file in tmp_path.glob("*.pdf")] == [b"%PDF"]
+
+
+def test_heads_are_small_pictures_of_the_grid_and_one_is_opened(page, scene):
+    """With two heads that are known: the mean of all, and each."""
+    ways = [("all layers and heads", None, None, [[0.5, 0], [0.5, 0]])]
+    ways += [("layer 0, head 0", 0, 0, [[1, 0], [0, 0]]), ("layer 0, head 1", 0, 1, [[0, 0], [1, 0]])]
+    maps = [{"name": name, "layer": layer, "head": head, "weights": [cells]} for name, layer, head, cells in ways]
+    told = {**answer(("red", ways[0][3])), "heads": 3, "maps": maps}
+    page.route("**/caption", lambda route: route.fulfill(json=told))
+    seen(page, scene)
+    page.get_by_role("tab", name="Heads").click()
+    expect(page.locator("#captioned .thumb")).to_have_count(3)
+    assert page.locator("#captioned .thumb canvas").first.evaluate("one => [one.width, one.height]") == [2, 2]
+    page.get_by_role("button", name="layer 0, head 1").click()
+    page.locator("#captioned .word").first.hover()
+    expect(page.locator("#captioned .said")).to_contain_text("looked at bottom left 100 %")
 
 
 @pytest.mark.parametrize("event", ["drop", "paste"])
 def test_an_image_may_be_dropped_or_pasted(page, scene, event):
     page.evaluate(GIVE, [event, "file", base64.b64encode(scene).decode(), "image/png"])
-    expect(page.locator("#caption .word").first).to_be_visible()
+    expect(page.locator("#captioned .word").first).to_be_visible()
 
 
 def test_a_large_image_is_made_smaller_before_it_is_sent(page):
@@ -146,8 +206,9 @@ def test_what_is_wrong_is_said_in_one_line(page, scene):
     assert page.inner_text("#image-problem") == ""
     page.route("**/caption", lambda route: route.fulfill(status=400, json={"error": "image: has too many pixels."}))
     choose(page, scene)
-    expect(page.locator("#image-problem")).to_have_text("image: has too many pixels.")
-    assert page.inner_text("#caption") == page.inner_text("#nbest") == ""
+    expect(page.locator("#image-problem")).to_have_text("Image: has too many pixels.")
+    expect(page.locator("#captioned .word")).to_have_count(0)
+    expect(page.locator("#caption")).to_be_empty()
 
 
 def test_a_server_that_is_gone_is_said_and_asked_again(browser, address, scene):  # noqa: F811
@@ -157,19 +218,22 @@ def test_a_server_that_is_gone_is_said_and_asked_again(browser, address, scene):
     choose(page, scene)
     expect(page.locator("#image-problem")).to_contain_text("does not answer")
     page.unroute("**/caption")
-    expect(page.locator("#caption .word").first).to_be_visible(timeout=10_000)
+    expect(page.locator("#captioned .word").first).to_be_visible(timeout=10_000)
     assert page.inner_text("#image-problem") == ""
     page.close()
 
 
 def test_a_model_without_attention_says_so(page, scene):
-    blind = {**answer(("red", None)), "grid": None}
+    blind = {**answer(("red", None)), "grid": None, "heads": 0}
     del blind["words"][0]["weights"]
     page.route("**/caption", lambda route: route.fulfill(json=blind))
     seen(page, scene)
-    assert "no attention" in page.inner_text("#seen")
-    page.locator("#caption .word").first.hover()
-    assert page.inner_text("#seen").endswith("probability 50.0 %.")
+    said = page.locator("#captioned .said")
+    expect(said).to_contain_text("no attention")
+    page.locator("#captioned .word").first.hover()
+    expect(said).to_have_text("red (written with probability 50 %)")
+    expect(page.get_by_role("button", name="save as PNG")).to_be_visible()
+    expect(page.get_by_role("button", name="save as PDF")).to_have_count(0)
 
 
 def test_texts_and_images_are_two_parts_of_the_page(browser, run, eyes, scene):  # noqa: F811
@@ -190,7 +254,7 @@ def test_texts_and_images_are_two_parts_of_the_page(browser, run, eyes, scene): 
         page.get_by_role("button", name="Text").click()
         expect(page.get_by_label("English")).to_be_visible()
         page.evaluate(GIVE, ["paste", "file", base64.b64encode(scene).decode(), "image/png"])
-        expect(page.locator("#caption .word").first).to_be_visible()
+        expect(page.locator("#captioned .word").first).to_be_visible()
         page.close()
 
 
@@ -201,11 +265,11 @@ def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(browser, address,
     expect(page.get_by_text("take a photograph")).to_be_visible()
     assert page.get_attribute("#camera", "capture") == "environment"
     page.set_input_files("#camera", {"name": "p.png", "mimeType": "image/png", "buffer": scene})
-    expect(page.locator("#caption .word").first).to_be_visible()
-    assert "Tap a word" in page.inner_text("#seen")
-    page.locator("#caption .word").first.tap()
-    expect(page.locator("#seen")).to_contain_text("was written with probability")
-    expect(page.locator("#caption-ways button")).to_have_count(8)
+    expect(page.locator("#captioned .word").first).to_be_visible()
+    expect(page.locator("#captioned .said")).to_contain_text("Tap a word")
+    page.locator("#captioned .word").first.tap()
+    expect(page.locator("#captioned .said")).to_contain_text("written with probability")
+    expect(page.locator("#captioned .ways button")).to_have_count(8)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     context.close()
 

@@ -158,8 +158,37 @@ def test_the_film_of_writing_and_the_beam(page, run):
     assert page.locator("#attention .below .word.later").count() == 0
     best = page.locator(".finished .best td").first.inner_text()
     assert best == Translator.load(run, engine="torch").translate(TEXT).text
+    expect(page.get_by_text(f"This search ends in “{best}”, not in what stands above.")).to_be_visible()  # it was given
     page.locator(".tree .node[role=button]").first.click()
     expect(page.locator(".ways button").first).to_be_visible()
+
+
+def test_the_beam_stands_beside_the_film_where_there_is_room(page):
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Steps").click()
+    expect(page.locator("#attention .tree")).to_be_visible()
+    for width, beside in ((1280, True), (700, False)):
+        page.set_viewport_size({"width": width, "height": 800})
+        film, tree = (page.locator(f"#attention .{name}").bounding_box() for name in ("film", "beam"))
+        assert (film["x"] + film["width"] <= tree["x"]) == beside
+        assert (film["y"] + film["height"] <= tree["y"]) != beside
+
+
+def test_a_tree_that_is_narrower_than_the_models_own_search_says_so(page):
+    tree = {
+        "beam": 6,
+        "own": 12,
+        "best": 1,
+        "opening": 0,
+        "finished": [{"node": 1, "text": GIVEN, "log_prob": -1, "score": -1}],
+    }
+    tree["nodes"] = [{"parent": None, "token": 2, "name": "<s>", "fate": "kept", "log_prob": 0}]
+    tree["nodes"] += [{"parent": 0, "token": 3, "name": "</s>", "fate": "ended", "log_prob": -1}]
+    page.route("**/beam", lambda route: route.fulfill(json={"trees": [tree]}))
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Steps").click()
+    expect(page.get_by_text("gone on with (the model's own search takes 12)")).to_be_visible()
+    expect(page.get_by_text("This search ends in")).to_be_hidden()
 
 
 def test_the_film_plays_and_pauses(page):
@@ -196,9 +225,9 @@ def test_two_models_stand_side_by_side_and_what_differs_is_marked(page):
     page.locator("#tucked summary").click()
     page.get_by_label("Compare with").select_option(index=2)
     type_in(page, TEXT)
-    assert (
-        page.locator("#attention .word.differs, #compared-attention .word.differs").count() == 0
-    )  # it is the same model
+    differs = page.locator("#attention .word.differs, #compared-attention .word.differs")
+    expect(page.locator("#compared-attention .word").first).to_be_visible()
+    expect(differs).to_have_count(0)  # it is the same model
     page.locator("#attention .below .word").first.click()
     page.locator("#attention .ways button").nth(3).click()
     expect(page.locator("#attention .word.differs").first).to_be_visible()
@@ -209,6 +238,21 @@ def test_two_models_stand_side_by_side_and_what_differs_is_marked(page):
     assert not set(marked[0]) & set(other.all_inner_texts()) or len(one.all_inner_texts()) != len(
         other.all_inner_texts()
     )
+
+
+def test_the_second_of_two_models_goes_on_from_another_word_too(page):
+    page.locator("#tucked summary").click()
+    page.get_by_label("Compare with").select_option(index=2)
+    type_in(page, TEXT)
+    page.locator("#compared-attention .below .word").nth(1).click()
+    ways = page.locator("#compared-attention .ways button")
+    expect(ways).to_have_count(8)
+    wanted = ways.nth(2).locator(".rest").inner_text()
+    first = page.inner_text("#translation")
+    ways.nth(2).click()
+    expect(page.locator("#compared-translation")).to_have_text(wanted)
+    expect(page.locator("#translation")).to_have_text(first)
+    expect(page.locator("#compared-attention .below .word:focus")).to_have_count(1)
 
 
 VIEWS = {"Attention": "#attention .ribbon", "Heads": ".thumb", "Steps": ".tree .node", "Why": ".measure"}

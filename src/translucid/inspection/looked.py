@@ -48,6 +48,16 @@ class Looked:
         """Whether the model has attention, without which there is no more to be seen than the words."""
         return bool(self.inspected.layers)
 
+    def ways(self) -> dict[str, tuple[int | None, int | None]]:
+        """Return by name what `weights` can be asked for, a layer and a head each: all, those of a layer, each head."""
+        heads = {layer: len(self.inspected.maps[f"decoder.{layer}.cross"]) for layer in self.inspected.layers}
+        found: dict[str, tuple[int | None, int | None]] = {"all layers and heads": (None, None)}
+        if len(heads) > 1:
+            found |= {f"layer {layer}, all heads": (layer, None) for layer in heads}
+        for layer, count in heads.items():
+            found |= {f"layer {layer}, head {head}": (layer, head) for head in range(count) if count > 1}
+        return found
+
     def weights(self, layer: int | None = None, head: int | None = None) -> Tensor:
         """Return where the model looked for each word [words, rows, columns].
 

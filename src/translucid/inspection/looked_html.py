@@ -46,14 +46,7 @@ def row_of_panels(lit: LitImage) -> str:
 
 def sections_of(looked: Looked) -> dict[str, LitImage]:
     """Return the attention averaged over layers and heads, then that of each layer and head, by name."""
-    inspected = looked.inspected
-    heads = {layer: len(inspected.maps[f"decoder.{layer}.cross"]) for layer in inspected.layers}
-    ways: dict[str, tuple[int | None, int | None]] = {"all layers and heads": (None, None)}
-    if len(heads) > 1:
-        ways |= {f"layer {layer}, all heads": (layer, None) for layer in heads}
-    for layer, count in heads.items():
-        ways |= {f"layer {layer}, head {head}": (layer, head) for head in range(count) if count > 1}
-    return {name: LitImage.of(looked, *way) for name, way in ways.items()}
+    return {name: LitImage.of(looked, *way) for name, way in looked.ways().items()}
 
 
 def page(name: str, sections: Mapping[str, LitImage]) -> str:

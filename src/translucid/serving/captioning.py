@@ -13,12 +13,13 @@ from fastapi.responses import JSONResponse
 from translucid.decoding.limits import length_penalty
 from translucid.ground.stopping import between_steps
 from translucid.inspection.looked import Looked
+from translucid.inspection.records import beam_record
 from translucid.inspection.words import word_spans
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
 from translucid.serving.failures import ApiError
-from translucid.serving.incoming import number_field, text_field
-from translucid.serving.looking import CHOICES, LOOKED
+from translucid.serving.incoming import flag_field, number_field, text_field
+from translucid.serving.looking import CHOICES, LOOKED, WIDEST
 
 if TYPE_CHECKING:
     from translucid.caption import AlternativeCaption
@@ -40,6 +41,10 @@ class Wanted(NamedTuple):
     """Ways to go on after them."""
     caption: str
     """One to look at, so that none is to be written."""
+    maps: bool
+    """Whether each layer and head is wanted too."""
+    tree: bool
+    """Whether the tree of the beam search is."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,8 @@ class Captioning:
         if max(len(prefix), len(caption)) > LOOKED:
             raise ApiError(400, f"Invalid request: prefix or caption exceeds the limit of {LOOKED} characters")
         options = own.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
-        return Wanted(options, prefix, ways, caption)
+        maps, tree = flag_field(fields, "maps"), flag_field(fields, "tree")
+        return Wanted(options, prefix, ways, caption, maps, tree)
 
 
 def _answer(captioner: Captioner, picture: Picture, wanted: Wanted) -> dict[str, Any]:
@@ -115,8 +121,14 @@ def _answer(captioner: Captioner, picture: Picture, wanted: Wanted) -> dict[str,
         ],
         "words": _words(looked),
         "grid": list(looked.grid) if looked.looks else None,
+        "heads": len(looked.ways()) if looked.looks else 0,
         "size": captioner.size,
     }
+    if wanted.maps:
+        answer["maps"] = _maps(looked)
+    if wanted.tree:
+        between_steps()
+        answer["tree"] = _tree(captioner, picture)
     if wanted.ways:
         answer["ways"] = [_way(captioner, one, len(prefix)) for one in ways[: wanted.ways]]
     return answer
@@ -137,13 +149,35 @@ def _ids(captioner: Captioner, text: str, name: str) -> list[int]:
 def _words(looked: Looked) -> list[dict[str, Any]]:
     """Return each word with its probability, and where the model looked for it."""
     rows: list[dict[str, Any]] = [
-        {"word": word, "probability": _probability(log_prob)}
-        for word, log_prob in zip(looked.words, looked.log_probs, strict=True)
+        {"word": word, "probability": _probability(log_prob), "pieces": after - first}
+        for (word, first, after), log_prob in zip(looked.inspected.target_spans, looked.log_probs, strict=False)
     ]
     if looked.looks:
-        for row, weights in zip(rows, looked.weights().tolist(), strict=True):
-            row["weights"] = [[round(weight, 4) for weight in line] for line in weights]
+        for row, weights in zip(rows, _rounded(looked), strict=True):
+            row["weights"] = weights
     return rows
+
+
+def _maps(looked: Looked) -> list[dict[str, Any]]:
+    """Return where the model looked for each word with all layers and heads, with each layer, with each head."""
+    ways = looked.ways().items() if looked.looks else ()
+    return [
+        {"name": name, "layer": layer, "head": head, "weights": _rounded(looked, layer, head)}
+        for name, (layer, head) in ways
+    ]
+
+
+def _rounded(looked: Looked, layer: int | None = None, head: int | None = None) -> list[list[list[float]]]:
+    weights = looked.weights(layer, head).tolist()
+    return [[[round(weight, 4) for weight in line] for line in word] for word in weights]
+
+
+def _tree(captioner: Captioner, picture: Picture) -> dict[str, Any]:
+    """Return the tree of the beam search, see `beam_record`; of the run's own beam if that is not too wide."""
+    options = captioner.configuration.decoding
+    beam = min(options.beam, WIDEST)
+    record = beam_record(captioner.trace(picture, beam), beam, captioner.tokenizer, options.length_penalty)
+    return record | {"own": options.beam}
 
 
 def _way(captioner: Captioner, one: AlternativeCaption, begun: int) -> dict[str, Any]:

@@ -225,4 +225,5 @@ def _tree(served: Served, sentence: str) -> dict[str, Any]:
     translator = served.translator
     options = translator.configuration.decoding
     beam = min(options.beam, WIDEST)
-    return beam_record(translator.trace(sentence, beam), beam, translator.tokenizer, options.length_penalty)
+    record = beam_record(translator.trace(sentence, beam), beam, translator.tokenizer, options.length_penalty)
+    return record | {"own": options.beam}

@@ -1,4 +1,4 @@
-"""Pictures of what is to be seen of one sentence, as PDF: the same that the page's lines of Python draw."""
+"""Pictures of what is to be seen of one sentence or image, as PDF: the same that the page's lines of Python draw."""
 
 from __future__ import annotations
 
@@ -16,27 +16,36 @@ from translucid.inspection.words import WordMap
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
 from translucid.serving.failures import ApiError
-from translucid.serving.incoming import text_field
+from translucid.serving.incoming import number_field, text_field
 from translucid.serving.looking import LOOKED, WIDEST, read_text
 from translucid.serving.offered import Served
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
+
+    from translucid.captioner import Captioner
+    from translucid.data.images import Picture
+    from translucid.serving.errand import Errand
 
 VIEWS = ("map", "heads", "beam", "why")
 """What is drawn: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation as ribbons."""
+OF_CAPTIONS = ("map", "heads", "beam")
+"""Of an image: it is lit for each word, in one way or in all ways; and the tree."""
 
 
 @dataclass(frozen=True)
 class Picturing:
-    """The handler; `routes` binds it to its path."""
+    """The handlers; `routes` binds them to their paths."""
 
     desk: Desk
 
     def routes(self) -> APIRouter:
-        """Return the route."""
+        """Return the routes."""
         routes = APIRouter(tags=["looking inside"], responses=schemas.ERRORS)
         routes.post("/picture", openapi_extra=schemas.PICTURE, response_class=Response)(self.picture)
+        routes.post("/caption/picture", openapi_extra=schemas.CAPTION_PICTURE, response_class=Response)(self.lit)
         return routes
 
     async def picture(self, request: Request) -> Response:
@@ -49,13 +58,35 @@ class Picturing:
         if not source.strip() or not target.strip() or len(target) > 2 * LOOKED:
             raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
 
-        def drawn() -> bytes:
+        return await self._drawn(request, errand, lambda: _draw(served, source, target, view, fields))
+
+    async def lit(self, request: Request) -> Response:
+        """Draw what is to be seen of an image and a caption of it."""
+        self.desk.catalogue.captioner()  # before megabytes are read
+        fields, image, errand = await self.desk.image(request)
+        captioner = self.desk.catalogue.captioner(text_field(fields, "model", "") or None).model
+        caption = text_field(fields, "caption").strip()
+        view = text_field(fields, "view")
+        if view not in OF_CAPTIONS:
+            raise ApiError(400, f"Invalid request: view is none of {', '.join(OF_CAPTIONS)}")
+        if not caption or len(caption) > LOOKED:
+            raise ApiError(400, f"Invalid request: there is no caption, or it has over {LOOKED} characters")
+        layer, head = (number_field(fields, name, 0, 999) if name in fields else None for name in ("layer", "head"))
+
+        def figure() -> Figure:
+            return _draw_lit(captioner, captioner.picture(image, "image"), caption, view, layer, head)
+
+        return await self._drawn(request, errand, figure)
+
+    async def _drawn(self, request: Request, errand: Errand, figure: Callable[[], Figure]) -> Response:
+        def pdf() -> bytes:
             from translucid.inspection.plots.saving import rendered
 
-            return rendered(_draw(served, source, target, view, fields), "pdf")
+            return rendered(figure(), "pdf")
 
-        pdf = await errand.result(request, self.desk.workshop.submit(errand, drawn))
-        return Response(pdf, media_type="application/pdf")
+        return Response(
+            await errand.result(request, self.desk.workshop.submit(errand, pdf)), media_type="application/pdf"
+        )
 
 
 def _draw(served: Served, source: str, target: str, view: str, fields: dict[str, Any]) -> Figure:
@@ -77,6 +108,21 @@ def _draw(served: Served, source: str, target: str, view: str, fields: dict[str,
         return draw_attention(seen, kind)
     words = _map(seen, kind, _place(fields, "layer"), _place(fields, "head"))
     return draw_ribbons(words, seen.word_log_probs() if kind in ("cross", "rollout") else ())
+
+
+def _draw_lit(
+    captioner: Captioner, picture: Picture, caption: str, view: str, layer: int | None, head: int | None
+) -> Figure:
+    from translucid.inspection.lit_image import LitImage
+    from translucid.inspection.looked_html import sections_of
+    from translucid.inspection.plots import draw_beam, draw_lit, draw_lit_rows
+
+    if view == "beam":
+        return draw_beam(captioner.trace(picture, min(captioner.configuration.decoding.beam, WIDEST)))
+    looked = captioner.inspect(picture, caption)
+    if view == "heads":
+        return draw_lit_rows(sections_of(looked))
+    return draw_lit(LitImage.of(looked, layer, head))
 
 
 def _map(seen: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:

@@ -167,6 +167,8 @@ _ASKED: dict[str, dict[str, Any]] = {
     "prefix": {**TEXT, "maxLength": 500, "description": "words that the caption begins with"},
     "ways": {**_WAYS, "maximum": 8, "description": "the likeliest next words after prefix, so many, in ways"},
     "caption": {**TEXT, "maxLength": 500, "description": "look at this one; write none"},
+    "maps": {"type": "boolean", "description": "also where each layer and head looked"},
+    "tree": {"type": "boolean", "description": "also the tree of the beam search"},
     "api_key": TEXT,
 }
 
@@ -190,30 +192,43 @@ _GRID = {
     "nullable": True,
     "description": "rows and columns of cells, which cover the whole image evenly",
 }
+_COUNT = {"type": "integer"}
 _SIZE = {"type": "integer", "description": "side in pixels of the square that the model sees the image squeezed to"}
 _CAPTIONED = _record(
     model=TEXT,
     caption=TEXT,
     score={**_NUMBER, "description": "log-probability after the length penalty"},
     alternatives=_list_of(caption=TEXT, score=_NUMBER),
-    words=_list_of(word=TEXT, probability=_NUMBER, weights=_WEIGHTS),
+    words=_list_of(word=TEXT, probability=_NUMBER, pieces=_COUNT, weights=_WEIGHTS),
     grid=_GRID,
+    heads={**_COUNT, "description": "ways to look at it: all together, each layer, each head; 0 without attention"},
     size=_SIZE,
     ways=_list_of(next=TEXT, probability=_NUMBER, caption=TEXT),
+    maps=_list_of(name=TEXT, layer=_COUNT, head=_COUNT, weights={"type": "array", "items": _WEIGHTS}),
+    tree=_record(),
 )
+
+
+def _with_image(**asked: dict[str, Any]) -> dict[str, Any]:
+    """Describe a form with an image, or an image with fields in the query."""
+    kinds = ("jpeg", "png", "webp", "gif", "bmp")
+    form = _record(file={**TEXT, "format": "binary"}, **asked) | {"required": ["file"]}
+    images = {f"image/{kind}": {"schema": {**TEXT, "format": "binary"}} for kind in kinds}
+    return {
+        "parameters": [{"name": name, "in": "query", "schema": schema} for name, schema in asked.items()],
+        "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}, **images}},
+    }
+
+
 CAPTION = {
-    "parameters": [{"name": name, "in": "query", "schema": schema} for name, schema in _ASKED.items()],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": _record(file={**TEXT, "format": "binary"}, **_ASKED) | {"required": ["file"]}
-            },
-            **{
-                f"image/{kind}": {"schema": {**TEXT, "format": "binary"}}
-                for kind in ("jpeg", "png", "webp", "gif", "bmp")
-            },
-        },
-    },
+    **_with_image(**_ASKED),
     "responses": {"200": {"content": {"application/json": {"schema": _CAPTIONED}}}},
 }
+CAPTION_PICTURE = _with_image(
+    model=TEXT,
+    caption={**TEXT, "maxLength": 500},
+    view={"type": "string", "enum": ["map", "heads", "beam"]},
+    layer={"type": "integer", "description": "of a map; the average of all if not given"},
+    head={"type": "integer", "description": "likewise"},
+    api_key=TEXT,
+)

@@ -1,7 +1,7 @@
 // The tree of a beam search: at each step what was gone on with, what ended, what was dropped; the likelier the higher.
 //
-// showBeam(root, tree, { choose(tokens, text): what a click does, lang }): tree as beam_record gives it. `grow(step)` shows the tree
-// as it was after so many steps; null shows all of it.
+// showBeam(root, tree, { choose(tokens, text): what a click does, lang, noun: what is written }): tree as beam_record gives it.
+// `grow(step)` shows the tree as it was after so many steps; null shows all of it. winner(tree) is the text that it comes to, or null.
 
 import { colours, drawn, element, percent, picture } from "./elements.js";
 
@@ -11,6 +11,7 @@ const EDGE = 14;
 
 export function showBeam(root, tree, options = {}) {
   const { nodes, finished } = tree;
+  const { noun = "translation" } = options;
   const steps = [0];
   const rows = new Map([[0, 1]]);
   const at = nodes.map((node, i) => {
@@ -100,7 +101,7 @@ export function showBeam(root, tree, options = {}) {
 
   function tell(i) {
     const hint = options.choose ? " Choose one, and it goes on from there." : "";
-    const fates = { kept: "gone on with", ended: "a whole translation", dropped: "dropped" };
+    const fates = { kept: "gone on with", ended: `a whole ${noun}`, dropped: "dropped" };
     told.textContent = i === null
       ? `Each box is a piece of a word with its probability; · begins a word. The likelier the beginning, the higher it stands.${hint}`
       : `“${text(i)}”: log-probability ${nodes[i].log_prob.toFixed(2)}, ${fates[nodes[i].fate]}`;
@@ -114,7 +115,7 @@ export function showBeam(root, tree, options = {}) {
       row.classList.toggle("best", one.node === tree.best);
       return row;
     });
-    const caption = element("p", { className: "title", textContent: "What whole translations came to" });
+    const caption = element("p", { className: "title", textContent: `What whole ${noun}s came to` });
     const note = element("p", { className: "about", textContent: "The highest score wins: the log-probability, which counts the less the longer the text." });
     const whole = element("table", { className: "finished" }, element("thead", {}, head), element("tbody", {}, ...lines));
     return element("div", {}, caption, note, element("div", { className: "scroll" }, whole));
@@ -139,4 +140,8 @@ export function showBeam(root, tree, options = {}) {
     const links = nodes.map((node, i) => link(i, { stroke: edges[node.fate], "stroke-width": chosen.has(i) ? 2.5 : 1 })).filter(Boolean);
     return picture(width, height, colour.paper, ...links, ...nodes.flatMap((_, i) => shape(i, paint(i))));
   }
+}
+
+export function winner({ finished, best }) {
+  return finished.find((one) => one.node === best)?.text ?? null;
 }

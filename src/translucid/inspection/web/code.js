@@ -1,6 +1,6 @@
 // The lines of Python that make again what is seen. seen: { run, languages: [source, target] or null, source, target }.
 
-const quoted = (text) => JSON.stringify(text); // what JSON writes of a text, Python reads
+export const quoted = (text) => JSON.stringify(text); // what JSON writes of a text, Python reads
 
 function opened({ run, languages }, ...imports) {
   const between = languages ? `, source=${quoted(languages[0])}, target=${quoted(languages[1])}` : "";
@@ -8,7 +8,7 @@ function opened({ run, languages }, ...imports) {
   return [...lines, `translator = Translator.load(${quoted(run)}${between})`];
 }
 
-const plots = (name) => `from translucid.inspection.plots import ${name}, save_figure`;
+export const plots = (name) => `from translucid.inspection.plots import ${name}, save_figure`;
 const looked = ({ source, target }) => `(seen,) = translator.inspect([(${quoted(source)}, ${quoted(target)})])`;
 
 // One map of attention as ribbons.

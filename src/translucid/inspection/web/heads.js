@@ -1,25 +1,26 @@
 // All layers and heads as small multiples: layers down, heads across, for each kind of attention. One that is chosen is opened.
 //
-// showHeads(root, record, { open(map), chosen: map }): record as viewer_record gives it.
+// showHeads(root, record, { open(map), chosen: map, of }): record as viewer_record gives it; `of` tells the kinds of attention, and
+// what of a map is drawn small.
 
 import { colours, drawn, element, picture } from "./elements.js";
-import { KINDS, sides } from "./maps.js";
 import { roving } from "./roving.js";
 
 const SIDE = 72; // pixels of a thumbnail
 const TITLE = 24; // of what stands above a block in a picture
 
-export function showHeads(root, record, { open, chosen }) {
+export function showHeads(root, record, { open, chosen, of }) {
+  const { kinds, cells } = of;
   const buttons = new Map();
   const blocks = [];
   const lines = [];
-  for (const kind of Object.keys(KINDS)) {
+  for (const kind of Object.keys(kinds)) {
     const rows = layers(record, kind);
     if (!rows.length) continue;
-    const grid = element("div", { className: "thumbs", role: "group", ariaLabel: KINDS[kind] });
+    const grid = element("div", { className: "thumbs", role: "group", ariaLabel: kinds[kind] });
     for (const { name, maps } of rows) {
       const line = maps.map((map) => {
-        const button = element("button", { type: "button", className: "thumb", title: map.name, ariaLabel: map.name }, thumbnail(root, map), short(map));
+        const button = element("button", { type: "button", className: "thumb", title: map.name, ariaLabel: map.name }, thumbnail(root, cells(map)), short(map));
         button.addEventListener("click", () => { press(map); open(map); });
         buttons.set(map, button);
         return button;
@@ -27,7 +28,7 @@ export function showHeads(root, record, { open, chosen }) {
       lines.push(line);
       grid.append(element("div", { className: "layer" }, element("span", { className: "name", textContent: name }), ...line));
     }
-    blocks.push(element("section", { className: "block" }, element("h4", { textContent: KINDS[kind] }), grid));
+    blocks.push(element("section", { className: "block" }, element("h4", { textContent: kinds[kind] }), grid));
   }
   root.replaceChildren(element("div", { className: "blocks" }, ...blocks));
   roving(lines);
@@ -44,9 +45,9 @@ export function showHeads(root, record, { open, chosen }) {
     let y = 10;
     let most = 0;
     const text = (value, x, at) => drawn("text", { x, y: at, fill: colour.ink, "font-size": 12, "dominant-baseline": "central" }, value);
-    for (const kind of Object.keys(KINDS)) {
+    for (const kind of Object.keys(kinds)) {
       const rows = layers(record, kind);
-      if (rows.length) parts.push(text(KINDS[kind], 10, y + TITLE / 2));
+      if (rows.length) parts.push(text(kinds[kind], 10, y + TITLE / 2));
       y += rows.length ? TITLE : 0;
       for (const { name, maps } of rows) {
         parts.push(text(name, 10, y + SIDE / 2));
@@ -59,13 +60,13 @@ export function showHeads(root, record, { open, chosen }) {
   }
 
   function small(map, x, y, fill) {
-    const { down, across } = sides(record, map);
-    const [wide, high] = [SIDE / across.length, SIDE / down.length];
-    const cells = map.weights.flatMap((row, t) => row.map((weight, s) => drawn("rect", {
+    const weights = cells(map);
+    const [wide, high] = [SIDE / weights[0].length, SIDE / weights.length];
+    const parts = weights.flatMap((row, t) => row.map((weight, s) => drawn("rect", {
       x: x + s * wide, y: y + t * high, width: wide, height: high, fill: `rgb(${fill})`, "fill-opacity": weight.toFixed(3),
     })));
     const frame = drawn("rect", { x, y, width: SIDE, height: SIDE, fill: "none", stroke: `rgb(${fill})`, "stroke-opacity": 0.4 });
-    return drawn("g", {}, ...cells, frame);
+    return drawn("g", {}, ...parts, frame);
   }
 }
 
@@ -87,7 +88,7 @@ function short({ kind, head }) {
   return head === null ? "mean" : `head ${head}`;
 }
 
-function thumbnail(place, { weights }) {
+function thumbnail(place, weights) {
   const [width, height] = [weights[0].length, weights.length];
   const canvas = element("canvas", { width, height, ariaHidden: true });
   const colour = colours(place, "for").for.split(",").map(Number);

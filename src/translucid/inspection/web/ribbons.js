@@ -6,28 +6,26 @@
 // options: { choose(side, index): what Enter or a click does, hint: what is said of that }
 
 import { bands, outline } from "./bands.js";
-import { colours, direction, drawn, element, percent, picture } from "./elements.js";
+import { chips, pointing, SIGNS, UNSURE } from "./chips.js";
+import { colours, drawn, element, percent, picture } from "./elements.js";
 import { roving } from "./roving.js";
 
-export const UNSURE = 0.3; // a word below this probability is underlined
 const LEAST = 0.02; // of a weight that is drawn
 const MOST = 30; // pixels of a ribbon of weight 1
 const VERBS = ["looked at", "was looked at by"];
-const SIGNS = { "</s>": "the end", "<s>": "the beginning" };
 let ribbonViews = 0; // so that every view has names of its own
 
 export function showRibbons(root, record, options = {}) {
   const number = ++ribbonViews;
   let { weights, verbs = VERBS, scale = "" } = record;
   let [lit, step, upright] = [null, null, false];
-  const line = (side, lang) => {
-    const words = record[side].map((text, i) => word(side, text, i));
-    const cells = words.map((one) => element("span", { className: "cell" }, one, element("small", { className: "share", ariaHidden: true })));
-    const box = element("div", { className: `line ${side}`, dir: direction(record[side]), lang }, ...cells);
-    return { box, words, shares: cells.map((cell) => cell.lastChild) };
-  };
   const [from, into] = record.languages ?? ["", ""];
-  const lines = { above: line("above", from), below: line("below", into) };
+  const line = (side, lang, probabilities) => chips(side, record[side], {
+    lang, probabilities, marked: record.marked?.[side],
+    light: (i) => light(i === null ? null : { side, i }),
+    choose: (i) => options.choose?.(side, i),
+  });
+  const lines = { above: line("above", from), below: line("below", into, record.probabilities) };
   const gap = drawn("svg", { class: "gap", "aria-hidden": "true" });
   const said = element("p", { className: "said", id: `said-${number}`, ariaLive: "polite" });
   const box = element("div", { className: "ribbons", role: "group", ariaLabel: "words and what they looked at" });
@@ -35,25 +33,10 @@ export function showRibbons(root, record, options = {}) {
   box.append(lines.above.box, gap, lines.below.box);
   root.replaceChildren(box, said);
   roving([lines.above.words, lines.below.words], () => upright);
-  record.probabilities?.forEach((p, t) => {
-    lines.below.words[t].style.setProperty("--sure", p);
-    lines.below.words[t].classList.add("sure");
-    lines.below.words[t].classList.toggle("unsure", p < UNSURE);
-  });
   new ResizeObserver(lay).observe(box);
   lay();
   light(null);
   return { update, light, showStep, picture: whole, words: { above: lines.above.words, below: lines.below.words } };
-
-  function word(side, text, i) {
-    const button = element("button", { type: "button", className: "word", textContent: text });
-    if (SIGNS[text]) Object.assign(button, { title: SIGNS[text], ariaLabel: SIGNS[text], dir: "ltr" }).classList.add("sign");
-    if (record.marked?.[side].has(i)) button.classList.add("differs");
-    for (const event of ["mouseenter", "focus"]) button.addEventListener(event, () => light({ side, i }));
-    for (const event of ["mouseleave", "blur"]) button.addEventListener(event, () => light(null));
-    button.addEventListener("click", () => { light({ side, i }); options.choose?.(side, i); });
-    return button;
-  }
 
   // Show other weights between the same words; `said` is of them.
   function update(next) {
@@ -65,10 +48,7 @@ export function showRibbons(root, record, options = {}) {
   // Show what is looked at for one word below, none of those after it; null shows all.
   function showStep(index) {
     step = index;
-    lines.below.words.forEach((one, t) => {
-      one.classList.toggle("later", step !== null && t > step);
-      one.classList.toggle("now", t === step);
-    });
+    lines.below.showStep(step);
     light(null);
   }
 
@@ -101,9 +81,8 @@ export function showRibbons(root, record, options = {}) {
 
   function tell(at, own, other) {
     if (at === null) {
-      const how = matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or go there with Tab and the arrow keys";
       const bar = record.probabilities ? "The bar under a word says how sure the model was of it. " : "";
-      said.textContent = `${how}: what it ${verbs[0]}, in per cent${scale}. ${bar}${options.hint ?? ""}`;
+      said.textContent = `${pointing()}: what it ${verbs[0]}, in per cent${scale}. ${bar}${options.hint ?? ""}`;
       return;
     }
     const best = own.map((weight, i) => [weight, i]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([w]) => w >= 0.05);

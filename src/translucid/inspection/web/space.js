@@ -1,13 +1,15 @@
-// One space for all that is to be seen of a translation: its words stay where they are, and what is shown between them changes.
+// One space for all that is to be seen of a translation or a caption: its words stay where they are, and what is shown with them
+// changes.
 //
-// showSpace(root, seen, server): seen is { run: a name, languages: [code, code], named: whether the code names them, sentences: [{
-//   source_text, text, confidence, record, tree }], mode: the first, number: of the first sentence }. What it lacks is asked of the
-//   server, whose functions may be absent: maps(sentence): a record with all maps, tree(sentence), explain(sentence, method),
-//   ways(sentence, prefix), choose(sentence, text, word): another text from that word on, pdf(sentence, view), methods: { name: what it
-//   is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
+// showSpace(root, seen, server): seen is { run: a folder, languages: [code, code], named: whether the code names them, image: a file,
+//   sentences: [{ source_text, text, confidence, record, tree, explanations: by method }], mode: the first, number: of the first
+//   sentence, of: how it is shown, as ribboned.js does if not given, single: whether there is but one map }. What it lacks is asked of
+//   the server, whose functions may be absent: maps(sentence): a record with all maps, tree(sentence), explain(sentence, method),
+//   ways(sentence, prefix, its text), choose(sentence, text, word): another text from that word on, pdf(sentence, view), methods: {
+//   name: what it is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
 
-import { beamCode, headsCode, mapCode, whyCode } from "./code.js";
-import { showBeam } from "./beam.js";
+import { showBeam, winner } from "./beam.js";
+import { whyCode } from "./code.js";
 import { element, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
@@ -16,15 +18,17 @@ import { showRibbons } from "./ribbons.js";
 import { roving } from "./roving.js";
 import { showSaving } from "./saving.js";
 import { showTable } from "./table.js";
+import { TEXTS } from "./ribboned.js";
 import { showWays } from "./ways.js";
-import { importances, scaled, showFaithfulness } from "./why.js";
+import { importances, kept, scaled, showFaithfulness } from "./why.js";
 
 const BLIND = "This model has no attention: one vector is all that it knows of the source.";
 
 export function showSpace(root, seen, server = {}) {
-  const { sentences } = seen;
+  const { sentences, of = TEXTS } = seen;
+  const { explain, methods } = server.explain ? server : kept(sentences);
   let [sentence, record, map, mode, stage, film, view] = [];
-  const names = { attention: "Attention", heads: "Heads", steps: "Steps", ...(server.explain ? { why: "Why" } : {}) };
+  const names = { attention: "Attention", ...(seen.single ? {} : { heads: "Heads" }), steps: "Steps", ...(explain ? { why: "Why" } : {}) };
   const steps = tabs("sentences", "sentences", sentences.map((one, i) => [i, `${i + 1}`, one.source_text]), (i) => { open(i); server.moved?.(i); });
   const modes = tabs("modes", "what is to be seen", Object.entries(names), (name) => { show(name); server.turned?.(name); });
   const [words, ways, panel, saving] = ["stage", "ways", "panel", "saving"].map((className) => element("div", { className }));
@@ -34,7 +38,7 @@ export function showSpace(root, seen, server = {}) {
   root.replaceChildren(...(sentences.length > 1 ? [steps.bar] : []), modes.bar, about, words, ways, panel, saving);
   mode = names[seen.mode] ? seen.mode : "attention";
   if (sentences.length) open(sentences[seen.number] ? seen.number : 0);
-  return { open, focus: (word) => stage?.words.below[word]?.focus() };
+  return { open, focus: (word) => stage?.words.below.slice(0, word + 1).at(-1)?.focus() }; // there may be fewer words now
 
   function open(i) {
     sentence = sentences[i];
@@ -58,7 +62,7 @@ export function showSpace(root, seen, server = {}) {
     mode = name;
     modes.press(name);
     for (const part of [panel, saving, about]) part.replaceChildren();
-    view = { name: "attention", picture: () => stage.picture(), data: () => ({ ...sides(record, map), ...map }), code: () => mapCode(code(), map) };
+    view = { name: "attention", picture: () => stage.picture(), data: () => ({ ...of.sides(record, map), ...map }), code: () => of.mapCode(code(), map) };
     if (mode !== "heads" && (map.kind === "encoder" || map.kind === "decoder")) [map] = record.maps;
     put();
     ({ attention, heads, steps: written, why }[name])();
@@ -67,7 +71,7 @@ export function showSpace(root, seen, server = {}) {
 
   // What the lines of code need to know.
   function code() {
-    return { run: `runs/${seen.run}`, languages: seen.named ? seen.languages : null, source: sentence.source_text, target: sentence.text };
+    return { run: seen.run, image: seen.image, languages: seen.named ? seen.languages : null, source: sentence.source_text, target: sentence.text };
   }
 
   function save() {
@@ -78,15 +82,11 @@ export function showSpace(root, seen, server = {}) {
 
   // Put the words of a map onto the stage.
   function put() {
-    const { down, across } = sides(record, map);
-    const own = down === record.target;
-    const choose = own && sentence.record.tokens && server.ways ? (side, i) => { if (side === "below") goOn(sentence.record.tokens.slice(0, i).flat(), down.slice(0, i).join(" "), i); } : null;
-    const [source, target] = seen.languages ?? ["", ""];
-    stage = showRibbons(words, {
-      above: across, below: down, weights: map.weights, probabilities: own ? record.probabilities : null,
-      languages: [map.kind === "decoder" ? target : source, own ? target : source],
-      marked: own && across === record.source ? sentence.marked : null,
-    }, { choose, hint: choose ? "Choose a word of the translation to see what else could stand there." : "" });
+    const own = of.sides(record, map).down === record.target;
+    const before = (i) => goOn((sentence.record.tokens ?? []).slice(0, i).flat(), record.target.slice(0, i).join(" "), i);
+    const choose = own && server.ways ? (side, i) => { if (side === "below") before(i); } : null;
+    const hint = choose ? `Choose a word of the ${of.noun} to see what else could stand there.` : "";
+    stage = of.stage(words, { record, map, languages: seen.languages, marked: sentence.marked }, { choose, hint });
     if (sentence.confidence != null) about.textContent = `How sure it is of the whole: ${percent(sentence.confidence)}.`;
     ways.replaceChildren();
   }
@@ -101,8 +101,8 @@ export function showSpace(root, seen, server = {}) {
     const draw = () => { if (details.open) showTable(table, { ...sides(record, map), weights: map.weights }); };
     choice.addEventListener("change", () => { map = offered[Number(choice.value)]; stage.update(map); draw(); });
     details.addEventListener("toggle", draw);
-    panel.append(element("label", { hidden: offered.length < 2, textContent: "Layer and head " }, choice), details);
-    view.pdf = () => ({ view: "map", kind: map.kind, layer: map.layer, head: map.head });
+    panel.append(element("label", { hidden: offered.length < 2, textContent: "Layer and head " }, choice), ...(of.table ? [details] : []));
+    if (map.weights) view.pdf = () => ({ view: "map", kind: map.kind, layer: map.layer, head: map.head });
   }
 
   async function heads() {
@@ -119,15 +119,15 @@ export function showSpace(root, seen, server = {}) {
     const title = element("p", { className: "title", textContent: map.name });
     const grid = element("div");
     panel.append(title, grid);
-    const all = showHeads(grid, record, { chosen: map, open: (one) => { map = one; title.textContent = one.name; put(); } });
+    const all = showHeads(grid, record, { of, chosen: map, open: (one) => { map = one; title.textContent = one.name; put(); } });
     const kinds = ["cross", "encoder", "decoder"].filter((kind) => record.maps.some((one) => one.kind === kind));
-    view = { name: "heads", picture: all.picture, data: () => record, code: () => headsCode(code(), kinds), pdf: () => ({ view: "heads" }) };
+    view = { name: "heads", picture: all.picture, data: () => record, code: () => of.headsCode(code(), kinds), pdf: () => ({ view: "heads" }) };
     save();
   }
 
   async function written() {
     const [control, tree] = [element("div"), element("div", { className: "beam" })];
-    panel.append(control, tree);
+    panel.append(element("div", { className: "writing" }, control, tree));
     let beam = null;
     const depth = (i) => record.sizes.slice(0, i + 1).reduce((a, b) => a + b, 0);
     film = showFilm(control, record.target.length, {
@@ -141,30 +141,31 @@ export function showSpace(root, seen, server = {}) {
     if (!sentence.tree && server.tree) sentence.tree = await asked(() => server.tree(mine));
     if (mine !== sentence || mode !== "steps" || !sentence.tree) return;
     const choose = server.ways ? (tokens, text, ended) => (ended ? server.choose(sentence, text.replace(/\s*<\/s>$/, ""), 0) : goOn(tokens, text, 0)) : null;
-    const title = element("p", { className: "title", textContent: `The beam: the ${sentence.tree.beam} likeliest beginnings are gone on with, the others dropped.` });
-    const place = element("div");
-    tree.append(title, place);
-    beam = showBeam(place, sentence.tree, { choose, lang: seen.languages?.[1] });
+    const title = element("p", { className: "title", textContent: beamTitle(sentence.tree) });
+    const [place, found] = [element("div"), winner(sentence.tree)];
+    const other = found === null || found === sentence.text.trim() ? "" : `This search ends in “${found}”, not in what stands above.`;
+    tree.append(title, element("p", { className: "about", textContent: other }), place);
+    beam = showBeam(place, sentence.tree, { choose, lang: seen.languages?.[1], noun: of.noun });
     beam.grow(depth(film.at()));
-    view = { name: "beam", picture: beam.picture, data: () => sentence.tree, code: () => beamCode(code(), sentence.tree.beam), pdf: () => ({ view: "beam" }) };
+    view = { name: "beam", picture: beam.picture, data: () => sentence.tree, code: () => of.beamCode(code(), sentence.tree.beam), pdf: () => ({ view: "beam" }) };
     save();
   }
 
   function why() {
     const method = element("select", { ariaLabel: "method" });
-    method.append(...Object.entries(server.methods).map(([value, textContent]) => element("option", { value, textContent })));
+    method.append(...Object.entries(methods).map(([value, textContent]) => element("option", { value, textContent })));
     const button = element("button", { type: "button", textContent: "Explain" });
     const result = element("div", { className: "faithful" });
     panel.append(element("div", { className: "bar" }, element("label", { textContent: "Method " }, method), button), result);
-    button.addEventListener("click", explain);
-    explain();
+    button.addEventListener("click", ask);
+    ask();
 
-    async function explain() {
+    async function ask() {
       if (button.disabled) return;
       const mine = sentence;
       const focused = button.matches(":focus");
       button.disabled = true;
-      const found = await asked(() => server.explain(mine, method.value));
+      const found = await asked(() => explain(mine, method.value));
       button.disabled = false;
       if (focused) button.focus();
       if (mine !== sentence || mode !== "why" || !found) return;
@@ -180,7 +181,7 @@ export function showSpace(root, seen, server = {}) {
 
   async function goOn(prefix, text, word) {
     const mine = sentence;
-    const found = await asked(() => server.ways(mine, prefix));
+    const found = await asked(() => server.ways(mine, prefix, text));
     if (mine !== sentence || !found) return;
     const title = text ? `After “${text}” it could go on with` : "It could begin with";
     showWays(ways, found, { title, lang: seen.languages?.[1], choose: (chosen) => server.choose(mine, chosen, word) });
@@ -197,6 +198,11 @@ export function showSpace(root, seen, server = {}) {
       return null;
     }
   }
+}
+
+// What the tree shows; the search that wrote the text may have been wider.
+function beamTitle({ beam, own = beam }) {
+  return `The beam: the ${beam} likeliest beginnings are gone on with${own > beam ? ` (the model's own search takes ${own})` : ""}, the others dropped.`;
 }
 
 // Buttons of which one is pressed; one Tab stop.

@@ -5,7 +5,7 @@
 import { element, percent } from "./elements.js";
 import { roving } from "./roving.js";
 
-export function showWays(root, found, { title, lang, choose }) {
+export function showWays(root, found, { title, lang = "", choose }) {
   const buttons = found.map((way) => {
     const likely = Math.exp(way.probability);
     const button = element("button", { type: "button", disabled: !way.text.trim() });

@@ -2,6 +2,16 @@
 
 import { element } from "./elements.js";
 
+export const METHODS = { erasure: "erasure: leave out one word at a time", lime: "LIME: a local linear model", gradients: "integrated gradients" };
+
+// Explanations that came with the sentences, where no server can be asked for others.
+export function kept(sentences) {
+  const names = Object.keys(METHODS).filter((name) => sentences.some((one) => one.explanations?.[name]));
+  if (!names.length) return {};
+  const methods = Object.fromEntries(names.map((name) => [name, METHODS[name]]));
+  return { methods, explain: async (sentence, method) => sentence.explanations?.[method] };
+}
+
 // The weights of an explanation between the words of a record; null if they are not the same words.
 export function importances(record, { source, target, importance }) {
   const own = [record.source.slice(record.opening, -1), record.target.slice(0, -1)];

@@ -40,14 +40,8 @@ export function post(path, fields, signal) {
   return answered(fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body, signal }));
 }
 
-// One of the likeliest ways to go on: how likely, the next word, and what comes of it.
-export function wayButton(probability, next, text, lang, choose) {
-  const button = element("button", { type: "button", disabled: !text.trim() });
-  const rest = element("span", { className: "rest", textContent: text, dir: "auto", lang });
-  const likely = element("span", { className: "probability", textContent: `${(100 * probability).toFixed(1)} %` });
-  button.append(likely, element("span", { className: "next", textContent: next || "(end)" }), rest);
-  button.addEventListener("click", choose);
-  const item = element("li", {});
-  item.append(button);
-  return item;
+// An answer, or what is wrong, if it is still wanted when it comes; else nothing ever comes.
+export async function whileWanted(answer, wanted) {
+  const got = await answer.catch((error) => { if (wanted()) throw error; });
+  return wanted() ? got : new Promise(() => {});
 }

@@ -1,19 +1,18 @@
-// Images: give one, see what the model writes about it, where it looked for each word, what else it could have said.
+// Images: give one, and see what the model writes about it; what is to be seen of that is shown in the same space as of translations.
 
-import { $, RETRY, answered, element, option, wayButton } from "./asking.js";
-import { roving } from "./roving.js";
+import { $, RETRY, answered, option, whileWanted } from "./asking.js";
+import { copy } from "./keeping.js";
+import { captionOf, CAPTIONS } from "./captioned.js";
+import { showSpace } from "./space.js";
 import { waiting } from "./waiting.js";
 
 const LARGEST = 1024; // pixels of a side; a larger image is made smaller before it is sent
 const SENT = ["image/jpeg", "image/png", "image/webp"]; // as they are; others as JPEG
 const WAYS = 8; // to go on that are offered
-const BEST = 4; // captions
-const DIM = 0.72; // how dark the picture becomes where the model did not look
-const GLOW = 0.25; // how light, where it looked most; on a dark picture nothing else would be seen
-const EVEN = 0.2; // share of a ninth of the picture under which no place stands out
+const SAID = 1500; // milliseconds for which it is said that something was copied
 let image = null; // what is sent
-let shown = null; // the last answer
-let chosen = null; // the number of the word for which others are offered
+let name = ""; // of the file, for the lines of code
+let mode = "attention"; // that somebody has turned to
 let turn = 0; // answers that come too late are thrown away
 let timer;
 const work = waiting($("images"), (text) => { $("image-problem").textContent = text; });
@@ -22,7 +21,11 @@ const work = waiting($("images"), (text) => { $("image-problem").textContent = t
 export function startImages(captioners, show) {
   $("captioner").append(...captioners.map((one) => option(one.name, one.name)));
   $("captioner").parentElement.hidden = captioners.length < 2;
-  for (const id of ["captioner", "key"]) $(id).addEventListener("change", () => { if (image) run({ nbest: BEST }); });
+  for (const id of ["captioner", "key"]) $(id).addEventListener("change", () => { if (image) run(); });
+  $("copy-caption").addEventListener("click", async () => {
+    $("caption-said").textContent = (await copy($("caption").textContent)) ? "Copied" : "This browser does not let the page copy.";
+    setTimeout(() => { $("caption-said").textContent = ""; }, SAID);
+  });
   for (const id of ["file", "camera"]) {
     $(id).addEventListener("change", () => { if ($(id).files.length) takeImage($(id).files[0]); $(id).value = ""; });
   }
@@ -40,6 +43,7 @@ export async function takeImage(file) {
   const mine = ++turn;
   clear();
   image = null;
+  name = file.name || "image.png";
   $("image").hidden = true;
   try {
     const bitmap = await createImageBitmap(file);
@@ -62,19 +66,19 @@ export async function takeImage(file) {
     if (mine === turn) problem(new Error("This file is no image that the browser can show."));
     return;
   }
-  if (mine === turn) run({ nbest: BEST });
+  if (mine === turn) run();
 }
 
-function ask(fields) {
+function ask(fields, path = "caption") {
   const form = new FormData();
   const all = { model: $("captioner").value, ...($("key").value ? { api_key: $("key").value } : {}), ...fields };
-  for (const [name, value] of Object.entries(all)) form.append(name, value);
+  for (const [field, value] of Object.entries(all)) if (value !== null && value !== undefined) form.append(field, value);
   form.append("file", image, "image");
-  return answered(fetch("caption", { method: "POST", body: form }));
+  return answered(fetch(path, { method: "POST", body: form }));
 }
 
-// Have a caption written, or look at one that is given.
-async function run(fields) {
+// Have a caption written, or look at one that is given; the focus is on a word of it then.
+async function run(fields = {}, word = null) {
   clearTimeout(timer);
   const mine = ++turn;
   work.begin();
@@ -82,11 +86,11 @@ async function run(fields) {
     const answer = await ask(fields);
     if (mine !== turn) return;
     problem();
-    show(answer);
-    if (fields.nbest) best(answer);
+    const space = show(answer);
+    if (word !== null) space?.focus(word);
   } catch (error) {
     if (mine !== turn) return;
-    if (fields.nbest) clear(); // else what there is, is of this image
+    if (!fields.caption) clear(); // else what there is, is of this image
     problem(error);
     if (error.gone) timer = setTimeout(() => run(fields), RETRY);
   } finally {
@@ -97,12 +101,11 @@ async function run(fields) {
 // Nothing that belongs to another image stays beside a new one.
 function clear() {
   clearTimeout(timer);
-  shown = chosen = null;
-  for (const id of ["caption", "caption-ways", "nbest"]) $(id).replaceChildren();
-  $("instead").hidden = $("others").hidden = true;
-  $("seen").textContent = "";
+  $("caption").textContent = "";
+  $("copy-caption").disabled = true;
+  $("captioned").replaceChildren();
   $("picture").setAttribute("aria-label", "the image");
-  light(null);
+  $("veil").getContext("2d").clearRect(0, 0, $("veil").width, $("veil").height);
   problem();
 }
 
@@ -110,102 +113,30 @@ function problem(error) {
   $("image-problem").textContent = error ? error.message : "";
 }
 
-// The words of the caption as buttons: pointed at, the picture lights up; chosen, others are offered.
 function show(answer) {
-  shown = answer;
-  chosen = null;
-  $("instead").hidden = true;
+  $("caption").textContent = answer.caption || "The model wrote nothing.";
+  $("copy-caption").disabled = !answer.caption;
   $("picture").setAttribute("aria-label", answer.caption || "the image");
-  const words = answer.words.map(({ word }, w) => {
-    const button = element("button", { type: "button", className: "word", textContent: word, dir: "auto" });
-    button.setAttribute("aria-label", `${word}: other words`);
-    for (const event of ["mouseenter", "focus"]) button.addEventListener(event, () => look(w));
-    for (const event of ["mouseleave", "blur"]) button.addEventListener(event, () => look(chosen));
-    button.addEventListener("click", () => instead(w));
-    return button;
-  });
-  $("caption").replaceChildren(...words.flatMap((word) => [word, " "]));
-  roving([words]);
-  look(null);
+  if (!answer.words.length) { $("captioned").replaceChildren(); return null; }
+  const seen = { run: `runs/${answer.model}`, image: name, sentences: [captionOf(answer)], of: CAPTIONS, single: answer.heads < 2, mode };
+  return showSpace($("captioned"), seen, server());
 }
 
-// Say of a word how likely it was and where the model looked, and light that up; of none, how that is done.
-function look(w) {
-  if (!shown) return;
-  [...$("caption").children].forEach((button, i) => button.classList.toggle("lit", i === w));
-  if (w === null) {
-    const how = matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or go there with the arrow keys";
-    const first = shown.grid ? `${how}: the picture lights up where the model looked.` : "This model has no attention: it saw the picture as a whole.";
-    $("seen").textContent = shown.words.length ? `${first} Choose it for other words.` : "The model wrote nothing.";
-    light(null);
-    return;
-  }
-  const { word, probability, weights } = shown.words[w];
-  const sure = `“${word}” was written with probability ${(100 * probability).toFixed(1)} %`;
-  $("seen").textContent = weights ? `${sure}; it looked ${place(weights)}.` : `${sure}.`;
-  light(weights);
-}
-
-// Name the ninth of the picture that has most of the weights.
-function place(weights) {
-  const shares = Array(9).fill(0);
-  weights.forEach((row, r) => row.forEach((weight, c) => {
-    shares[3 * Math.floor((3 * r + 1.5) / weights.length) + Math.floor((3 * c + 1.5) / row.length)] += weight;
-  }));
-  const most = Math.max(...shares);
-  const [r, c] = [Math.floor(shares.indexOf(most) / 3), shares.indexOf(most) % 3];
-  const name = r === 1 && c === 1 ? "centre" : `${["upper", "middle", "lower"][r]} ${["left", "centre", "right"][c]}`;
-  return most < EVEN ? "at no place in particular" : `most at the ${name} (${Math.round(100 * most)} %)`;
-}
-
-// Darken the picture where weights [rows][columns] are small; null takes that away.
-function light(weights) {
-  const veil = $("veil");
-  const pen = veil.getContext("2d");
-  pen.clearRect(0, 0, veil.width, veil.height);
-  if (!weights) return;
-  const flat = weights.flat();
-  const most = flat.reduce((one, other) => Math.max(one, other), 1e-9);
-  const cells = element("canvas", { width: weights[0].length, height: weights.length });
-  for (const [colour, opacity] of [[[0, 0, 0], (x) => DIM * (1 - x)], [[255, 240, 180], (x) => GLOW * x * x]]) {
-    const pixels = new ImageData(cells.width, cells.height);
-    flat.forEach((weight, i) => pixels.data.set([...colour, Math.round(255 * opacity(weight / most))], 4 * i));
-    cells.getContext("2d").putImageData(pixels, 0, 0);
-    pen.drawImage(cells, 0, 0, veil.width, veil.height); // made larger, it is smoothed
-  }
-}
-
-// Offer other words in the place of one, and what the caption would be with each.
-async function instead(w) {
+// What the space may ask. An answer to a question about an old caption is never given.
+function server() {
   const mine = turn;
-  chosen = w;
-  look(w);
-  [...$("caption").children].forEach((button, i) => button.classList.toggle("chosen", i === w));
-  try {
-    const answer = await ask({ prefix: shown.words.slice(0, w).map(({ word }) => word).join(" "), ways: WAYS });
-    if (mine !== turn || chosen !== w) return;
-    $("instead-name").textContent = `Instead of “${shown.words[w].word}”`;
-    const choose = async (caption) => { await run({ caption }); [...$("caption").children].slice(0, w + 1).at(-1)?.focus(); };
-    const item = (way) => wayButton(way.probability, way.next, way.caption, "", () => choose(way.caption));
-    $("caption-ways").replaceChildren(...answer.ways.map(item));
-    $("instead").hidden = false;
-    problem();
-  } catch (error) {
-    if (mine === turn) problem(error);
-  }
-}
-
-// List the best captions; one that is chosen is looked at.
-function best(answer) {
-  const all = [answer, ...answer.alternatives];
-  $("nbest").replaceChildren(...all.map(({ caption, score }) => {
-    const button = element("button", { type: "button", title: "log-probability, the longer a caption the less it counts; and the caption" });
-    const text = element("span", { className: "rest", textContent: caption, dir: "auto" });
-    button.append(element("span", { className: "probability", textContent: score.toFixed(2) }), text);
-    button.addEventListener("click", () => run({ caption }));
-    const item = element("li", {});
-    item.append(button);
-    return item;
-  }));
-  $("others").hidden = all.length < 2;
+  const wanted = () => mine === turn;
+  const question = (fields, path) => whileWanted(ask(fields, path), wanted);
+  return {
+    turned: (one) => { mode = one; },
+    problem,
+    maps: async ({ text: caption }) => captionOf(await question({ caption, maps: true })).record,
+    tree: async ({ text: caption }) => (await question({ caption, tree: true })).tree,
+    pdf: ({ text: caption }, view) => question({ caption, ...view }, "caption/picture"),
+    ways: async (_, tokens, prefix) => {
+      const { ways } = await question({ prefix, ways: WAYS });
+      return ways.map(({ next, probability, caption }) => ({ next, probability: Math.log(probability), text: caption }));
+    },
+    choose: (_, caption, word) => run({ caption }, word),
+  };
 }

@@ -3,8 +3,6 @@
 import { $, RETRY, answered } from "./asking.js";
 import { startDocuments, takeDocument } from "./documents.js";
 import { give, startDrops, textOf } from "./drops.js";
-import { startImages, takeImage } from "./images.js";
-import { startJudging } from "./judging.js";
 import { linked } from "./keeping.js";
 import { startKeys } from "./keys.js";
 import { first } from "./languages.js";
@@ -18,9 +16,12 @@ let kinds = []; // the parts that the models are for
 start();
 
 async function start() {
-  let all, settings;
+  let all, settings, images, judges;
   try {
     [all, settings] = await Promise.all(["models", "frontend/settings"].map((path) => answered(fetch(path))));
+    const wanted = (...kinds) => all.some((one) => kinds.includes(one.reads));
+    images = wanted("images") ? await import("./images.js") : null; // what few servers have models for
+    judges = wanted("texts", "prompts") ? await import("./judging.js") : null;
   } catch (error) {
     $("problem").textContent = error.message;
     setTimeout(start, RETRY);
@@ -44,10 +45,10 @@ async function start() {
   turnTo(kinds.find((kind) => location.hash === `#${kind}`) ?? kinds[0]);
   if (models.length) startTexts(models, settings);
   if (models.length) startDocuments(settings, first);
-  if (captioners.length) startImages(captioners, () => turnTo("images"));
-  if (judging.length) startJudging(classifiers, generators, settings);
+  images?.startImages(captioners, () => turnTo("images"));
+  judges?.startJudging(classifiers, generators, settings);
   const takers = {
-    image: captioners.length ? shownIn("images", takeImage) : null,
+    image: images ? shownIn("images", images.takeImage) : null,
     document: models.length ? shownIn("documents", takeDocument) : null,
     text: models.length ? (file) => takeText(file, settings.charLimit) : null,
   };

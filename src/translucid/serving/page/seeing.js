@@ -2,19 +2,20 @@
 //
 // startSeeing(ask, settings) once; see(text, [{ answer, model }, …]) for the answers of /look on a text, the first model's first;
 // clearSeeing() when there is nothing to see; leaveSeeing() when another text is on its way, so that answers to the old one are
-// thrown away. #seeing tells the page: "choose" with { translations } when other ones were chosen, "problem" with an error or null.
+// thrown away. #seeing tells the page: "choose" with { translations, which: the number of the model } when other ones were chosen,
+// "problem" with an error or null.
 
-import { $ } from "./asking.js";
+import { $, whileWanted } from "./asking.js";
 import { difference } from "./difference.js";
 import { element } from "./elements.js";
 import { showSpace } from "./space.js";
+import { METHODS } from "./why.js";
 
-const METHODS = { erasure: "erasure: leave out one word at a time", lime: "LIME: a local linear model", gradients: "integrated gradients" };
 let ask = null; // (path, model, fields): a question to the server
 let methods = {}; // to explain, that the server has
 let turn = 0; // answers that come too late are thrown away
 let mode = "attention"; // that somebody has turned to
-let back = null; // the sentence and the word from which on others were chosen: that is where the focus was
+let back = null; // the model, the sentence and the word from which on others were chosen: that is where the focus was
 
 export function startSeeing(question, settings) {
   ask = question;
@@ -49,17 +50,17 @@ export function see(text, answers) {
     if (all.length > 1) part.append(element("h3", { textContent: model.name, className: "of" }));
     part.append(place);
     parts.append(part);
-    const seen = { run: model.name, languages: [model.source, model.target], named: model.many, sentences, mode, number: returned?.number ?? 0 };
+    const seen = { run: `runs/${model.name}`, languages: [model.source, model.target], named: model.many, sentences, mode, number: returned?.number ?? 0 };
     // Both show the same sentence.
     const moved = (number) => spaces.forEach((one, j) => { if (j !== i && number < all[j].sentences.length) one.open(number); });
     const chosen = (sentence, other, word) => {
-      back = { number: sentences.indexOf(sentence), word };
+      back = { which: i, number: sentences.indexOf(sentence), word };
       const translations = answers[i].answer.sentences.map((one) => (one === sentence.of ? other : one.text));
-      tell("choose", { translations });
+      tell("choose", { translations, which: i });
     };
-    spaces.push(showSpace(place, seen, server(model, moved, i ? null : chosen)));
+    spaces.push(showSpace(place, seen, server(model, moved, chosen)));
   });
-  if (returned) spaces[0].focus(returned.word);
+  if (returned) spaces[returned.which].focus(returned.word);
   $("seeing").style.minHeight = "";
 }
 
@@ -92,10 +93,9 @@ function mark(first, second) {
 
 // What a space may ask. An answer to a question about an old text is never given.
 function server(model, moved, choose) {
-  const question = async (path, fields) => {
+  const question = (path, fields) => {
     const mine = turn;
-    const answer = await ask(path, model, fields).catch((error) => { if (mine === turn) throw error; });
-    return mine === turn ? answer : new Promise(() => {});
+    return whileWanted(ask(path, model, fields), () => mine === turn);
   };
   const looked = async ({ source_text: q, text }, more) => (await question("look", { q, translations: [text], ...more })).sentences[0];
   return {
@@ -106,6 +106,6 @@ function server(model, moved, choose) {
     tree: async ({ source_text: q }) => (await question("beam", { q })).trees[0],
     pdf: ({ source_text: q, text }, view) => question("picture", { q, translation: text, ...view }),
     ...(Object.keys(methods).length ? { explain: async (sentence, explain) => (await looked(sentence, { explain })).explanation } : {}),
-    ...(choose ? { ways: ({ source_text: q }, prefix) => question("continue", { q, prefix }) } : {}),
+    ways: ({ source_text: q }, prefix) => question("continue", { q, prefix }),
   };
 }

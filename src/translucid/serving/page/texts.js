@@ -23,7 +23,7 @@ export function startTexts(models, settings) {
   limit = settings.charLimit;
   startLanguages(models, () => { offerExamples(); run(); });
   startSeeing(ask, settings);
-  $("seeing").addEventListener("choose", ({ detail }) => choose(detail.translations));
+  $("seeing").addEventListener("choose", ({ detail }) => choose(detail));
   $("seeing").addEventListener("problem", ({ detail }) => problem(detail));
   $("source").addEventListener("input", () => { unlink(); settle(); later(PAUSE); });
   startImproving(settings, () => ({ ...state(), translation: $("translation").textContent }), said);
@@ -173,17 +173,17 @@ function show(text, answers) {
   remember({ ...state(), text, translation: answer.translation }); // while somebody types on
 }
 
-// Another translation was chosen, sentence by sentence: all that is shown is of it then.
-async function choose(translations) {
+// Another translation of one of the models was chosen, sentence by sentence: all that is shown of that model is of it then.
+async function choose({ translations, which }) {
   const mine = ++turn;
   const text = $("source").value;
   leaveSeeing();
   work.begin();
   try {
-    const answer = await ask("look", first(), { q: text, translations });
+    const answer = await ask("look", which ? second() : first(), { q: text, translations });
     if (mine !== turn) return;
     problem();
-    show(text, [answer, ...shown.slice(1)]);
+    show(text, shown.with(which, answer));
   } catch (error) {
     if (mine === turn) problem(error);
   } finally {

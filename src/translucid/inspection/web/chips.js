@@ -1,0 +1,42 @@
+// A line of words as buttons, each with a bar that says how sure the model was of it; texts, translations and captions are shown so.
+//
+// chips(side, texts, { lang, probabilities, marked: a Set, light(index or null), choose(index) }): `side` is above or below.
+
+import { direction, element } from "./elements.js";
+
+export const UNSURE = 0.3; // a word below this probability is underlined
+export const SIGNS = { "</s>": "the end", "<s>": "the beginning" };
+
+export function chips(side, texts, { lang = "", probabilities, marked, light, choose }) {
+  const words = texts.map((text, i) => {
+    const button = element("button", { type: "button", className: "word", textContent: text });
+    if (SIGNS[text]) Object.assign(button, { title: SIGNS[text], ariaLabel: SIGNS[text], dir: "ltr" }).classList.add("sign");
+    if (marked?.has(i)) button.classList.add("differs");
+    const p = probabilities?.[i];
+    if (p !== undefined) {
+      button.style.setProperty("--sure", p);
+      button.classList.add("sure");
+      button.classList.toggle("unsure", p < UNSURE);
+    }
+    for (const event of ["mouseenter", "focus"]) button.addEventListener(event, () => light(i));
+    for (const event of ["mouseleave", "blur"]) button.addEventListener(event, () => light(null));
+    button.addEventListener("click", () => { light(i); choose?.(i); });
+    return button;
+  });
+  const cells = words.map((one) => element("span", { className: "cell" }, one, element("small", { className: "share", ariaHidden: true })));
+  const box = element("div", { className: `line ${side}`, dir: direction(texts), lang }, ...cells);
+  return { box, words, shares: cells.map((cell) => cell.lastChild), showStep };
+
+  // The words as they stand when the one with this index is written; null is when all are.
+  function showStep(index) {
+    words.forEach((one, i) => {
+      one.classList.toggle("later", index !== null && i > index);
+      one.classList.toggle("now", i === index);
+    });
+  }
+}
+
+// What one does to see more of a word, with the device at hand.
+export function pointing() {
+  return matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or go there with Tab and the arrow keys";
+}

@@ -1,0 +1,37 @@
+// The lines of Python that make again what is seen of an image and its caption. seen: { run, image: the name of its file, target }.
+
+import { plots, quoted } from "./code.js";
+
+function opened({ run, image }, ...imports) {
+  const lines = ["from pathlib import Path", "", "from translucid import Captioner", ...imports, ""];
+  return [...lines, `captioner = Captioner.load(${quoted(run)})`, `picture = captioner.picture(${quoted(image)})`];
+}
+
+const looked = ({ target }) => `looked = captioner.inspect(picture, ${quoted(target)})`;
+
+// One way to look, or the words alone if the model has no attention.
+export function litCode(seen, { layer, head, weights }) {
+  if (!weights) return [...opened(seen), looked(seen), "print(looked.words, looked.log_probs)"].join("\n");
+  const chosen = [layer === null ? "" : `, layer=${layer}`, head === null ? "" : `, head=${head}`].join("");
+  return [
+    ...opened(seen, "from translucid.inspection.lit_image import LitImage", plots("draw_lit")),
+    looked(seen),
+    `save_figure(draw_lit(LitImage.of(looked${chosen})), Path("looked.pdf"))`,
+  ].join("\n");
+}
+
+export function litHeadsCode(seen) {
+  return [
+    ...opened(seen, "from translucid.inspection.looked_html import sections_of", plots("draw_lit_rows")),
+    looked(seen),
+    'save_figure(draw_lit_rows(sections_of(looked)), Path("heads.pdf"))',
+  ].join("\n");
+}
+
+export function litBeamCode(seen, beam) {
+  return [
+    ...opened(seen, plots("draw_beam")),
+    `trace = captioner.trace(picture, ${beam})`,
+    'save_figure(draw_beam(trace), Path("beam.pdf"))',
+  ].join("\n");
+}

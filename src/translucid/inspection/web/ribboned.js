@@ -1,0 +1,18 @@
+// What is seen of translations: ribbons between their words and those of the source.
+
+import { beamCode, headsCode, mapCode } from "./code.js";
+import { KINDS, sides } from "./maps.js";
+import { showRibbons } from "./ribbons.js";
+
+export const TEXTS = { noun: "translation", kinds: KINDS, table: true, sides, stage, cells: (map) => map.weights, mapCode, headsCode, beamCode };
+
+function stage(root, { record, map, languages, marked }, options) {
+  const { down, across } = sides(record, map);
+  const own = down === record.target;
+  const [source, target] = languages ?? ["", ""];
+  return showRibbons(root, {
+    above: across, below: down, weights: map.weights, probabilities: own ? record.probabilities : null,
+    languages: [map.kind === "decoder" ? target : source, own ? target : source],
+    marked: own && across === record.source ? marked : null,
+  }, options);
+}

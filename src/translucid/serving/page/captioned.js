@@ -1,0 +1,35 @@
+// What is seen of captions: their words, and the picture that lights up for them.
+
+import { $ } from "./asking.js";
+import { showLit } from "./lit.js";
+import { litBeamCode, litCode, litHeadsCode } from "./litcode.js";
+
+export const CAPTIONS = {
+  noun: "caption", kinds: { cross: "Caption to image" }, table: false,
+  sides: ({ target, grid }) => ({ down: target, grid }),
+  stage: (root, { record, map }, options) => showLit(root, {
+    words: record.target, weights: map.weights, probabilities: record.probabilities, image: $("picture"), veil: $("veil"),
+  }, options),
+  cells, mapCode: litCode, headsCode: litHeadsCode, beamCode: litBeamCode,
+};
+
+// An answer of /caption as a space shows it.
+export function captionOf({ caption, words, grid, maps, tree }) {
+  const weights = grid && words.map((one) => one.weights);
+  const all = maps ?? [{ name: "all layers and heads", layer: null, head: null, weights }];
+  const record = {
+    target: words.map(({ word }) => word),
+    probabilities: words.map(({ probability }) => probability),
+    sizes: words.map(({ pieces }, i) => pieces + (i === words.length - 1)), // the end comes with the last word
+    grid,
+    maps: all.map((one) => ({ kind: "cross", ...one })),
+  };
+  return { source_text: "", text: caption, record, tree };
+}
+
+// Where it looked in all, the most of it as 1.
+function cells({ weights }) {
+  const sums = weights[0].map((row, r) => row.map((_, c) => weights.reduce((sum, one) => sum + one[r][c], 0)));
+  const most = Math.max(...sums.flat(), 1e-9);
+  return sums.map((row) => row.map((sum) => sum / most));
+}

@@ -29,6 +29,8 @@ class Examiner:
     configuration: Configuration
     longest: int
     """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
+    run: str = ""
+    """The run folder that it was loaded from, if it was."""
 
     @property
     def model(self) -> SequenceModel:
@@ -73,7 +75,7 @@ class Examiner:
             if self.model.max_length and longest > self.model.max_length:
                 what = f"pair {number} has {longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")
-        return watch(self.model, self.tokenizer, ids, self.device)
+        return watch(self.model, self.tokenizer, ids, self.device, run=self.run)
 
     def inspect_all(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None

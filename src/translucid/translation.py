@@ -44,6 +44,7 @@ class Maker(Protocol):
 
     tokenizer: Tokenizer
     configuration: Configuration
+    run: str
 
     @property
     def model(self) -> SequenceModel:
@@ -150,7 +151,7 @@ class Translation(NBest):
             return []
         t = self._maker
         pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
-        return watch(t.model, t.tokenizer, pairs, t.device)
+        return watch(t.model, t.tokenizer, pairs, t.device, run=t.run)
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.

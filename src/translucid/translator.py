@@ -106,7 +106,7 @@ class Translator(Examiner):
         engine = (self.engine if languages == self.configuration.data.languages else self._wide()).opened(tokenizer)
         given = engine, self.longest, self._wide
         other = Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), *given)
-        other._fitted = self._fitted
+        other._fitted, other.run = self._fitted, self.run
         other._doubts = self._doubts.between(tokenizer, *languages)
         return other
 
@@ -200,7 +200,7 @@ class Translator(Examiner):
         tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
         opened = OpenedRun(folder, configuration, tokenizer, device, engine, others, threads)
         made = cls(tokenizer, configuration, opened.own, opened.engine(adapter), opened.together.longest, opened.wide)
-        made._opened, made._fitted = opened, opened.confidence
+        made._opened, made._fitted, made.run = opened, opened.confidence, str(folder.path)
         return made
 
     @overload

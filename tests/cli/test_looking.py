@@ -33,6 +33,17 @@ def test_look_saves_what_it_shows(call, small_run, tmp_path, ending):
     assert call("look", small_run, "I like soccer", "--save", file, "--overwrite").code == 0
 
 
+def test_look_saves_explanations_along(call, small_run, tmp_path):
+    file = tmp_path / "why.html"
+    done = call("look", small_run, "I like soccer", "--save", file, "--why", "erasure", "--why", "attention")
+    assert done.code == 0, done.err
+    assert '"explanations": {"erasure": {"method": "erasure"' in file.read_text()
+    for wrong in (["--why", "erasure"], ["--save", tmp_path / "a.png", "--why", "erasure"]):
+        assert call("look", small_run, "I like soccer", *wrong).code == 2
+    done = call("look", small_run, "I like soccer", "--save", tmp_path / "b.html", "--why", "magic")
+    assert done.code == 2 and "magic" in done.err
+
+
 def test_look_at_one_head_and_at_a_given_target(call, small_run):
     done = call("look", small_run, "I like soccer", "--layer", 0, "--head", 1, "--target", "Me gusta el fútbol")
     assert done.code == 0, done.err

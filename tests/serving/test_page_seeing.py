@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from translucid.inspection.explain import explain
+from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.records import why_record
 from translucid.inspection.saving import save
 from translucid.translator import Translator
 
@@ -353,7 +356,7 @@ def test_a_text_from_right_to_left_runs_so(page):
 
 def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(browser, run, seen, tmp_path):  # noqa: F811
     """Twice in one notebook, whose own styles stay outside."""
-    save([seen], tmp_path / "a.html", TEXT, GIVEN, run=run.name)
+    save([seen], tmp_path / "a.html", TEXT, GIVEN)
     style = "<meta charset='utf-8'><style>button { display: none }</style>"
     (tmp_path / "b.html").write_text(style + seen._repr_html_() + seen._repr_html_(), encoding="utf-8")
     words = seen.words()
@@ -365,4 +368,22 @@ def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(browser, run,
                 assert abs(weight - words.weights[t, s].item()) < 1e-3
             page.get_by_role("tab", name="Heads").first.click()
             expect(page.locator(".thumb")).to_have_count(17)
-            assert page.get_by_role("tab", name="Why").count() == 0  # there is no server to be asked
+            expect(page.get_by_role("tab", name="Why")).to_have_count(0)  # there is no server to be asked
+            page.get_by_text("As code").first.click()
+            expect(page.locator(".code pre").first).to_contain_text(f"Translator.load({json.dumps(str(run))})")
+
+
+def test_explanations_that_are_saved_along_are_shown(browser, run, seen, tmp_path):  # noqa: F811
+    translator = Translator.load(run)
+    case = Case(translator.model, translator.tokenizer, TEXT, GIVEN)
+    save([seen], tmp_path / "a.html", TEXT, GIVEN, explanations=[{"erasure": why_record(case, "erasure")}])
+    why = explain(case, "erasure").importance.numpy()
+    with watched(browser, f"file://{tmp_path}/a.html") as page:
+        page.get_by_role("tab", name="Why").click()
+        expect(page.locator(".measure")).to_have_count(4)
+        expect(page.get_by_label("method").locator("option")).to_have_count(1)
+        found = np.zeros_like(why)
+        for t, s, weight in page.locator(".ribbon").evaluate_all(RIBBONS):
+            found[t, s] = weight
+        shares = np.abs(why) / np.abs(why).max()
+        np.testing.assert_allclose(found, np.where(shares >= 0.02, shares, 0), atol=2e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,10 @@ def look(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf, .json or .npz.")
     ] = None,
+    why: Annotated[
+        list[str] | None,
+        typer.Option("--why", metavar="METHOD", help="With --save x.html: explain it too: erasure, lime, gradients."),
+    ] = None,
     tsv: Annotated[
         list[str] | None,
         typer.Option("--tsv", metavar="FILES", help="Sentence pairs: save the attention over all of them as .npz."),
@@ -59,27 +64,34 @@ def look(
 
         translucid look runs/demo "I like soccer and also going to the beach" --save maps.html
 
+        translucid look runs/demo "I like soccer" --save why.html --why erasure
+
         translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
 
         translucid look runs/eyes photograph.jpg --save looked.html
     """
     from translucid.ground.errors import UserError
     from translucid.inspection import ENDINGS, refuse_picture
+    from translucid.inspection.explain import refuse_method
 
     refuse_to_replace(save, overwrite, ENDINGS)
     if save:
         refuse_picture(save)
+    if why and (save is None or save.suffix.lower() != ".html"):
+        raise UserError("--why is shown by a page", fix="Save one: --save why.html.")
+    for method in why or ():
+        refuse_method(method)
     from translucid.cli.images import captioner_of, look_at_image, refuse_for
     from translucid.cli.texts import classifier_of, look_at_text
     from translucid.interop.on_the_fly import run_of
 
     run = run_of(run)
     if classifier := classifier_of(run, device):
-        refuse_for("translations", {"--flow": flow, "--tsv": tsv, "--layer": layer, "--head": head})
+        refuse_for("translations", {"--flow": flow, "--tsv": tsv, "--layer": layer, "--head": head, "--why": why})
         look_at_text(classifier, text, target, save)
         return
     if captioner := captioner_of(run, device):
-        refuse_for("texts", {"--flow": flow, "--tsv": tsv})
+        refuse_for("texts", {"--flow": flow, "--tsv": tsv, "--why": why})
         look_at_image(captioner, run, text, target, layer, head, save)
         return
     from translucid.decoding.hypothesis import percent
@@ -128,7 +140,9 @@ def look(
         console.print(looked_at(shown))
     if save:
         trees = _trees(translator, found) if target is None and save.suffix.lower() == ".html" else []
-        save_attention(pieces, save, text, written, layer, head, run.name, trees)
+        sentences = found.sentences if target is None else [(text, target)]
+        whys = [_whys(translator, *sentence, why or ()) for sentence in sentences]
+        save_attention(pieces, save, text, written, layer, head, trees, whys)
         console.print(f"\nsaved: {save}", soft_wrap=True)
 
 
@@ -139,6 +153,17 @@ def _trees(translator: Translator, found: Translation) -> list[dict[str, Any]]:
     options = translator.configuration.decoding
     about = options.beam, translator.tokenizer, options.length_penalty
     return [beam_record(translator.trace(piece.text, options.beam), *about) for piece, _ in found.parts]
+
+
+def _whys(translator: Translator, source: str, written: str, methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the explanations of a sentence by method."""
+    from translucid.inspection.explain.case import Case
+    from translucid.inspection.explain.records import why_record
+
+    if not methods:
+        return {}
+    case = Case(translator.model, translator.tokenizer, source, written)
+    return {method: why_record(case, method) for method in methods}
 
 
 def _save_all(translator: Translator, files: list[str], save: Path) -> None:

@@ -18,22 +18,26 @@ from translucid.inspection.words import WordMap
 
 
 def page(
-    pieces: Sequence[Inspected], source: str, translation: str, run: str = "demo", trees: Sequence[dict[str, Any]] = ()
+    pieces: Sequence[Inspected],
+    source: str,
+    translation: str,
+    trees: Sequence[dict[str, Any]] = (),
+    explanations: Sequence[dict[str, dict[str, Any]]] = (),
 ) -> str:
-    """Return a page that needs no network: ribbons between words, all layers and heads, the steps of writing.
+    """Return a page that needs no network: ribbons between words, all layers and heads, the steps of writing, and why.
 
     Args:
         pieces: what was seen of each piece of the text.
         source: the text.
         translation: of it.
-        run: the name of the run folder, for the lines of code that the page shows.
         trees: of the beam search of each piece, see `beam_record`, if known.
+        explanations: of each piece by method, see `why_record`, if known.
     """
     frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); }\n"
     body = f"""<main id="pieces"></main>
 <noscript><p>{escape(source)}</p><p>{escape(translation)}</p></noscript>
 <script>
-{_script('document.getElementById("pieces")', pieces, run, trees)}</script>
+{_script('document.getElementById("pieces")', pieces, trees, explanations)}</script>
 """
     return document(source, _text("seeing.css") + frame, body)
 
@@ -52,12 +56,20 @@ def notebook_view(pieces: Sequence[Inspected]) -> str:
     return f'<div id="{name}">{tables}</div>\n<script>\n{_script(place, pieces)}</script>'
 
 
-def _script(place: str, pieces: Sequence[Inspected], run: str = "demo", trees: Sequence[dict[str, Any]] = ()) -> str:
+def _script(
+    place: str,
+    pieces: Sequence[Inspected],
+    trees: Sequence[dict[str, Any]] = (),
+    explanations: Sequence[dict[str, dict[str, Any]]] = (),
+) -> str:
     """Return a script that shows pieces at a place, an expression of JavaScript."""
-    return bundle("space.js", [WEB], f'modules["space.js"].showSpace({place}, {_seen(pieces, run, trees)});\n')
+    seen = _seen(pieces, trees, explanations)
+    return bundle("space.js", [WEB], f'modules["space.js"].showSpace({place}, {seen});\n')
 
 
-def _seen(pieces: Sequence[Inspected], run: str, trees: Sequence[dict[str, Any]] = ()) -> str:
+def _seen(
+    pieces: Sequence[Inspected], trees: Sequence[dict[str, Any]], explanations: Sequence[dict[str, dict[str, Any]]]
+) -> str:
     """Return what `web/space.js` shows."""
     sentences: list[dict[str, Any]] = []
     for one in pieces:
@@ -66,7 +78,9 @@ def _seen(pieces: Sequence[Inspected], run: str, trees: Sequence[dict[str, Any]]
         sentences.append({"source_text": texts["source"], "text": texts["target"], "record": record})
     for sentence, tree in zip(sentences, trees, strict=False):
         sentence["tree"] = tree
-    return _quoted({"run": run, "languages": None, "sentences": sentences})
+    for sentence, found in zip(sentences, explanations, strict=False):
+        sentence["explanations"] = found
+    return _quoted({"run": pieces[0].run or "RUN", "languages": None, "sentences": sentences})
 
 
 def _quoted(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -34,6 +34,8 @@ class Inspected:
     """Of each target piece, given those before, in nats."""
     opening: tuple[int, int] = (0, 0)
     """So many of the first pieces of the source and of the target are no words, such as that of a language."""
+    run: str = field(default="", compare=False)
+    """The run folder of the model, if it has one, for the lines of code that a page shows."""
 
     @property
     def heads(self) -> dict[str, int]:

@@ -21,8 +21,8 @@ def save(
     translation: str,
     layer: int | None = None,
     head: int | None = None,
-    run: str = "demo",
     trees: Sequence[dict[str, Any]] = (),
+    explanations: Sequence[dict[str, dict[str, Any]]] = (),
 ) -> None:
     """Save the attention of one translation.
 
@@ -34,8 +34,8 @@ def save(
         translation: of it.
         layer: for pictures, the decoder layer; the average of all if not given.
         head: for pictures, the head; the average of all if not given.
-        run: for `.html`, the name of the run folder, for the lines of code that it shows.
         trees: for `.html`, the trees of the beam search, see `page`.
+        explanations: for `.html`, see `page`.
 
     Raises:
         UserError: the file's ending is none of those, Matplotlib is not installed for a picture, the model has no
@@ -46,7 +46,7 @@ def save(
         raise UserError("is nothing that attention is saved as", file=file, fix=f"End it in {', '.join(ENDINGS)}.")
     refuse_picture(file)
     if kind == ".html":
-        write_output(file, page(pieces, source, translation, run, trees).encode())
+        write_output(file, page(pieces, source, translation, trees, explanations).encode())
         return
     if kind == ".npz":
         save_maps(pieces, file)

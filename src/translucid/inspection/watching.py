@@ -22,6 +22,7 @@ def watch(
     batch_tokens: int = 4096,
     *,
     look: bool = True,
+    run: str = "",
 ) -> list[Inspected]:
     """Return what is to be seen of each pair of source and target ids, end tokens included.
 
@@ -32,6 +33,7 @@ def watch(
         device: where the model is.
         batch_tokens: in a batch, padding included; at least one pair is in every batch.
         look: whether attention is wanted, besides log-probabilities.
+        run: the model's run folder, if it has one.
     """
     found: dict[int, Inspected] = {}
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
@@ -44,6 +46,7 @@ def watch(
                 _cut({name: weights[row] for name, weights in maps.items()}, len(source_ids), len(target_ids)),
                 log_probs[row, : len(target_ids)].tolist(),
                 (len(tokenizer.source_opening), len(tokenizer.target_opening)),
+                run,
             )
     return [found[i] for i in range(len(pairs))]
 

@@ -12,8 +12,9 @@ from fastapi.responses import JSONResponse
 
 from translucid.decoding.continuations import continuations
 from translucid.decoding.limits import length_limit
-from translucid.inspection.explain import explain, faithfulness, methods_here
+from translucid.inspection.explain import methods_here
 from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.records import why_record
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import SIDES, beam_record, viewer_record
 from translucid.inspection.words import word_spans
@@ -181,17 +182,7 @@ def _why(served: Served, source: str, target: str, method: str) -> dict[str, Any
     if not method or not target.strip():
         return {}
     case = Case(served.translator.model, served.translator.tokenizer, source, target)
-    why = explain(case, method, samples=200)
-    explanation = {
-        "method": method,
-        "source": why.source,
-        "target": why.target,
-        "importance": [[round(x, 4) for x in line] for line in why.importance.tolist()],
-        "fit": [round(x, 3) for x in why.fit],
-        "faithfulness": faithfulness(case, why)._asdict(),
-        "random": faithfulness(case, explain(case, "random"))._asdict(),
-    }
-    return {"explanation": explanation}
+    return {"explanation": why_record(case, method)}
 
 
 def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:

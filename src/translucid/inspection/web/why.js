@@ -6,9 +6,9 @@ export const METHODS = { erasure: "erasure: leave out one word at a time", lime:
 
 // Explanations that came with the sentences, where no server can be asked for others.
 export function kept(sentences) {
-  const names = Object.keys(METHODS).filter((name) => sentences.some((one) => one.explanations?.[name]));
+  const names = [...new Set(sentences.flatMap((one) => Object.keys(one.explanations ?? {})))];
   if (!names.length) return {};
-  const methods = Object.fromEntries(names.map((name) => [name, METHODS[name]]));
+  const methods = Object.fromEntries(names.map((name) => [name, METHODS[name] ?? name]));
   return { methods, explain: async (sentence, method) => sentence.explanations?.[method] };
 }
 

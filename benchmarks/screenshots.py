@@ -17,10 +17,13 @@ from tests.probes.page_states import TEXT, opened, states
 from translucid.cli.main import run as translucid
 
 DESK, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
+WHOLE = ("text", "word", "heads", "steps", "why", "compared", "image", "judged", "document")
+"""States of which all is shown, also what one has to scroll to."""
 LOOKS = {
     "light": {"viewport": DESK, "color_scheme": "light"},
     "dark": {"viewport": DESK, "color_scheme": "dark"},
     "contrast": {"viewport": DESK, "contrast": "more"},
+    "forced": {"viewport": DESK, "forced_colors": "active"},
     "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2},
     "phone-dark": {"viewport": PHONE, "color_scheme": "dark", "has_touch": True, "is_mobile": True},
     "zoomed": {"viewport": {"width": 640, "height": 400}},  # a window of 1280 pixels at 200 %
@@ -89,7 +92,7 @@ def every(browser: Browser, address: str, out: Path, only: str, look: str) -> No
             )
         link = right_to_left(page, address) if name in ("rtl", "mirrored") else ""
         for state in states(page, address, names=[only] if only else [], link=link):
-            whole = state.name in ("text", "compared", "image", "judged", "document")
+            whole = state.name in WHOLE
             page.screenshot(path=out / f"{state.name}-{name}.png", full_page=whole)
         page.close()
 

@@ -80,6 +80,19 @@ def _long(page: Page) -> None:
     page.wait_for_timeout(1000)
 
 
+def _looked(page: Page, tab: str) -> None:
+    _typed(page)
+    page.get_by_role("tab", name=tab).click()
+    expect(page.locator("#seeing button").first).to_be_visible()
+    page.wait_for_timeout(600)
+
+
+def _word(page: Page) -> None:
+    _typed(page)
+    page.locator("#seeing .below .word").first.click()
+    expect(page.locator("#seeing .ways button").first).to_be_visible()
+
+
 def _swapped(page: Page) -> None:
     _typed(page)
     page.click("#swap")
@@ -183,6 +196,10 @@ STATES = [
     State("refused", "texts", _refused),
     State("too-long", "texts", _too_long),
     State("doubtful", "texts", lambda page: _typed(page, "She reads 足球 in the park")),
+    State("word", "texts", _word),
+    State("heads", "texts", lambda page: _looked(page, "Heads")),
+    State("steps", "texts", lambda page: _looked(page, "Steps")),
+    State("why", "texts", lambda page: _looked(page, "Why")),
     State("models", "two", lambda page: page.locator("#tucked summary").click()),
     State("compared", "two", _compared),
     State("detected", "reverse", _detected),

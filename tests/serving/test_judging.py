@@ -149,6 +149,10 @@ def test_the_page_shows_labels_words_and_what_was_considered(browser, address, m
         expect(page.locator("#written button").first).to_be_visible()
         page.locator("#written button").first.hover()
         expect(page.locator("#considered li")).to_have_count(6)
+        pieces = [{"piece": one, "probability": 0.5, "considered": []} for one in ("▁was", "▁good", "ness", "</s>")]
+        page.route("**/generate", lambda route: route.fulfill(json={"pieces": pieces, "backwards": False}))
+        page.click("#write")
+        expect(page.locator("#written")).to_have_text("the film was goodness (end)", use_inner_text=True)
 
 
 def test_beside_a_translator_the_page_has_parts_to_choose(browser, models, run):  # noqa: F811

@@ -28,7 +28,8 @@ export function showHeads(root, record, { open, chosen, of }) {
       lines.push(line);
       grid.append(element("div", { className: "layer" }, element("span", { className: "name", textContent: name }), ...line));
     }
-    blocks.push(element("section", { className: "block" }, element("h4", { textContent: kinds[kind] }), grid));
+    const kindName = element("p", { className: "kind", textContent: kinds[kind] });
+    blocks.push(element("div", { className: "block", role: "group", ariaLabel: kinds[kind] }, kindName, grid));
   }
   root.replaceChildren(element("div", { className: "blocks" }, ...blocks));
   roving(lines);

@@ -220,7 +220,7 @@ function item(one) {
     const title = `${Math.round(100 * one.confidence)} % sure`;
     about.append(" ", element("meter", { value: one.confidence, min: 0, max: 1, low: SURE, high: SURE, optimum: 1, title }));
   }
-  if (one.origin && one.origin !== "model") about.append(`· from ${{ memory: "the memory", person: "a person" }[one.origin]}`);
+  if (one.origin && one.origin !== "model") about.append(` · from ${{ memory: "the memory", person: "a person" }[one.origin]}`);
   const source = element("p", { className: "output", dir: "auto", lang: shown.source ?? "" });
   source.append(...tagged(one));
   const area = element("textarea", {

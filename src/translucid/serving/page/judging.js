@@ -91,9 +91,10 @@ function write() {
 
 // What was given, and each piece that was written; a piece that is pointed at tells what else was considered.
 function written(answer) {
-  const buttons = answer.pieces.map(({ piece, probability, considered }) => {
+  const pieces = answer.pieces.map(({ piece, probability, considered }) => {
     const text = piece === "</s>" ? "(end)" : piece.replaceAll("▁", " ");
-    const button = element("button", { type: "button", className: "word", textContent: text, title: `${(100 * probability).toFixed(1)} %` });
+    const space = /^ \S|^\(end\)/.test(text) ? " " : ""; // before a word, not a part of its button
+    const button = element("button", { type: "button", className: "word", textContent: text.trim() || "␣", title: `${(100 * probability).toFixed(1)} %` });
     for (const event of ["mouseenter", "focus"]) {
       button.addEventListener(event, () => {
         $("considered").replaceChildren(...considered.map((one) => {
@@ -103,13 +104,14 @@ function written(answer) {
         }));
       });
     }
-    return button;
+    return [space, button];
   });
-  roving([answer.backwards ? [...buttons].reverse() : buttons]);
+  if (answer.backwards) pieces.reverse();
+  roving([pieces.map(([, button]) => button)]);
   $("considered").replaceChildren();
   $("written-note").hidden = false;
   const given = element("span", { textContent: $("judge-text").value });
-  $("written").replaceChildren(...(answer.backwards ? [...buttons.reverse(), given] : [given, ...buttons]));
+  $("written").replaceChildren(...(answer.backwards ? [...pieces.flat(), given] : [given, ...pieces.flat()]));
 }
 
 // A bar as long as something is likely; the figure stands beside it.

@@ -144,4 +144,5 @@ export function show() {
   $("translation-name").textContent = `${say(one.target)} (${one.name})`;
   $("compared-name").textContent = `${say(other.target)} (${other.name})`;
   $("compared-translation").lang = other.target;
+  $("compared").dir = direction(other.target);
 }

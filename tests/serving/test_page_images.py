@@ -214,6 +214,7 @@ def test_what_is_wrong_is_said_in_one_line(page, scene):
 def test_a_server_that_is_gone_is_said_and_asked_again(browser, address, scene):  # noqa: F811
     page = browser.new_page()
     page.goto(address)
+    page.wait_for_selector("body.ready")
     page.route("**/caption", lambda route: route.abort())
     choose(page, scene)
     expect(page.locator("#image-problem")).to_contain_text("does not answer")

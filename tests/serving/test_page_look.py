@@ -91,3 +91,8 @@ def test_without_lessons_nothing_leads_to_them(page):
     page.wait_for_selector("body.ready")
     expect(page.get_by_role("link", name="API")).to_be_visible()
     expect(page.get_by_role("link", name="eight lessons")).to_have_count(0)
+
+
+def test_a_word_that_runs_the_other_way_does_not_turn_the_sentence_around(page):
+    isolated = "(words) => import('./elements.js').then(({ isolated }) => words.map(isolated))"
+    assert page.evaluate(isolated, ["park", "حديقة"]) == ["park", "\u2068حديقة\u2069"]

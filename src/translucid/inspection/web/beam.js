@@ -3,7 +3,7 @@
 // showBeam(root, tree, { choose(tokens, text): what a click does, lang, noun: what is written }): tree as beam_record gives it.
 // `grow(step)` shows the tree as it was after so many steps; null shows all of it. winner(tree) is the text that it comes to, or null.
 
-import { colours, drawn, element, percent, picture } from "./elements.js";
+import { colours, drawn, element, isolated, percent, picture } from "./elements.js";
 
 const [WIDE, HIGH] = [104, 40]; // pixels from step to step, and from one to the next in a step
 const BOX = [88, 30]; // of a node
@@ -104,7 +104,7 @@ export function showBeam(root, tree, options = {}) {
     const fates = { kept: "gone on with", ended: `a whole ${noun}`, dropped: "dropped" };
     told.textContent = i === null
       ? `Each box is a piece of a word with its probability; · begins a word. The likelier the beginning, the higher it stands.${hint}`
-      : `“${text(i)}”: log-probability ${nodes[i].log_prob.toFixed(2)}, ${fates[nodes[i].fate]}`;
+      : `“${isolated(text(i))}”: log-probability ${nodes[i].log_prob.toFixed(2)}, ${fates[nodes[i].fate]}`;
   }
 
   function table() {

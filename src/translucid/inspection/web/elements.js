@@ -40,6 +40,11 @@ export function direction(words) {
   return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u.test(letter) ? "rtl" : "ltr";
 }
 
+// A text within a sentence of the page's: what runs the other way does not turn the rest around.
+export function isolated(text) {
+  return direction([text]) === "rtl" ? `\u2068${text}\u2069` : text;
+}
+
 // The colours of a place, by the names of the tokens.
 export function colours(place, ...names) {
   const style = getComputedStyle(place);

@@ -7,7 +7,7 @@
 
 import { bands, outline } from "./bands.js";
 import { chips, pointing, SIGNS, UNSURE } from "./chips.js";
-import { colours, drawn, element, percent, picture } from "./elements.js";
+import { colours, drawn, element, isolated, percent, picture } from "./elements.js";
 import { roving } from "./roving.js";
 
 const LEAST = 0.02; // of a weight that is drawn
@@ -86,9 +86,9 @@ export function showRibbons(root, record, options = {}) {
       return;
     }
     const best = own.map((weight, i) => [weight, i]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([w]) => w >= 0.05);
-    const list = best.map(([weight, i]) => `${record[other][i]} ${percent(weight)}`).join(", ");
+    const list = best.map(([weight, i]) => `${isolated(record[other][i])} ${percent(weight)}`).join(", ");
     const sure = at.side === "below" && record.probabilities ? ` (written with probability ${percent(record.probabilities[at.i])})` : "";
-    const text = record[at.side][at.i];
+    const text = isolated(record[at.side][at.i]);
     said.textContent = `${SIGNS[text] ? `${text} (${SIGNS[text]})` : text}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}`;
   }
 

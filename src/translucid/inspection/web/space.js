@@ -10,7 +10,7 @@
 
 import { showBeam, winner } from "./beam.js";
 import { whyCode } from "./code.js";
-import { element, percent } from "./elements.js";
+import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
 import { sides } from "./maps.js";
@@ -133,8 +133,8 @@ export function showSpace(root, seen, server = {}) {
     film = showFilm(control, record.target.length, {
       step: (i) => { stage.showStep(i); beam?.grow(depth(i)); },
       say: (i) => {
-        const before = i ? `after “${record.target.slice(0, i).join(" ")}” it writes` : "it begins with";
-        return `Step ${i + 1} of ${record.target.length}: ${before} “${record.target[i]}” (${percent(record.probabilities[i])}).`;
+        const before = i ? `after “${isolated(record.target.slice(0, i).join(" "))}” it writes` : "it begins with";
+        return `Step ${i + 1} of ${record.target.length}: ${before} “${isolated(record.target[i])}” (${percent(record.probabilities[i])}).`;
       },
     });
     const mine = sentence;
@@ -143,7 +143,7 @@ export function showSpace(root, seen, server = {}) {
     const choose = server.ways ? (tokens, text, ended) => (ended ? server.choose(sentence, text.replace(/\s*<\/s>$/, ""), 0) : goOn(tokens, text, 0)) : null;
     const title = element("p", { className: "title", textContent: beamTitle(sentence.tree) });
     const [place, found] = [element("div"), winner(sentence.tree)];
-    const other = found === null || found === sentence.text.trim() ? "" : `This search ends in “${found}”, not in what stands above.`;
+    const other = found === null || found === sentence.text.trim() ? "" : `This search ends in “${isolated(found)}”, not in what stands above.`;
     tree.append(title, element("p", { className: "about", textContent: other }), place);
     beam = showBeam(place, sentence.tree, { choose, lang: seen.languages?.[1], noun: of.noun });
     beam.grow(depth(film.at()));
@@ -183,7 +183,7 @@ export function showSpace(root, seen, server = {}) {
     const mine = sentence;
     const found = await asked(() => server.ways(mine, prefix, text));
     if (mine !== sentence || !found) return;
-    const title = text ? `After “${text}” it could go on with` : "It could begin with";
+    const title = text ? `After “${isolated(text)}” it could go on with` : "It could begin with";
     showWays(ways, found, { title, lang: seen.languages?.[1], choose: (chosen) => server.choose(mine, chosen, word) });
   }
 

@@ -258,6 +258,27 @@ def test_slides_tables_notes_and_charts_are_found():
     assert shapes[2].chart.chart_title.text_frame.text == "A CHART"
 
 
+def test_what_masters_and_layouts_show_is_found_but_not_their_prompts():
+    show = presentation()
+    master, layout = show.slide_master, show.slide_layouts[1]
+    box = show.slides[0].shapes.add_textbox(0, 0, Inches(2), Inches(1))
+    box.text_frame.text = "For us alone"
+    master.shapes._spTree.append(box._element)
+    group = show.slides[0].shapes.add_group_shape()
+    group.shapes.add_textbox(0, 0, Inches(2), Inches(1)).text_frame.text = "Since 1990"
+    layout.shapes._spTree.append(group._element)
+    document = read(saved(show), "a.pptx")
+    places = [(segment.source.text, segment.place.split(",")[0]) for segment in document.segments]
+    assert places[-2:] == [("For us alone", "master 1"), ("Since 1990", "layout 2")]
+    assert len(places) == 9
+    after = pptx.Presentation(filled(document))
+    prompts = [shape.text_frame.text for shape in show.slide_master.placeholders]
+    assert [shape.text_frame.text for shape in after.slide_master.placeholders] == prompts
+    assert any("Click" in prompt for prompt in prompts)
+    assert after.slide_master.shapes[-1].text_frame.text == "FOR US ALONE"
+    assert after.slide_layouts[1].shapes[-1].shapes[0].text_frame.text == "SINCE 1990"
+
+
 def test_slides_come_in_the_order_of_the_show():
     show = presentation()
     slides = show.slides._sldIdLst

@@ -20,20 +20,34 @@ _OF_THE_SOURCE = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "
 _TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
-def read_drawn(packed: Packed, member: str, target: str | None) -> SlottedXml:
-    """Take the paragraphs out of a member of a packed file; `target` is the language that they are to be in.
+def read_drawn(packed: Packed, member: str, target: str | None, *, behind: bool = False) -> SlottedXml:
+    """Take the paragraphs out of a member of a packed file.
+
+    Args:
+        packed: the file.
+        member: its name.
+        target: the language that they are to be in.
+        behind: whether it is a master or a layout. It is seen behind slides, but for the prompts in its placeholders.
 
     Raises:
         UserError: it is broken or harmful.
     """
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     dialect = Dialect("a", _role, _key, space="", spoken=partial(_spoken, code_with_region(target or "")))
+    unseen = _placeholders(document.file) if behind else []
     for number, paragraph in enumerate(document.file.units((), {"a:p"}, SPACES), 1):
         runs = [part for part in paragraph.children if part.name not in ("a:pPr", "a:endParaRPr")]
-        if runs:
+        if runs and not any(start < paragraph.start < end for start, end in unseen):
             add_paragraph(document, dialect, runs, f"paragraph {number}")
-    add_descriptions(document, "p:cNvPr")
+    if not behind:
+        add_descriptions(document, "p:cNvPr")
     return document
+
+
+def _placeholders(file: XmlFile) -> list[tuple[int, int]]:
+    """Return the places of the shapes that a slide has its own of."""
+    shapes = file.units((), {"p:sp", "p:pic", "p:graphicFrame"}, SPACES)
+    return [(shape.start, shape.end) for shape in shapes if any(shape.within("p:ph"))]
 
 
 def _role(element: Element) -> Role:

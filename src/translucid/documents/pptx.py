@@ -1,4 +1,4 @@
-"""PowerPoint: the texts of slides, tables, notes, charts and diagrams."""
+"""PowerPoint: slides, tables, notes, charts and diagrams, and what masters and layouts show behind the slides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from translucid.documents.office import CHARTS, SPACES, parts, related
 from translucid.documents.packed import Packed
 from translucid.documents.xml_spans import XmlFile
 
-_KINDS = {"presentationml.slide+xml": "slide", "presentationml.notesSlide+xml": "notes", **CHARTS}
+_BEHIND = {"presentationml.slideMaster+xml": "master", "presentationml.slideLayout+xml": "layout"}
+_KINDS = {"presentationml.slide+xml": "slide", "presentationml.notesSlide+xml": "notes", **CHARTS, **_BEHIND}
 _MAIN = "presentation.main+xml"
 
 
@@ -29,7 +30,8 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     ):
         if kind:
             numbers[kind] += 1
-            bundle.add(member, read_drawn(packed, member, languages[1]), f"{kind} {numbers[kind]}")
+            drawn = read_drawn(packed, member, languages[1], behind=kind in _BEHIND.values())
+            bundle.add(member, drawn, f"{kind} {numbers[kind]}")
     return bundle
 
 

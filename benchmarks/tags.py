@@ -17,13 +17,19 @@ from collections.abc import Callable, Sequence
 from random import Random
 from unittest.mock import patch
 
+import torch
+from torch import Tensor
+
 from translucid.builtin.phrasebook import generate
 from translucid.builtin.phrasebook.text import Phrase
 from translucid.data.corpus import read_pairs
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.placing import placed
 from translucid.documents.word_links import Links, WordLinks, words_of
-from translucid.inspection.alignment import read_alignment, word_weights
+from translucid.evaluation.alignment_error import Gold, alignment_score
+from translucid.inspection.alignment import link, read_alignment, source_shares, word_weights
+from translucid.inspection.explain.case import Case
+from translucid.inspection.maps import forced_features
 from translucid.segment_translator import SegmentTranslator
 from translucid.translator import Translator
 
@@ -63,14 +69,24 @@ def main() -> None:
 
 
 def placing(translator: Translator, count: int) -> None:
-    """Print how many elements are exactly right, by rule and by where the links come from."""
+    """Print how many elements are exactly right, by rule and by where the links come from, and what erasure costs."""
     pairs = list(generate(count, split="test"))
-    seen = list(translator.inspect_all([(pair.source, pair.target) for pair in pairs]))
     options = translator.configuration.alignment
+    begun = time.perf_counter()
+    seen = [one for pair in pairs for one in translator.inspect([(pair.source, pair.target)])]
+    looked = time.perf_counter()
+    erased = [_shares(erased_logits(translator, pair)) for pair in pairs]
+    done = time.perf_counter()
+    translator.translate([pair.source for pair in pairs])
+    spent = [1000 * each / count for each in (looked - begun, done - looked, time.perf_counter() - done)]
+    attention = [source_shares(one.words(one.cross(options.layer, shift=options.shift))) for one in seen]
+    both = [(one + other) / 2 for one, other in zip(attention, erased, strict=True)]
     links: dict[str, list[Links]] = {
         "gold links": [_weighted(pair.alignment) for pair in pairs],
         "attention, links": [_weighted(read_alignment(one, options)) for one in seen],
         "attention, squared shares": [word_weights(one, options) for one in seen],
+        "erasure, squared shares": [_squared(one) for one in erased],
+        "attention and erasure, squared shares": [_squared(one) for one in both],
     }
     rules: dict[str, Callable[..., float]] = {
         "from the first to the last linked word": _any,
@@ -83,6 +99,56 @@ def placing(translator: Translator, count: int) -> None:
             scores = [score(pairs, each) for each in links.values()]
         print(f"| {rule} | {' | '.join(f'{right / asked:.1%}' for right, asked, _ in scores)} |")
     print(f"\n{scores[0][1]} elements on {count} pairs; {scores[0][2]} more have no run of words that is right.")
+    gold = [Gold(frozenset(pair.alignment), frozenset(pair.alignment)) for pair in pairs]
+    for name, shares in {"attention": attention, "erasure": erased, "attention and erasure": both}.items():
+        rate = alignment_score([link(one, both=True) for one in shares], gold).error_rate
+        print(f"{name}: alignment error rate {rate:.3f}")
+    print(
+        f"{spent[0]:.1f} ms a pair to look, one at a time, {spent[1]:.1f} ms to erase, {spent[2]:.1f} ms to translate"
+    )
+    print(f"wrong by attention: {wrong_words(pairs, attention)}")
+
+
+def erased_logits(translator: Translator, pair: Phrase) -> Tensor:
+    """Return by how much each target word's logit falls where one source word can't be seen [target, source words].
+
+    Logits are less their mean over the vocabulary, and the mean over the pieces of a word.
+    """
+    model, case = translator.model, Case(translator.model, translator.tokenizer, pair.source, pair.target)
+    source, target = (torch.tensor([ids], device=case.device) for ids in (case.source_ids, case.target_ids))
+    rows = len(case.source_words) + 1
+    mask = torch.ones(rows, source.size(1), dtype=torch.bool, device=case.device)
+    for row, (first, after) in enumerate(case.source_spans, 1):
+        mask[row, first:after] = False
+    with torch.inference_mode():
+        memory = model.read(model.source_embedding(source).expand(rows, -1, -1), mask)
+        logits = model.output(forced_features(model, memory, target.expand(rows, -1)))
+        logits = (logits - logits.mean(-1, keepdim=True)).gather(-1, target.expand(rows, -1)[..., None])[..., 0]
+    words = torch.stack([logits[:, first:after].mean(1) for first, after in case.target_spans], 1)
+    return (words[:1] - words[1:]).T.cpu()
+
+
+def _shares(falls: Tensor) -> Tensor:
+    falls = falls.clamp(min=1e-6)
+    return falls / falls.sum(0, keepdim=True)
+
+
+def _squared(shares: Tensor) -> Links:
+    return [(s, t, weight) for t, row in enumerate((shares**2).tolist()) for s, weight in enumerate(row)]
+
+
+def wrong_words(pairs: Sequence[Phrase], weights: Sequence[Tensor]) -> str:
+    """Return the target words whose strongest link is wrong most often, each with how often, and of how many."""
+    wrong: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    for pair, each in zip(pairs, weights, strict=True):
+        best = each.argmax(1).tolist()
+        for target, word in enumerate(pair.target.split()):
+            linked = {s for s, t in pair.alignment if t == target}
+            every[word.lower()] += bool(linked)
+            wrong[word.lower()] += bool(linked) and best[target] not in linked
+    words = ", ".join(f"{word} {count} of {every[word]}" for word, count in wrong.most_common(10))
+    return f"{sum(wrong.values())} of {sum(every.values())} words; {words}"
 
 
 def _weighted(links: Sequence[tuple[int, int]]) -> Links:

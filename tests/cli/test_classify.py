@@ -88,6 +88,14 @@ def test_it_begins_with_the_weights_of_the_model_of_language(folder, language, t
     assert one.configuration().model.language == other.configuration().model
 
 
+def test_a_recipe_begins_with_a_model_of_language_too(folder, language, tmp_path):
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "run")
+    trained("imdb", "--from", language, *files, "--set", "training.max_steps=1")
+    options = RunFolder(tmp_path / "run").configuration().model
+    assert (options.dropout, options.language.weight_dropout) == (0.4, 0.2)  # of the recipe
+    assert options.language.width == 16  # of the model of language
+
+
 def test_one_line_for_each_text(call, mood):
     found = call("classify", mood, stdin=b"the film was good and lovely\n\nawful and so dull\n")
     assert found.code == 0

@@ -158,7 +158,7 @@ def train(
     Ctrl-C saves, --resume goes on exactly.
     """
     from translucid.runs.beginning import settings_from
-    from translucid.runs.configuration import resolve, resumed, unchanged
+    from translucid.runs.configuration import read_settings, resolve, resumed, unchanged
     from translucid.runs.pretrained import Pretrained
     from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
@@ -187,7 +187,10 @@ def train(
     pretrained = Pretrained(*(RunFolder(run) if run else None for run in (init_encoder, init_decoder, elmo)))
     if begin_from and any(pretrained):
         raise UserError("--from already says what all of the model begins with", fix="Leave the other runs out.")
-    begun = settings_from(begin_from, model) if begin_from else pretrained.settings(model) if any(pretrained) else None
+    preset = model or (read_settings(config).get("preset") if config else None)
+    begun = None
+    if begin_from or any(pretrained):
+        begun = settings_from(begin_from, preset) if begin_from else pretrained.settings(preset)
     run = RunFolder(out)
     before = run.configuration() if resume and run.exists else None
 

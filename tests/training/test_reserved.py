@@ -51,6 +51,15 @@ def test_new_pieces_come_behind_the_others_and_begin_as_what_they_were_cut_into(
         torch.testing.assert_close(then[name][row], first[name][parts].mean(0), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(("settings", "kept"), [([], 0), (["data.placeholders=0.5"], 2)])
+def test_weights_that_have_not_learned_new_pieces_are_not_kept(settings, kept, train, small_run, tmp_path):
+    """So high a rate leaves nothing of what was learned before."""
+    begins = f"training.begin_from={small_run}", "training.max_steps=2", "training.learning_rate=9", "training.warmup=1"
+    told = train(tmp_path / "run", *begins, "training.patience=null", *settings, data=CORPORA)
+    assert told.best_step == kept
+    assert told.before is not None
+
+
 def test_both_engines_use_them(begun, tmp_path):
     said, given = [], []
     with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:

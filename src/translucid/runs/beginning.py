@@ -107,6 +107,12 @@ def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer]
     return extended(found, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
 
 
+def lacks_pieces(configuration: Configuration) -> bool:
+    """Whether the run that another one begins with knows some pieces not at all that the configuration reserves."""
+    folder = configuration.training.begin_from
+    return folder is not None and not RunFolder(Path(folder)).tokenizer().reserves(configuration.data.reserved)
+
+
 def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
     """Let a fresh model have the weights of the runs that it begins with, if there are any.
 

@@ -18,7 +18,7 @@ from translucid.kernels.process import tune_ours
 from translucid.layers.low_rank import adapt
 from translucid.models.build import build_model, hollow_model
 from translucid.models.protocol import Model
-from translucid.runs.beginning import begin, begun_tokenizer
+from translucid.runs.beginning import begin, begun_tokenizer, lacks_pieces
 from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpora import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
@@ -192,7 +192,18 @@ def _trainer(
     if run.bad_lines_file.exists():
         console.print(f"the lines that are no {unit}s are in {run.bad_lines_file}", soft_wrap=True)
     origin |= lessons.fingerprints
-    trainer = Trainer(model, lessons.epochs, lessons.validator, run, options, device, workers, origin, lessons.reward)
+    trainer = Trainer(
+        model,
+        lessons.epochs,
+        lessons.validator,
+        run,
+        options,
+        device,
+        workers,
+        origin,
+        lessons.reward,
+        begins_ready=bool(state) or not lacks_pieces(configuration),  # it can't use pieces that it has never read
+    )
     sizes = {parameter.requires_grad: 0 for parameter in model.parameters()}
     for parameter in model.parameters():
         sizes[parameter.requires_grad] += parameter.numel()

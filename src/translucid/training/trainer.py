@@ -79,12 +79,16 @@ class Trainer:
         workers: Workers | None = None,
         origin: dict[str, str] | None = None,
         reward: Reward | None = None,
+        *,
+        begins_ready: bool = True,
     ) -> None:
         """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains.
 
         `origin`: fingerprints, by name, of what must be the same when the training is resumed; `reward`: of what the
-        model draws itself, for its self-critical share.
+        model draws itself, for its self-critical share; `begins_ready`: whether the weights that it begins with may be
+        the best ones.
         """
+        self.begins_ready = begins_ready
         self.workers, self.origin = workers or Workers(), origin or {}
         self.weights = _weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
@@ -118,6 +122,8 @@ class Trainer:
                 self._validate(record, display)
                 self.progress.before = self.progress.kept
                 self.validator.before = self.progress.before
+                if not self.begins_ready:
+                    self.progress.best_score = None
                 self.save()
             while not self.over and not asked:
                 rate = learning_rate(self.options, self.progress.step + 1, self._done())

@@ -1,0 +1,90 @@
+"""`translucid data guess-labels`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from translucid.cli.arguments import refuse_to_replace
+from translucid.ground.console import Console
+
+WINDOW = 1000
+"""Texts guessed together."""
+
+
+def guess_labels(
+    train: Annotated[list[Path], typer.Option(metavar="FILES", help="Texts with labels, .jsonl or .tsv; 100 will do.")],
+    text: Annotated[list[Path], typer.Option(metavar="FILES", help="Texts without, a line each or .jsonl, gz or not.")],
+    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="The texts with the labels that were guessed.")],
+    share: Annotated[
+        float, typer.Option(help="Of the texts that seem to have a label, the surest: so many.", min=0.01, max=1)
+    ] = 0.4,
+    dimensions: Annotated[int, typer.Option(help="Directions in which texts differ.", min=2, max=1000)] = 50,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 1,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Lines that can't be read are no error.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out if it is there.")] = False,
+) -> None:
+    """Guess the labels of texts that have none, from a few that have: more to learn from for a classifier.
+
+    OUT has the texts whose guess is surest, with its probability. How often guesses are right is told: of the texts
+    with labels, each as it would be guessed from the others.
+
+    **Examples**
+
+        translucid data guess-labels --train labelled.jsonl --text reviews.txt.gz --out guessed.jsonl
+
+        translucid train --model classifier --from runs/english --train labelled.jsonl guessed.jsonl --out runs/mood
+    """
+    from translucid.data.bad_lines import BadLines
+    from translucid.data.texts import read_texts
+    from translucid.ground.atomic import output
+    from translucid.ground.console import counting
+    from translucid.ground.errors import UserError, missing_package
+
+    try:
+        from translucid.data.guessing import LabelGuesser, drawn
+    except ModuleNotFoundError as error:
+        raise missing_package("guessing labels", "scikit-learn", "labels") from error
+
+    refuse_to_replace(out, overwrite, (".jsonl",))
+    log, on_bad = Console(stderr=True), BadLines() if skip_bad else None
+    labelled = [one for one in read_texts(*train, on_bad=on_bad) if one.source.strip()]
+    for one in labelled:
+        if not one.target:
+            raise UserError(f"no label: {one.source[:60]!r}", file=train[0], fix="Each text of --train needs one.")
+    known = {one.source for one in labelled}
+
+    def unlabelled() -> Iterator[str]:
+        texts = (one.source for one in read_texts(*text, on_bad=on_bad))
+        return (one for one in texts if one.strip() and one not in known)
+
+    with counting(log, "reading", None) as advance:
+        texts = drawn(_counted(unlabelled(), advance), seed)
+    log.print(f"finding out how {len(texts):,} texts differ")
+    guesser = LabelGuesser.learn(labelled, texts, share=share, dimensions=dimensions, seed=seed)
+    right = guesser.right
+    percents = f"{100 * right.all:.0f} % of them, and {100 * right.sure:.0f} % of the {right.counted} surest"
+    log.print(f"{len(labelled):,} texts with labels, each guessed from the others: right are {percents}")
+    counts: Counter[str] = Counter()
+    with output(out) as stream, counting(log, "guessing", None) as advance:
+        coming = unlabelled()
+        while window := list(islice(coming, WINDOW)):
+            for source, guess in zip(window, guesser.guess(window), strict=True):
+                if guess:
+                    counts[guess.label] += 1
+                    record = {"text": source, "label": guess.label, "probability": round(guess.probability, 4)}
+                    stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+            advance(len(window))
+    log.print(", ".join(f"{label}: {counts[label]:,}" for label in guesser.labels) + f" texts in {out}", soft_wrap=True)
+
+
+def _counted(texts: Iterator[str], advance: Callable[[int], None]) -> Iterator[str]:
+    for one in texts:
+        advance(1)
+        yield one

@@ -1,0 +1,144 @@
+"""Labels for texts that have none, guessed from a few texts that have one.
+
+Latent semantic analysis (Deerwester et al. 1990) finds, without any label, the few directions in which texts differ
+most in their words:
+
+    x_ij = (1 + ln count_ij) idf_j,    X ~ U S V^T,    z_i = V^T x_i / |V^T x_i|
+
+A logistic regression on z learns the labels. What it is surest of teaches another model (Yarowsky 1995; pseudo-labels,
+Lee 2013).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from translucid.data.corpus import Pair
+from translucid.ground.errors import UserError
+
+SPACE = 20_000
+"""Texts, at most, that the directions are found on."""
+WORDS = 200_000
+"""Words and pairs of words, at most, that are counted."""
+PATTERN = r"\w+|[^\w\s]"
+"""Words, and each mark by itself."""
+FOLDS = 10
+
+
+class Guess(NamedTuple):
+    """What a text may be."""
+
+    label: str
+    probability: float
+
+
+class LabelGuesser:
+    """Guesses labels, and says nothing where it is not sure."""
+
+    def __init__(self, space: Pipeline, judge: LogisticRegression, least: NDArray[np.floating], right: Right) -> None:
+        """`least`: the probability [labels] from which on a guess counts; see `learn`."""
+        self.space, self.judge, self.least, self.right = space, judge, least, right
+
+    @classmethod
+    def learn(
+        cls, labelled: Sequence[Pair], texts: Sequence[str], *, share: float = 0.4, dimensions: int = 50, seed: int = 1
+    ) -> LabelGuesser:
+        """Learn from texts with labels, and texts without.
+
+        Args:
+            labelled: at least two texts of each label.
+            texts: the directions are found on them.
+            share: of the texts that seem to have a label, those that count: the surest.
+            dimensions: directions.
+            seed: of the decomposition, which begins at random, and of the parts that are guessed by the others.
+
+        Raises:
+            UserError: there are too few texts, or a label stands at one text only.
+        """
+        counts = Counter(text.target for text in labelled)
+        rarest = min(counts, key=counts.__getitem__, default="")
+        if len(counts) < 2 or counts[rarest] < 2:
+            what = f"the label {rarest!r} stands at one text only" if len(counts) > 1 else "there are no two labels"
+            raise UserError(what, fix="Give at least two texts of each label.")
+        space = _space(texts, dimensions, seed)
+        z, y = space.transform([text.source for text in labelled]), np.array([text.target for text in labelled])
+        judge = LogisticRegression(C=10.0, max_iter=1000)
+        folds = StratifiedKFold(min(FOLDS, counts[rarest]), shuffle=True, random_state=seed)
+        left_out = cross_val_predict(judge, z, y, cv=folds, method="predict_proba")
+        judge.fit(z, y)
+        found = judge.predict_proba(space.transform(texts))
+        of, sure = found.argmax(1), found.max(1)
+        least = np.zeros(found.shape[1])
+        for place in range(len(least)) if share < 1 else ():
+            least[place] = np.quantile(sure[of == place], 1 - share) if place in of else 1.0
+        return cls(space, judge, least, Right.of(left_out, judge.classes_ == y[:, None], least))
+
+    @property
+    def labels(self) -> list[str]:
+        """All labels, in order."""
+        return [str(label) for label in self.judge.classes_]
+
+    def guess(self, texts: Sequence[str]) -> list[Guess | None]:
+        """Return what each text is, None where that is not sure."""
+        found = self.judge.predict_proba(self.space.transform(texts))
+        best = zip(found.argmax(1).tolist(), found.max(1).tolist(), strict=True)
+        return [Guess(self.labels[place], p) if p >= self.least[place] else None for place, p in best]
+
+
+class Right(NamedTuple):
+    """How often guesses are right: each labelled text as it is guessed by those of the other folds."""
+
+    all: float
+    """Of all texts with labels."""
+    sure: float
+    """Of those that count."""
+    counted: int
+    """How many count."""
+
+    @classmethod
+    def of(cls, found: NDArray[np.floating], truth: NDArray[np.bool_], least: NDArray[np.floating]) -> Right:
+        """Return that of probabilities [texts, labels]; `truth` [texts, labels] is True at the label."""
+        best = found.argmax(1)
+        right = truth[np.arange(len(best)), best]
+        counts = found.max(1) >= least[best]
+        return cls(float(right.mean()), float(right[counts].mean()) if counts.any() else 0.0, int(counts.sum()))
+
+
+def drawn(texts: Iterable[str], seed: int, most: int = SPACE) -> list[str]:
+    """Return `most` of any number of texts, each with the same chance (Vitter 1985, algorithm R)."""
+    kept: list[str] = []
+    chance = random.Random(seed)
+    for number, text in enumerate(texts):
+        if number < most:
+            kept.append(text)
+        elif (place := chance.randint(0, number)) < most:
+            kept[place] = text
+    return kept
+
+
+def _space(texts: Sequence[str], dimensions: int, seed: int) -> Pipeline:
+    """Return what takes texts to their places z [texts, dimensions]."""
+    rare = min(10, max(1, len(texts) // 100))
+    words = TfidfVectorizer(
+        token_pattern=PATTERN, ngram_range=(1, 2), sublinear_tf=True, min_df=rare, max_df=0.5, max_features=WORDS
+    )
+    few = UserError("too few texts to find out how they differ", fix="Give some hundred texts without labels.")
+    try:
+        counted = words.fit(texts).transform(texts[:1])
+    except ValueError as error:  # no word is left
+        raise few from error
+    if min(len(texts), counted.shape[1]) <= dimensions:
+        raise few
+    return make_pipeline(words, TruncatedSVD(dimensions, random_state=seed), Normalizer()).fit(texts)

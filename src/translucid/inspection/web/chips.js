@@ -40,3 +40,9 @@ export function chips(side, texts, { lang = "", probabilities, marked, light, ch
 export function pointing() {
   return matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or go there with Tab and the arrow keys";
 }
+
+// Say what one can do. That is longer than what is said of a word, and its room stays: else the page would move under the pointer.
+export function invite(place, text) {
+  Object.assign(place, { textContent: text }).style.minHeight = "";
+  if (place.offsetHeight) place.style.minHeight = `${place.offsetHeight}px`;
+}

@@ -4,7 +4,7 @@
 // showLit(root, record, options): record is { words, weights: [words][rows][columns] or null, probabilities, image: the canvas with
 //   the picture, veil: one that lies over it }; options are those of ribbons.js, and it gives back what they give.
 
-import { chips, pointing } from "./chips.js";
+import { chips, invite, pointing } from "./chips.js";
 import { colours, drawn, element, percent, picture } from "./elements.js";
 import { roving } from "./roving.js";
 
@@ -46,7 +46,8 @@ export function showLit(root, record, options = {}) {
     const pen = record.veil.getContext("2d");
     pen.clearRect(0, 0, record.veil.width, record.veil.height);
     if (at !== null && weights) shine(pen, weights[at]);
-    said.textContent = at === null ? hint() : tell(at);
+    if (at === null) invite(said, hint());
+    else said.textContent = tell(at);
   }
 
   function hint() {

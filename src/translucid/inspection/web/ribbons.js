@@ -6,7 +6,7 @@
 // options: { choose(side, index): what Enter or a click does, hint: what is said of that }
 
 import { bands, outline } from "./bands.js";
-import { chips, pointing, SIGNS, UNSURE } from "./chips.js";
+import { chips, invite, pointing, SIGNS, UNSURE } from "./chips.js";
 import { colours, drawn, element, isolated, percent, picture } from "./elements.js";
 import { roving } from "./roving.js";
 
@@ -82,7 +82,7 @@ export function showRibbons(root, record, options = {}) {
   function tell(at, own, other) {
     if (at === null) {
       const bar = record.probabilities ? "The bar under a word says how sure the model was of it. " : "";
-      said.textContent = `${pointing()}: what it ${verbs[0]}, in per cent${scale}. ${bar}${options.hint ?? ""}`;
+      invite(said, `${pointing()}: what it ${verbs[0]}, in per cent${scale}. ${bar}${options.hint ?? ""}`);
       return;
     }
     const best = own.map((weight, i) => [weight, i]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([w]) => w >= 0.05);

@@ -104,8 +104,13 @@ def test_what_was_considered_is_what_the_model_finds_likely(generator):
     greedy = [step[0].text for step in considered]
     assert greedy[0] == best.written[0].text
     whole = found.considered(10_000)
-    assert len(whole[0]) == generator.tokenizer.target_size
-    assert sum(math.exp(piece.log_probability) for piece in whole[0]) == pytest.approx(1, abs=1e-4)
+    assert len(whole[0]) == generator.tokenizer.target_size - 3
+    assert not {"<pad>", "<unk>", "<s>"} & {piece.text for piece in whole[0]}  # no text holds them
+    with torch.inference_mode():
+        logits = generator.model(nothing(1), torch.tensor([[2, *ids_of(generator, "me")]]))[0, -1]
+    offered = 1 - sum(logits.softmax(-1)[:3].tolist())
+    assert sum(math.exp(piece.log_probability) for piece in whole[0]) == pytest.approx(offered, abs=1e-4)
+    assert "</s>" in {piece.text for piece in whole[0]}
 
 
 @pytest.mark.parametrize("text", ["Me gusta el fútbol.", "", "una palabra" * 60])

@@ -203,13 +203,19 @@ class Generator:
 
     @torch.inference_mode()
     def considered(self, tokens: Sequence[int], first: int, count: int) -> list[list[Piece]]:
-        """Return the likeliest pieces at each of the tokens from number `first` on, and at the end, likeliest first."""
+        """Return the likeliest pieces at each of the tokens from number `first` on, and at the end, likeliest first.
+
+        Padding, the start and what stands for the unknown are never written, and so never among them.
+        """
+        never = [SPECIAL.pad, SPECIAL.unknown, SPECIAL.start]
         state, found = self.model.start(self.model.encode(nothing(1).to(self.device))), []
         for number, token in enumerate([SPECIAL.start, *tokens]):
             between_steps()
             logits, state = self.model.step(torch.tensor([token], device=self.device), state)
             if number >= first:
-                best = logits[0].float().log_softmax(-1).topk(min(count, logits.size(1)))
+                log_probs = logits[0].float().log_softmax(-1)
+                log_probs[never] = -torch.inf
+                best = log_probs.topk(min(count, len(log_probs) - len(never)))
                 names = self.tokenizer.target_pieces(best.indices.tolist())
                 found.append(list(map(Piece, names, best.values.tolist())))
         return found

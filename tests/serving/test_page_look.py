@@ -20,6 +20,18 @@ CUT = """(id) => { // by how many pixels the text of a selector is longer than w
 MARKED = """() => [...document.querySelectorAll("nav button:not([hidden])")]
   .map((one) => getComputedStyle(one).backgroundColor)"""
 
+FILLS = """([faithfulness, random]) => import("./why.js").then(({ showFaithfulness }) => {
+  const root = document.createElement("div");
+  root.className = "seen";
+  document.body.append(root);
+  showFaithfulness(root, { faithfulness, random });
+  const parts = [...root.querySelectorAll(".fill")].map((fill) => {
+    const [own, room] = [fill, fill.parentElement].map((one) => one.getBoundingClientRect());
+    return [(own.left - room.left) / room.width, (own.right - room.left) / room.width];
+  });
+  return { parts, lines: root.querySelectorAll(".zero").length, text: root.innerText };
+})"""  # where bars begin and end, as parts of their rooms
+
 
 @pytest.fixture(scope="module")
 def address(run):
@@ -96,3 +108,17 @@ def test_without_lessons_nothing_leads_to_them(page):
 def test_a_word_that_runs_the_other_way_does_not_turn_the_sentence_around(page):
     isolated = "(words) => import('./elements.js').then(({ isolated }) => words.map(isolated))"
     assert page.evaluate(isolated, ["park", "حديقة"]) == ["park", "\u2068حديقة\u2069"]
+
+
+def test_bars_below_zero_stand_on_its_other_side(page):
+    measures = ("comprehensiveness", "sufficiency")
+    given = [dict(zip(measures, values, strict=True)) for values in ((3, -1), (0.5, 0))]
+    shown = page.evaluate(FILLS, given)
+    assert shown["parts"] == [
+        pytest.approx(one, abs=0.01) for one in ([0.25, 1], [0.25, 0.375], [0, 0.25], [0.25, 0.25])
+    ]
+    assert shown["lines"] == 4 and "Below zero" in shown["text"] and "−1.00 nats" in shown["text"]
+    given[0]["sufficiency"] = 1.5
+    shown = page.evaluate(FILLS, given)
+    assert shown["parts"] == [pytest.approx(one, abs=0.01) for one in ([0, 1], [0, 1 / 6], [0, 0.5], [0, 0])]
+    assert shown["lines"] == 0 and "Below zero" not in shown["text"]

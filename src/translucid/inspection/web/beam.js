@@ -3,7 +3,7 @@
 // showBeam(root, tree, { choose(tokens, text): what a click does, lang, noun: what is written }): tree as beam_record gives it.
 // `grow(step)` shows the tree as it was after so many steps; null shows all of it. winner(tree) is the text that it comes to, or null.
 
-import { colours, drawn, element, isolated, percent, picture } from "./elements.js";
+import { colours, drawn, element, isolated, percent, picture, signed } from "./elements.js";
 
 const [WIDE, HIGH] = [104, 40]; // pixels from step to step, and from one to the next in a step
 const BOX = [88, 30]; // of a node
@@ -104,14 +104,14 @@ export function showBeam(root, tree, options = {}) {
     const fates = { kept: "gone on with", ended: `a whole ${noun}`, dropped: "dropped" };
     told.textContent = i === null
       ? `Each box is a piece of a word with its probability; · begins a word. The likelier the beginning, the higher it stands.${hint}`
-      : `“${isolated(text(i))}”: log-probability ${nodes[i].log_prob.toFixed(2)}, ${fates[nodes[i].fate]}`;
+      : `“${isolated(text(i))}”: log-probability ${signed(nodes[i].log_prob)}, ${fates[nodes[i].fate]}`;
   }
 
   function table() {
     const head = element("tr", {}, ...["what it came to", "log p", "score"].map((textContent) => element("th", { textContent, scope: "col" })));
     const lines = finished.map((one) => {
       const words = element("td", { dir: "auto", lang: options.lang ?? "", textContent: one.text || "(nothing)" });
-      const row = element("tr", {}, words, element("td", { textContent: one.log_prob.toFixed(2) }), element("td", { textContent: one.score.toFixed(2) }));
+      const row = element("tr", {}, words, element("td", { textContent: signed(one.log_prob) }), element("td", { textContent: signed(one.score) }));
       row.classList.toggle("best", one.node === tree.best);
       return row;
     });

@@ -50,3 +50,8 @@ export function colours(place, ...names) {
   const style = getComputedStyle(place);
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
+
+// A number with two digits and a minus that is as wide as a plus.
+export function signed(value) {
+  return value.toFixed(2).replace("-", "\u2212");
+}

@@ -1,6 +1,6 @@
 // Why: an explanation's importances as weights between the words that are shown, and its test of faithfulness beside it.
 
-import { element } from "./elements.js";
+import { element, signed } from "./elements.js";
 
 export const METHODS = { erasure: "erasure: leave out one word at a time", lime: "LIME: a local linear model", gradients: "integrated gradients" };
 
@@ -33,13 +33,20 @@ export function showFaithfulness(root, { faithfulness, random, fit }) {
     ["comprehensiveness", "What the translated word loses without the source word that matters most to it", "high is faithful"],
     ["sufficiency", "What is missing when only that word is left", "low is faithful"],
   ];
-  const largest = Math.max(...rows.flatMap(([key]) => [Math.abs(faithfulness[key]), Math.abs(random[key])]), 1e-9);
+  const values = rows.flatMap(([key]) => [faithfulness[key], random[key]]);
+  const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const part = (value) => value / Math.max(most - least, 1e-9);
   const bar = (name, value) => {
     const fill = element("span", { className: `fill ${name}` });
-    fill.style.setProperty("--part", Math.abs(value) / largest);
-    return element("div", { className: "measure" }, element("span", { textContent: name === "own" ? "this" : "random" }), element("span", { className: "room" }, fill), element("span", { textContent: `${value.toFixed(2)} nats` }));
+    fill.style.setProperty("--from", part(Math.min(0, value) - least));
+    fill.style.setProperty("--part", part(Math.abs(value)));
+    const room = element("span", { className: "room" }, fill);
+    if (least < 0) room.append(element("span", { className: "zero" }));
+    room.style.setProperty("--zero", part(-least));
+    return element("div", { className: "measure" }, element("span", { textContent: name === "own" ? "this" : "random" }), room, element("span", { textContent: `${signed(value)} nats` }));
   };
   const parts = rows.map(([key, text, good]) => element("div", {}, element("p", { textContent: `${text} (${key}; ${good}):` }), bar("own", faithfulness[key]), bar("random", random[key])));
+  if (least < 0) parts.push(element("p", { textContent: "Below zero, at the other side of the line, it lost nothing: it became likelier." }));
   if (fit?.length) {
     const mean = fit.reduce((a, b) => a + b, 0) / fit.length;
     parts.push(element("p", { textContent: `The linear model explains ${Math.round(100 * mean)} % of what it saw (R² ${mean.toFixed(2)}).` }));

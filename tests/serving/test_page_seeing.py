@@ -231,6 +231,9 @@ def test_two_models_stand_side_by_side_and_what_differs_is_marked(page):
     differs = page.locator("#attention .word.differs, #compared-attention .word.differs")
     expect(page.locator("#compared-attention .word").first).to_be_visible()
     expect(differs).to_have_count(0)  # it is the same model
+    page.locator("#compared-attention .stage").evaluate("one => { one.style.minHeight = '50rem'; }")
+    tops = "all => all.map(one => Math.round(one.getBoundingClientRect().top))"
+    assert len(set(page.get_by_label("layer and head").evaluate_all(tops))) == 1
     page.locator("#attention .below .word").first.click()
     page.locator("#attention .ways button").nth(3).click()
     expect(page.locator("#attention .word.differs").first).to_be_visible()

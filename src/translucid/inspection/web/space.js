@@ -35,7 +35,7 @@ export function showSpace(root, seen, server = {}) {
   const about = element("p", { className: "about" });
   Object.assign(panel, { role: "tabpanel", ariaLabel: "more of it" });
   root.classList.add("seen");
-  root.replaceChildren(...(sentences.length > 1 ? [steps.bar] : []), modes.bar, about, words, ways, panel, saving);
+  root.replaceChildren(...(sentences.length > 1 ? [steps.bar] : []), modes.bar, about, words, element("div", { className: "more" }, ways, panel, saving));
   mode = names[seen.mode] ? seen.mode : "attention";
   if (sentences.length) open(sentences[seen.number] ? seen.number : 0);
   return { open, focus: (word) => stage?.words.below.slice(0, word + 1).at(-1)?.focus() }; // there may be fewer words now

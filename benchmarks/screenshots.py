@@ -17,7 +17,7 @@ from tests.probes.page_states import TEXT, opened, states
 from translucid.cli.main import run as translucid
 
 DESK, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
-WHOLE = ("text", "word", "heads", "steps", "why", "compared", "image", "judged", "document")
+WHOLE = ("text", "word", "heads", "steps", "why", "compared", "image", "image-steps", "judged", "document")
 """States of which all is shown, also what one has to scroll to."""
 LOOKS = {
     "light": {"viewport": DESK, "color_scheme": "light"},
@@ -92,8 +92,14 @@ def every(browser: Browser, address: str, out: Path, only: str, look: str) -> No
             )
         link = right_to_left(page, address) if name in ("rtl", "mirrored") else ""
         for state in states(page, address, names=[only] if only else [], link=link):
-            whole = state.name in WHOLE
-            page.screenshot(path=out / f"{state.name}-{name}.png", full_page=whole)
+            place = out / f"{state.name}-{name}.png"
+            if state.name in WHOLE and "is_mobile" in settings:
+                high = page.evaluate("document.documentElement.scrollHeight")
+                page.set_viewport_size(PHONE | {"height": high})  # a full page is shown as if there were a mouse
+                page.screenshot(path=place)
+                page.set_viewport_size(PHONE)
+            else:
+                page.screenshot(path=place, full_page=state.name in WHOLE)
         page.close()
 
 

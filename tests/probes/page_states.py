@@ -168,9 +168,12 @@ def _scene() -> bytes:
 
     from translucid.builtin.scenes import generate
     from translucid.builtin.scenes.painting import paint
+    from translucid.builtin.scenes.writing import some
+    from translucid.caption_demonstration import SHAPES
 
     file = io.BytesIO()
-    paint(next(generate(1, seed=5)), 480).save(file, "PNG")
+    scene = next(generate(1, split="test", seed=5, shapes=some(SHAPES)))  # the captioner of the demo knows its shapes
+    paint(scene, 480).save(file, "PNG")
     return file.getvalue()
 
 

@@ -1,5 +1,7 @@
 """How the page looks: nothing is cut off, nothing jumps, what is chosen is seen, and a student finds the lessons."""
 
+import json
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -84,6 +86,23 @@ def test_an_error_is_a_sentence(page):
     page.route("**/look", lambda route: route.fulfill(status=400, json={"error": "Invalid request: missing text (q)"}))
     page.fill("#source", "You sing")
     expect(page.locator("#problem")).to_have_text("Missing text.")
+
+
+def test_a_tree_on_a_phone_begins_with_its_root_and_what_is_unknown_says_so(page):
+
+    def look(route):  # the model has learned next to nothing, and writes words of a hundred pieces
+        route.continue_(post_data=json.dumps(route.request.post_data_json | {"translations": ["Me gusta"]}))
+
+    page.route("**/look", look)
+    page.emulate_media(reduced_motion="reduce")
+    page.fill("#source", "She reads 足球 in the park")
+    expect(page.get_by_role("button", name="characters that the model does not know")).to_have_text("<unk>")
+    page.get_by_role("tab", name="Steps").click()
+    expect(page.locator(".tree .node").first).to_be_visible()
+    left = "() => document.querySelector('.beam .scroll').scrollLeft"
+    assert page.evaluate(left) == 0
+    page.get_by_label("step of writing").press("End")
+    assert page.evaluate(left) > 0
 
 
 def test_equation_code_picture_and_knob_are_two_clicks_away(page):

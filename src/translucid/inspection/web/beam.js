@@ -127,7 +127,7 @@ export function showBeam(root, tree, options = {}) {
     for (const line of svg.querySelectorAll(".link")) line.classList.toggle("later", later(Number(line.dataset.node)));
     if (step === null) return;
     const smooth = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
-    scroll.scrollTo({ left: EDGE + step * WIDE + BOX[0] - scroll.clientWidth / 2, behavior: smooth });
+    scroll.scrollTo({ left: EDGE + (step + 1) * WIDE + BOX[0] - scroll.clientWidth, behavior: smooth });
   }
 
   function whole() {

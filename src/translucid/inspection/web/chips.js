@@ -5,7 +5,7 @@
 import { direction, element } from "./elements.js";
 
 export const UNSURE = 0.3; // a word below this probability is underlined
-export const SIGNS = { "</s>": "the end", "<s>": "the beginning" };
+export const SIGNS = { "</s>": "the end", "<s>": "the beginning", "<unk>": "characters that the model does not know" };
 
 export function chips(side, texts, { lang = "", probabilities, marked, light, choose }) {
   const words = texts.map((text, i) => {

@@ -93,6 +93,7 @@ def every(browser: Browser, address: str, out: Path, only: str, look: str) -> No
         link = right_to_left(page, address) if name in ("rtl", "mirrored") else ""
         for state in states(page, address, names=[only] if only else [], link=link):
             place = out / f"{state.name}-{name}.png"
+            page.wait_for_timeout(600)  # until nothing moves any more
             if state.name in WHOLE and "is_mobile" in settings:
                 high = page.evaluate("document.documentElement.scrollHeight")
                 page.set_viewport_size(PHONE | {"height": high})  # a full page is shown as if there were a mouse

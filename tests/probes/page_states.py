@@ -10,6 +10,8 @@ TEXT = "I like soccer and also going to the beach"
 SPANISH = "Me gusta el fútbol y también ir a la playa"
 NOTES = "I like soccer.\nThey are going to the beach.\nShe reads 足球 in the park.\n"
 SEEN = "#seeing:not([hidden]) .word"
+TABS = {"Heads": ".thumb", "Steps": ".tree .node", "Why": ".measure"}
+"""What each of them shows when it is all there."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,7 @@ def opened(page: Page, address: str, link: str = "") -> None:
 
 def _typed(page: Page, text: str = TEXT) -> None:
     page.fill("#source", text)
-    page.wait_for_selector(SEEN)
-    page.wait_for_timeout(300)
+    expect(page.locator(SEEN).first).to_have_text(text.split()[0])
 
 
 def _held(page: Page, seconds: float) -> None:
@@ -83,8 +84,7 @@ def _long(page: Page) -> None:
 def _looked(page: Page, tab: str) -> None:
     _typed(page)
     page.get_by_role("tab", name=tab).click()
-    expect(page.locator("#seeing button").first).to_be_visible()
-    page.wait_for_timeout(600)
+    expect(page.locator(f"#seeing {TABS[tab]}").first).to_be_visible()
 
 
 def _word(page: Page) -> None:

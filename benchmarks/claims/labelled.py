@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.bag_of_bigrams import accuracies, drawn
 from benchmarks.claims.common import train_once
 from translucid.data.corpus import Pair
+from translucid.data.guessing import LabelGuesser
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.kernels.devices import choose_device
@@ -32,6 +33,8 @@ Settings = dict[str, Any]
 """By key, as after --set."""
 Record = dict[str, Any]
 """`task`, `way`, `labels`, `seed` and `accuracy` in percent; of trainings also `minutes`, `steps` and `settings`."""
+SHARE = 0.7
+"""Of the texts whose labels are guessed, the surest, which a classifier learns from."""
 WATCHED = 100
 """Texts that a training is validated on, once, at its end: none of its updates is chosen."""
 
@@ -64,7 +67,7 @@ def read_reviews(file: Path) -> list[Pair]:
     """Read reviews in one line each, without their marks of a new one."""
     with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    return [Pair(" ".join(re.sub(r"<br\s*/?>", " ", row["text"]).split()), row["label"]) for row in rows]
+    return [Pair(" ".join(re.sub(r"<br\s*/?>", " ", row["text"]).split()), row.get("label", "")) for row in rows]
 
 
 def questions(folder: Path) -> Task:
@@ -102,7 +105,16 @@ class Lab:
         """`runs`: a folder for all of them."""
         self.runs, self.console = runs, console
 
-    def train(self, way: str, task: Task, count: int | None, seed: int, language: Path, settings: Settings) -> str:
+    def train(
+        self,
+        way: str,
+        task: Task,
+        count: int | None,
+        seed: int,
+        language: Path,
+        settings: Settings,
+        more: Sequence[Pair] = (),
+    ) -> str:
         """Train a classifier on `count` texts, if that is not done; return the name of its run.
 
         Args:
@@ -112,6 +124,7 @@ class Lab:
             seed: draws the texts, and all that is random about the training.
             language: the run that it begins with.
             settings: where they are not those of the preset.
+            more: texts whose labels were guessed.
         """
         name = named(way, task, count, seed)
         if not (self.runs / name / "result.json").exists():
@@ -121,7 +134,7 @@ class Lab:
                 preset="classifier", overrides=settings | fixed, begun=settings_from(language, "classifier")
             )
             texts = sample(task, count, seed)
-            train_once(self.runs / name, configuration, texts, task.watched)
+            train_once(self.runs / name, configuration, [*texts, *more], task.watched)
             shutil.rmtree(self.runs / name / "state", ignore_errors=True)  # of use to go on training only
             facts = json.loads((self.runs / name / "done.json").read_text())
             score = percent_right(self.probabilities(name, task.name, task.held_out), task.held_out, task.labels)
@@ -148,6 +161,21 @@ class Lab:
                 self._keep(
                     named(way, task, count, seed), {**about(way, task, len(texts), seed), "accuracy": 100 * value}
                 )
+
+    def guess(self, task: Task, count: int, seed: int, texts: Sequence[str]) -> list[Pair]:
+        """Guess the labels of texts from `count` labels; return the surest, and keep how good all guesses are."""
+        labelled = sample(task, count, seed)
+        known = {text.source for text in labelled}
+        texts = [text for text in texts if text not in known]
+        guesser = LabelGuesser.learn(labelled, texts, share=1.0)
+        found = guesser.guess([text.source for text in task.held_out])
+        right = [
+            guess is not None and guess.label == text.target for guess, text in zip(found, task.held_out, strict=True)
+        ]
+        record = {**about("guesses", task, count, seed), "accuracy": 100 * float(np.mean(right))}
+        self._keep(named("guesses", task, count, seed), record)
+        sure = LabelGuesser.learn(labelled, texts, share=SHARE).guess(texts)
+        return [Pair(text, guess.label) for text, guess in zip(texts, sure, strict=True) if guess]
 
     def probabilities(self, name: str, of: str, texts: Sequence[Pair]) -> NDArray[np.floating]:
         """Return [texts, labels] of a run, kept in its folder under the name `of` the texts."""

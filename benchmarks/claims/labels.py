@@ -1,6 +1,6 @@
 """How many labels a model of language saves, and what its three tricks do: claims 8 and 10 (Howard and Ruder 2018).
 
-    python -m benchmarks.claims.labels --language RUN [BACKWARDS] [--part curve|tricks|trec|all] [--quick]
+    python -m benchmarks.claims.labels --language RUN [BACKWARDS] [--part curve|guessed|tricks|trec|all] [--quick]
 
 RUN is a model of language (`lm-lstm`) that has read the reviews without their labels, BACKWARDS one that has read them
 from their ends. Claim 8: the accuracy on held-out reviews by the number of labels that a classifier learns from, begun
@@ -47,6 +47,8 @@ BEGUN: dict[int, Settings] = {
     },
 }
 """Begun with a model of language; for the most labels, as in recipes/imdb.yaml."""
+GUESSED: Settings = {**BEGUN[10000], "training.max_epochs": 3}
+"""With guessed labels."""
 PLAIN: Settings = {"training.layer_decay": 1.0, "training.unfreeze": False}
 FRESH: Settings = {
     **PLAIN,
@@ -81,6 +83,8 @@ TRICKS: dict[str, Settings] = {
 }
 """What is changed; nearly frozen, the layers move at a hundredth, a ten-thousandth .. of the rate."""
 FULL = 20000
+UNLABELLED = 20000
+"""Texts without labels, some of whose labels are guessed."""
 WAYS = "begun", "backwards"
 """Of the runs that are given, in their order."""
 
@@ -99,6 +103,12 @@ class Wanted(NamedTuple):
         together = {key: value for part in settings for key, value in part.items()}
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
         return self.lab.train(way, task, count, seed, self.language[reader], together | limit)
+
+    def train_guessed(self, task: Task, count: int, seed: int, texts: list[str]) -> None:
+        """Train one with the model of language on `count` labels and those that they let guess."""
+        more = self.lab.guess(task, count, seed, texts)
+        limit: Settings = {"training.max_epochs": 1} if self.quick else {}
+        self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, more)
 
     def train_unread(self, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
         """Train one that begins with nothing."""
@@ -128,6 +138,12 @@ def curve(wanted: Wanted, task: Task, counts: Sequence[int], once: int) -> None:
                 wanted.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
                 wanted.train_unread(task, count, seed, REVIEWS, fit(SCRATCH, count))
     wanted.train_both(task, max(counts), 1, REVIEWS, fit(BEGUN, max(counts)))
+
+
+def guessed(wanted: Wanted, task: Task, texts: list[str], count: int) -> None:
+    """Learn from a few labels, and from those that they let guess."""
+    for seed in range(1, wanted.seeds + 1):
+        wanted.train_guessed(task, count, seed, texts)
 
 
 def tricks(wanted: Wanted, task: Task, count: int) -> None:
@@ -170,7 +186,7 @@ def main() -> None:
     parser.add_argument("--tricks-labels", type=int, default=500)
     parser.add_argument("--held-out", type=int, default=2000, help="reviews that figures are of")
     parser.add_argument("--test", type=Path, help="reviews that the classifiers with the most labels are judged on too")
-    parser.add_argument("--part", choices=["curve", "tricks", "trec", "all"], default="all")
+    parser.add_argument("--part", choices=["curve", "guessed", "tricks", "trec", "all"], default="all")
     parser.add_argument("--quick", action="store_true", help="few texts, one epoch, one seed, figures thrown away")
     given = parser.parse_args()
     runs, docs, counts, few, held_out, seeds = (
@@ -186,9 +202,12 @@ def main() -> None:
         counts, few, held_out, seeds = [20, 40], 20, 50, 1
     lab = Lab(runs, Console(stderr=True))
     wanted = Wanted(lab, given.language, seeds, given.quick)
-    parts = ["curve", "trec", "tricks"] if given.part == "all" else [given.part]
+    parts = ["curve", "guessed", "trec", "tricks"] if given.part == "all" else [given.part]
     if "curve" in parts:
         curve(wanted, reviews(given.data, held_out), counts, given.once)
+    if "guessed" in parts:
+        texts = [text.source for text in read_reviews(given.data / "unlabelled.jsonl.gz")]
+        guessed(wanted, reviews(given.data, held_out), texts[: 500 if given.quick else UNLABELLED], min(counts))
     if "trec" in parts:
         trec(wanted, questions(given.questions))
     if "tricks" in parts:

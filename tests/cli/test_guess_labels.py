@@ -48,7 +48,7 @@ def test_a_text_without_a_label_is_refused_and_nothing_written(files, tmp_path, 
     labelled, out = files[0], tmp_path / "guessed.jsonl"
     labelled.write_text(labelled.read_text() + "no label here\n")
     assert guess(files, out) == 2
-    assert "no label: 'no label here'" in capsys.readouterr().err
+    assert "labelled.tsv:11: has no label" in capsys.readouterr().err
     assert not out.exists()
 
 

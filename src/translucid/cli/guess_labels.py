@@ -54,10 +54,13 @@ def guess_labels(
 
     refuse_to_replace(out, overwrite, (".jsonl",))
     log, on_bad = Console(stderr=True), BadLines() if skip_bad else None
-    labelled = [one for one in read_texts(*train, on_bad=on_bad) if one.source.strip()]
-    for one in labelled:
-        if not one.target:
-            raise UserError(f"no label: {one.source[:60]!r}", file=train[0], fix="Each text of --train needs one.")
+    labelled = []
+    for file in train:
+        for line, one in enumerate(read_texts(file, on_bad=on_bad), 1):
+            if one.source.strip() and not one.target:
+                raise UserError("has no label", file=file, line=None if skip_bad else line, fix="Each text needs one.")
+            if one.source.strip():
+                labelled.append(one)
     known = {one.source for one in labelled}
 
     def unlabelled() -> Iterator[str]:

@@ -187,7 +187,7 @@ def train(
     pretrained = Pretrained(*(RunFolder(run) if run else None for run in (init_encoder, init_decoder, elmo)))
     if begin_from and any(pretrained):
         raise UserError("--from already says what all of the model begins with", fix="Leave the other runs out.")
-    preset = model or (read_settings(config).get("preset") if config else None)
+    preset = model or (str(read_settings(config).get("preset", "")) if config else "") or None
     begun = None
     if begin_from or any(pretrained):
         begun = settings_from(begin_from, preset) if begin_from else pretrained.settings(preset)

@@ -19,10 +19,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from translucid.data.guessing import PATTERN
 from translucid.data.texts import read_texts
 
-PATTERN = r"\w+|[^\w\s]"
-"""Words, and each mark by itself."""
 MIX = 0.25
 """Of the weights and their mean, as the authors interpolate."""
 

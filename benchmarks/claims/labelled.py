@@ -167,15 +167,12 @@ class Lab:
         labelled = sample(task, count, seed)
         known = {text.source for text in labelled}
         texts = [text for text in texts if text not in known]
-        guesser = LabelGuesser.learn(labelled, texts, share=1.0)
-        found = guesser.guess([text.source for text in task.held_out])
-        right = [
-            guess is not None and guess.label == text.target for guess, text in zip(found, task.held_out, strict=True)
-        ]
+        guesser = LabelGuesser.learn(labelled, texts, share=SHARE)
+        found = guesser.judge.predict(guesser.space.transform([text.source for text in task.held_out]))
+        right = [label == text.target for label, text in zip(found, task.held_out, strict=True)]
         record = {**about("guesses", task, count, seed), "accuracy": 100 * float(np.mean(right))}
         self._keep(named("guesses", task, count, seed), record)
-        sure = LabelGuesser.learn(labelled, texts, share=SHARE).guess(texts)
-        return [Pair(text, guess.label) for text, guess in zip(texts, sure, strict=True) if guess]
+        return [Pair(text, guess.label) for text, guess in zip(texts, guesser.guess(texts), strict=True) if guess]
 
     def probabilities(self, name: str, of: str, texts: Sequence[Pair]) -> NDArray[np.floating]:
         """Return [texts, labels] of a run, kept in its folder under the name `of` the texts."""

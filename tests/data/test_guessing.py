@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from translucid.data.corpus import Pair
-from translucid.data.guessing import LabelGuesser, Right, drawn
+from translucid.data.filtering import draw
+from translucid.data.guessing import LabelGuesser, Right
 from translucid.ground.errors import UserError
 
 GOOD, BAD = ("good", "fine", "lovely", "bright", "warm"), ("bad", "awful", "dull", "grey", "cold")
@@ -74,9 +75,9 @@ def test_a_label_that_is_wrong_is_guessed_by_the_others(labelled, texts):
 
 
 def test_of_any_number_of_texts_each_has_the_same_chance():
-    counts = Counter(one for seed in range(600) for one in drawn(map(str, range(12)), seed, most=4))
+    counts = Counter(one for seed in range(600) for one in draw(map(str, range(12)), 4, seed))
     assert len(counts) == 12 and all(150 < count < 250 for count in counts.values())
-    assert drawn(iter("ab"), 1, most=4) == ["a", "b"]
+    assert draw(iter("ab"), 4, 1) == ["a", "b"]
 
 
 @pytest.mark.parametrize(

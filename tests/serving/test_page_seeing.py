@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.records import why_record
+from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.saving import save
 from translucid.translator import Translator
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from translucid.cli.arguments import refuse_to_replace
 from translucid.ground.console import Console
+
+if TYPE_CHECKING:
+    from translucid.data.corpus import Pair
 
 WINDOW = 1000
 """Texts guessed together."""
@@ -42,13 +45,15 @@ def guess_labels(
         translucid train --model classifier --from runs/english --train labelled.jsonl guessed.jsonl --out runs/mood
     """
     from translucid.data.bad_lines import BadLines
+    from translucid.data.filtering import draw
     from translucid.data.texts import read_texts
     from translucid.ground.atomic import output
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError, missing_package
+    from translucid.training.text import counted
 
     try:
-        from translucid.data.guessing import LabelGuesser, drawn
+        from translucid.data.guessing import SPACE, LabelGuesser
     except ModuleNotFoundError as error:
         raise missing_package("guessing labels", "scikit-learn", "labels") from error
 
@@ -63,12 +68,12 @@ def guess_labels(
                 labelled.append(one)
     known = {one.source for one in labelled}
 
-    def unlabelled() -> Iterator[str]:
-        texts = (one.source for one in read_texts(*text, on_bad=on_bad))
-        return (one for one in texts if one.strip() and one not in known)
+    def unlabelled() -> Iterator[Pair]:
+        texts = read_texts(*text, on_bad=on_bad)
+        return (one for one in texts if one.source.strip() and one.source not in known)
 
     with counting(log, "reading", None) as advance:
-        texts = drawn(_counted(unlabelled(), advance), seed)
+        texts = [one.source for one in draw(counted(unlabelled(), advance), SPACE, seed)]
     log.print(f"finding out how {len(texts):,} texts differ")
     guesser = LabelGuesser.learn(labelled, texts, share=share, dimensions=dimensions, seed=seed)
     right = guesser.right
@@ -76,7 +81,7 @@ def guess_labels(
     log.print(f"{len(labelled):,} texts with labels, each guessed from the others: right are {percents}")
     counts: Counter[str] = Counter()
     with output(out) as stream, counting(log, "guessing", None) as advance:
-        coming = unlabelled()
+        coming = (one.source for one in unlabelled())
         while window := list(islice(coming, WINDOW)):
             for source, guess in zip(window, guesser.guess(window), strict=True):
                 if guess:
@@ -85,9 +90,3 @@ def guess_labels(
                     stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
             advance(len(window))
     log.print(", ".join(f"{label}: {counts[label]:,}" for label in guesser.labels) + f" texts in {out}", soft_wrap=True)
-
-
-def _counted(texts: Iterator[str], advance: Callable[[int], None]) -> Iterator[str]:
-    for one in texts:
-        advance(1)
-        yield one

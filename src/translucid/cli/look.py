@@ -158,7 +158,7 @@ def _trees(translator: Translator, found: Translation) -> list[dict[str, Any]]:
 def _whys(translator: Translator, source: str, written: str, methods: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the explanations of a sentence by method."""
     from translucid.inspection.explain.case import Case
-    from translucid.inspection.explain.records import why_record
+    from translucid.inspection.explain.faithfulness import why_record
 
     if not methods:
         return {}

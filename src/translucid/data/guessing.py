@@ -11,9 +11,8 @@ Lee 2013).
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -114,18 +113,6 @@ class Right(NamedTuple):
         right = truth[np.arange(len(best)), best]
         counts = found.max(1) >= least[best]
         return cls(float(right.mean()), float(right[counts].mean()) if counts.any() else 0.0, int(counts.sum()))
-
-
-def drawn(texts: Iterable[str], seed: int, most: int = SPACE) -> list[str]:
-    """Return `most` of any number of texts, each with the same chance (Vitter 1985, algorithm R)."""
-    kept: list[str] = []
-    chance = random.Random(seed)
-    for number, text in enumerate(texts):
-        if number < most:
-            kept.append(text)
-        elif (place := chance.randint(0, number)) < most:
-            kept[place] = text
-    return kept
 
 
 def _space(texts: Sequence[str], dimensions: int, seed: int) -> Pipeline:

@@ -14,7 +14,7 @@ from translucid.decoding.continuations import continuations
 from translucid.decoding.limits import length_limit
 from translucid.inspection.explain import methods_here
 from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.records import why_record
+from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import SIDES, beam_record, viewer_record
 from translucid.inspection.words import word_spans

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from translucid.inspection.explain.case import Perturbed
-from translucid.inspection.explain.explanation import Explanation
+from translucid.inspection.explain.case import Case, Perturbed
+from translucid.inspection.explain.explanation import Explanation, explain
 
 
 class Faithfulness(NamedTuple):
@@ -36,3 +36,17 @@ def faithfulness(case: Perturbed, explanation: Explanation, k: int = 1) -> Faith
     whole = case.log_probs(torch.ones(1, len(case.source_words), dtype=torch.bool))[0]
     without, alone = (case.log_probs(keep).diagonal() for keep in (~only, only))
     return Faithfulness((whole - without).mean().item(), (whole - alone).mean().item())
+
+
+def why_record(case: Case, method: str) -> dict[str, Any]:
+    """Return an explanation as plain values, and its test of faithfulness beside that of a random one."""
+    why = explain(case, method, samples=200)
+    return {
+        "method": method,
+        "source": why.source,
+        "target": why.target,
+        "importance": [[round(x, 4) for x in line] for line in why.importance.tolist()],
+        "fit": [round(x, 3) for x in why.fit],
+        "faithfulness": faithfulness(case, why)._asdict(),
+        "random": faithfulness(case, explain(case, "random"))._asdict(),
+    }

@@ -28,12 +28,16 @@ from translucid.documents.placing import placed
 from translucid.documents.word_links import Links, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import link, read_alignment, source_shares, word_weights
+from translucid.inspection.alignment_learning import learn_alignment, linked
 from translucid.inspection.explain.case import Case
 from translucid.inspection.maps import forced_features
+from translucid.inspection.watching import watch
 from translucid.segment_translator import SegmentTranslator
 from translucid.translator import Translator
 
 COUNT = 1000
+TAUGHT = 100, 200, 500, 2000
+"""Pairs whose links an alignment layer learns from."""
 TRIES = 3
 """Elements put on each pair, one at a time."""
 LONGEST = 4
@@ -107,6 +111,29 @@ def placing(translator: Translator, count: int) -> None:
         f"{spent[0]:.1f} ms a pair to look, one at a time, {spent[1]:.1f} ms to erase, {spent[2]:.1f} ms to translate"
     )
     print(f"wrong by attention: {wrong_words(pairs, attention)}")
+    print("\n| pairs with links | right | alignment error rate |\n| ---: | ---: | ---: |")
+    for taught in TAUGHT:
+        weights = learned(translator, pairs, taught)
+        right, asked, _ = score(pairs, [_squared(one) for one in weights])
+        rate = alignment_score([link(one, both=True) for one in weights], gold).error_rate
+        print(f"| {taught:,} | {right / asked:.1%} | {rate:.3f} |")
+    print(f"wrong by the last: {wrong_words(pairs, weights)}")
+
+
+def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list[Tensor]:
+    """Return for each pair the shares by an alignment layer that has learned from `count` training pairs."""
+    model, tokenizer = translator.model, translator.tokenizer
+    examples = []
+    for phrase in generate(count, split="train"):
+        ((source, target),) = translator.pair_ids([(phrase.source, phrase.target)])
+        gold = Gold(frozenset(phrase.alignment), frozenset(phrase.alignment))
+        words = len(phrase.source.split()), len(phrase.target.split())
+        if one := linked(tokenizer, source, target, gold, words):
+            examples.append(one)
+    layer = learn_alignment(model, examples, translator.device)
+    ids = translator.pair_ids([(pair.source, pair.target) for pair in pairs])
+    seen = watch(model, tokenizer, ids, translator.device, look=False, layer=layer)
+    return [source_shares(one.words(one.links)) for one in seen]
 
 
 def erased_logits(translator: Translator, pair: Phrase) -> Tensor:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from translucid.evaluation.report import Forced
+    from translucid.inspection.alignment_layer import AlignmentLayer
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.pair_scores import PairScore
     from translucid.models.protocol import SequenceModel
@@ -43,6 +44,11 @@ class Examiner:
         raise NotImplementedError
 
     @property
+    def alignment_layer(self) -> AlignmentLayer | None:
+        """What `tune --links` has taught, if it has and it holds."""
+        return None
+
+    @property
     def heads(self) -> dict[str, int]:
         """The attention maps that the model has by name, and how many heads each has."""
         return self.configuration.model.maps
@@ -67,15 +73,19 @@ class Examiner:
         Raises:
             UserError: a text is longer than the model takes in one piece.
         """
-        from translucid.inspection.watching import watch
-
         ids = self.pair_ids(pairs)
         for number, (source, target) in enumerate(ids, first):
             longest = max(len(source), len(target))
             if self.model.max_length and longest > self.model.max_length:
                 what = f"pair {number} has {longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")
-        return watch(self.model, self.tokenizer, ids, self.device, run=self.run)
+        return self.watch(ids)
+
+    def watch(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[Inspected]:
+        """Do so with pairs of source and target ids, end tokens included."""
+        from translucid.inspection.watching import watch
+
+        return watch(self.model, self.tokenizer, pairs, self.device, layer=self.alignment_layer, run=self.run)
 
     def inspect_all(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None

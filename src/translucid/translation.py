@@ -44,7 +44,6 @@ class Maker(Protocol):
 
     tokenizer: Tokenizer
     configuration: Configuration
-    run: str
 
     @property
     def model(self) -> SequenceModel:
@@ -53,6 +52,9 @@ class Maker(Protocol):
     @property
     def device(self) -> torch.device:
         """Where the model is."""
+
+    def watch(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[Inspected]:
+        """Watch the model write given targets for given sources, ids of both."""
 
     def doubts_about(self, found: Translation) -> list[str]:
         """Return what looks wrong in a translation."""
@@ -145,13 +147,8 @@ class Translation(NBest):
     @cached_property
     def inspected(self) -> list[Inspected]:
         """All that is to be seen of each piece of the text, made on demand by one forced pass."""
-        from translucid.inspection.watching import watch
-
-        if not self.parts:
-            return []
-        t = self._maker
         pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
-        return watch(t.model, t.tokenizer, pairs, t.device, run=t.run)
+        return self._maker.watch(pairs) if pairs else []
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
@@ -185,7 +182,7 @@ class Translation(NBest):
 
     @cached_property
     def alignment(self) -> list[tuple[int, int]]:
-        """Word alignment from the attention: pairs (source word, target word), counted from 0."""
+        """Word alignment: pairs (source word, target word), counted from 0."""
         from translucid.inspection.alignment import read_alignment
 
         def read(one: Inspected) -> list[tuple[int, int, float]]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine, TorchEngine
     from translucid.evaluation.confidence.estimator import Estimator
+    from translucid.inspection.alignment_layer import AlignmentLayer
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
@@ -72,6 +73,7 @@ class Translator(Examiner):
         self._own = own
         self._opened: OpenedRun | None = None
         self._fitted: Callable[[Languages], tuple[Estimator | None, str]] = lambda languages: (None, "")
+        self._linking: Callable[[Languages], AlignmentLayer | None] = lambda languages: None
         self.engine = engine or own()
         self._wide = wide or (lambda: self.engine)
 
@@ -106,7 +108,7 @@ class Translator(Examiner):
         engine = (self.engine if languages == self.configuration.data.languages else self._wide()).opened(tokenizer)
         given = engine, self.longest, self._wide
         other = Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), *given)
-        other._fitted, other.run = self._fitted, self.run
+        other._fitted, other._linking, other.run = self._fitted, self._linking, self.run
         other._doubts = self._doubts.between(tokenizer, *languages)
         return other
 
@@ -200,7 +202,8 @@ class Translator(Examiner):
         tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
         opened = OpenedRun(folder, configuration, tokenizer, device, engine, others, threads)
         made = cls(tokenizer, configuration, opened.own, opened.engine(adapter), opened.together.longest, opened.wide)
-        made._opened, made._fitted, made.run = opened, opened.confidence, str(folder.path)
+        made._opened, made._fitted, made._linking = opened, opened.confidence, opened.alignment_layer
+        made.run = str(folder.path)
         return made
 
     @overload
@@ -336,6 +339,11 @@ class Translator(Examiner):
     def estimator(self) -> Estimator | None:
         """What tells how sure translations are, if `translucid tune --confidence` has fitted it and it holds."""
         return self._fitted(self.configuration.data.languages)[0]
+
+    @property
+    def alignment_layer(self) -> AlignmentLayer | None:
+        """See `Examiner`."""
+        return self._linking(self.configuration.data.languages)
 
     @property
     def estimator_note(self) -> str:

@@ -77,9 +77,9 @@ def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold):
     ways = json.loads(done.out)["alignment"]
     assert [way["aer"] for way in ways] == sorted(way["aer"] for way in ways)
     kept = yaml.safe_load((small_run / "config.yaml").read_text())["alignment"]
-    assert kept == {name: ways[0][name] for name in ("layer", "shift", "both")}
+    assert kept == {name: ways[0][name] for name in ("learned", "layer", "shift", "both")}
     shown = call("evaluate", small_run, "--test", gold, "--alignments", gold)
-    assert "← this run" in shown.out
+    assert "← used" in shown.out
 
 
 def test_gold_that_does_not_fit_is_one_clear_line(call, small_run, gold, tmp_path):

@@ -119,7 +119,7 @@ def test_it_can_be_traced_continued_and_narrowed(model, grids):
 
 def test_its_maps_have_cells_for_a_source(model, grids):
     targets = torch.tensor([[5, 6, 3]]).expand(3, -1)
-    maps, log_probs = forced_pass(model, grids, targets)
+    maps, log_probs, _ = forced_pass(model, grids, targets)
     assert maps["decoder.0.cross"].shape == (3, 1, 3, CELLS)
     assert log_probs.shape == (3, 3)
     torch.testing.assert_close(cross_attention(model, grids, targets).sum(-1), torch.ones(3, 3))

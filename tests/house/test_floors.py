@@ -27,6 +27,7 @@ FLOORS = [
     {"translator", "captioner", "text_classifier", "generator", "embedder"},
     {"segment_translator"},
     {"scoring", "caption_scoring", "confidence_fitting"},
+    {"alignment_fitting"},
     {"training"},
     {"demonstration", "caption_demonstration"},
     {"jobs"},

@@ -30,13 +30,13 @@ def model(request):
 
 
 def test_maps_have_a_row_for_each_target_token(model):
-    maps, log_probs = forced_pass(model, SOURCE, torch.tensor([[8, 9, 3]]))
+    maps, log_probs, links = forced_pass(model, SOURCE, torch.tensor([[8, 9, 3]]))
     cross = [weights for name, weights in maps.items() if name.endswith(".cross")]
     assert cross
     for weights in cross:
         assert weights.shape[2:] == (3, 4)
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
-    assert log_probs.shape == (1, 3)
+    assert log_probs.shape == (1, 3) and links is None
 
 
 def test_log_probs_are_those_of_the_model(model):

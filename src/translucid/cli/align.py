@@ -35,7 +35,8 @@ def align(
 ) -> None:
     """Align the words of given sentence pairs, one line of `0-0 1-2` a pair (source word first, counted from 0).
 
-    The model is made to write each target, and the alignment is read off its attention.
+    The model is made to write each target, and the alignment is read off its attention; or off the alignment layer that
+    `translucid tune --links` has taught it, unless --layer or --shift says otherwise.
 
     **Examples**
 
@@ -56,6 +57,8 @@ def align(
     refuse_to_replace(output, overwrite)
     files = pair_up(pairs)
     given = {key: value for key, value in (("layer", layer), ("shift", shift), ("both", both)) if value is not None}
+    if not given.keys() <= {"both"}:
+        given["learned"] = False
 
     forward = Translator.load(run, device, "torch", source=source_language, target=target_language)
     texts = list(pairs_of(forward.configuration.data, *files))

@@ -205,7 +205,7 @@ def evaluate(
         console.print(terms_table(*heard))
     if ways:
         console.print()
-        console.print(alignment_table(ways, translator.configuration.alignment))
+        console.print(alignment_table(ways, translator.configuration.alignment.of(any(way.learned for way in ways))))
     shown = min(samples, len(pairs))
     for i in (k * len(pairs) // shown for k in range(shown)):
         console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from translucid.data.tokenizer import Tokenizer
+from translucid.engines.alignment_file import load_alignment_layer
 from translucid.engines.choosing import EngineName, choose_engine
 from translucid.engines.confidence_file import Languages, load_confidence
 from translucid.engines.together import Together
@@ -21,6 +22,7 @@ from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from translucid.engines.engine import Engine, TorchEngine
+    from translucid.inspection.alignment_layer import AlignmentLayer
 
 
 class OpenedRun:
@@ -51,6 +53,7 @@ class OpenedRun:
         self.worn = Wearer(folder)
         self._engines: dict[tuple[str | None, bool], Engine] = {}
         self._confidence: dict[Languages, tuple[Estimator | None, str]] = {}
+        self._alignment: dict[Languages, AlignmentLayer | None] = {}
 
     def engine(self, adapter: str | Path | None) -> Engine:
         """Return what searches for translations when this adapter is worn; see `Translator.use`.
@@ -78,6 +81,18 @@ class OpenedRun:
         if languages not in self._confidence:
             self._confidence[languages] = load_confidence(self.folder, self.tokenizer, languages)
         return self._confidence[languages]
+
+    def alignment_layer(self, languages: Languages) -> AlignmentLayer | None:
+        """Return what tells which words belong together, of the run as it is, if that was taught.
+
+        Raises:
+            UserError: its file is damaged, or belongs to another model.
+        """
+        if self.averages or self.worn.fingerprint:
+            return None
+        if languages not in self._alignment:
+            self._alignment[languages] = load_alignment_layer(self.folder, languages, self._loaded.model)
+        return self._alignment[languages]
 
     def _chosen(self, *, listed: bool) -> Engine:
         mark = self.worn.fingerprint

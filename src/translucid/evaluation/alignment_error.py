@@ -18,14 +18,23 @@ Links: TypeAlias = list[tuple[int, int]]
 
 
 class AlignmentOptions(OptionGroup):
-    """Where in a model's attention its word alignments are read, and how."""
+    """Where word alignments are read, and how."""
+
+    learned: bool = True
+    """In the alignment layer that `translucid tune --links` has taught, if the run has one; else in the attention."""
 
     layer: int | None = Field(None, ge=0, le=255)
-    """The decoder layer; the average of all if not given. `translucid evaluate --alignments` finds the best."""
+    """The decoder layer whose attention is read; the average of all if not given. `evaluate --alignments` finds it."""
     shift: bool = False
     """Read a word's row when it is the decoder's input, not when it is predicted (SHIFT-ATT, Chen et al. 2020)."""
     both: bool = True
     """Also ask for each source word which target word looked at it most, and join the two readings by grow-diagonal."""
+
+    def of(self, taught: bool) -> AlignmentOptions:
+        """Return what they come to for a run that has an alignment layer, or has none."""
+        if taught and self.learned:
+            return AlignmentOptions(both=self.both)
+        return self.model_copy(update={"learned": False})
 
 
 class Gold(NamedTuple):

@@ -1,4 +1,4 @@
-"""Word alignments from attention, in Pharaoh format: `0-0 1-2`, source word first, counted from 0."""
+"""Word alignments, in Pharaoh format: `0-0 1-2`, source word first, counted from 0."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEIGHBOURS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
 
 
 def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Inspected | None = None) -> Links:
-    """Read a word alignment off the attention, where and how the options say.
+    """Read a word alignment where and how the options say.
 
     `reverse` is the same pair as a model of the other direction saw it: a link is as strong as what the two gave it,
     multiplied.
@@ -28,8 +28,15 @@ def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Ins
 
 
 def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:
-    words = inspected.words(inspected.cross(options.layer, shift=options.shift))
+    words = weights_between(inspected, options)
     return source_shares(words) if options.both else words.between_words
+
+
+def weights_between(inspected: Inspected, options: AlignmentOptions) -> WordMap:
+    """Return the weights that alignments are read off: of the alignment layer if there is one, else the attention."""
+    if options.learned and inspected.links is not None:
+        return inspected.words(inspected.links)
+    return inspected.words(inspected.cross(options.layer, shift=options.shift))
 
 
 def source_shares(words: WordMap) -> Tensor:
@@ -47,7 +54,7 @@ def word_weights(inspected: Inspected, options: AlignmentOptions) -> list[tuple[
     That is the square of what `source_shares` gives: by 1,000 phrasebook pairs, marks are placed better by it than by
     links, or by the shares themselves (docs/placeholders.md).
     """
-    squares = source_shares(inspected.words(inspected.cross(options.layer, shift=options.shift))) ** 2
+    squares = source_shares(weights_between(inspected, options)) ** 2
     squares = squares / squares.sum(1, keepdim=True).clamp(min=1e-9)
     return [(s, t, squares[t, s].item()) for t, s in (squares >= FAINT).nonzero().tolist()]
 
@@ -67,18 +74,20 @@ def link(weights: Tensor, *, both: bool) -> Links:
 
 
 def choose(examples: Sequence[Inspected], gold: Sequence[Gold]) -> dict[AlignmentOptions, AlignmentScore]:
-    """Score every way to read an alignment off the attention; the best comes first.
+    """Score every way to read an alignment; the best comes first.
 
-    The ways are each layer and their average, plain and shifted, from one side and from both.
+    The ways are the alignment layer, if there is one, and of the attention each layer and their average, plain and
+    shifted; all from one side and from both.
     """
+    taught = [AlignmentOptions(both=both) for both in (True, False) if examples[0].links is not None]
     layers = [None, *examples[0].layers] if len(examples[0].layers) > 1 else examples[0].layers
     ways = [
-        AlignmentOptions(layer=layer, shift=shift, both=both)
+        AlignmentOptions(learned=False, layer=layer, shift=shift, both=both)
         for layer in layers
         for shift in (False, True)
         for both in (True, False)
     ]
-    scores = {way: alignment_score([read_alignment(one, way) for one in examples], gold) for way in ways}
+    scores = {way: alignment_score([read_alignment(one, way) for one in examples], gold) for way in [*taught, *ways]}
     return dict(sorted(scores.items(), key=lambda item: item[1].error_rate))
 
 

@@ -107,7 +107,7 @@ def equation(
     """
     double = deepcopy(model, {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())})
     ids = [torch.tensor([list(side)], device=device) for side in (source, target)]
-    maps, _ = forced_pass(double, ids[0], ids[1])
+    maps = forced_pass(double, ids[0], ids[1]).maps
     if name not in maps:
         has = f"It has {', '.join(maps)}." if maps else "It has none at all."
         raise UserError(f"this model has no attention {name!r}", fix=has)

@@ -34,6 +34,8 @@ class Inspected:
     """Of each target piece, given those before, in nats."""
     opening: tuple[int, int] = (0, 0)
     """So many of the first pieces of the source and of the target are no words, such as that of a language."""
+    links: Tensor | None = field(default=None, compare=False)
+    """[T, S], which source pieces each target piece belongs to by the run's alignment layer, if it has one."""
     run: str = field(default="", compare=False)
     """The run folder of the model, if it has one, for the lines of code that a page shows."""
 

@@ -93,7 +93,7 @@ def look_at(
     cells = [f"▁{row},{column}" for row in range(grid[0]) for column in range(grid[1])]
     target = torch.tensor([[*ids, model.eos]], device=device)
     source = torch.from_numpy(picture.source.copy())[None].to(device)
-    maps, log_probs = forced_pass(model, source, target)
-    seen = {name: weights[0].cpu() for name, weights in maps.items()}
+    forced = forced_pass(model, source, target)
+    seen = {name: weights[0].cpu() for name, weights in forced.maps.items()}
     pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
-    return Looked(picture.pixels, grid, Inspected(cells, pieces, seen, log_probs[0].tolist()))
+    return Looked(picture.pixels, grid, Inspected(cells, pieces, seen, forced.log_probs[0].tolist()))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
 from translucid.ground.errors import UserError
 from translucid.models.protocol import Maps, Memory, SequenceModel
+
+if TYPE_CHECKING:
+    from translucid.inspection.alignment_layer import AlignmentLayer
 
 
 class ForcedPass(NamedTuple):
@@ -19,10 +22,14 @@ class ForcedPass(NamedTuple):
     """Attention weights by name, [B, H, T, S] each; empty if nobody looked."""
     log_probs: Tensor
     """[B, T], of each target token, given the source and the tokens before it."""
+    links: Tensor | None
+    """[B, T, S], the source tokens that each target token belongs to, by an alignment layer; None without one."""
 
 
 @torch.inference_mode()
-def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: bool = True) -> ForcedPass:
+def forced_pass(
+    model: SequenceModel, source: Tensor, target: Tensor, *, look: bool = True, layer: AlignmentLayer | None = None
+) -> ForcedPass:
     """Let a model write given targets, and watch.
 
     Row t of `decoder.*.cross` is where the model looked when it *predicted* target token t: it was then fed token t-1.
@@ -32,16 +39,22 @@ def forced_pass(model: SequenceModel, source: Tensor, target: Tensor, *, look: b
         source: what `model.encode` takes, such as ids [B, S], end token included.
         target: ids [B, T], end token included.
         look: whether attention weights are wanted.
+        layer: that of the model, if it has one.
     """
     maps: Maps | None = {} if look else None
-    log_probs = forced_log_probs(model, model.encode(source, maps), target, maps)
-    return ForcedPass(maps or {}, log_probs)
+    memory = model.encode(source, maps)
+    features = forced_features(model, memory, target, maps)
+    links = layer(features, model.output.weight[target], memory.states, memory.mask) if layer else None
+    return ForcedPass(maps or {}, _log_probs(model, features, target), links)
 
 
 def forced_log_probs(model: SequenceModel, memory: Memory, target: Tensor, maps: Maps | None = None) -> Tensor:
     """Return the log-probability of each target token [B, T], through which gradients flow."""
-    log_probs = model.output(forced_features(model, memory, target, maps)).float().log_softmax(-1)
-    return log_probs.gather(-1, target[..., None])[..., 0]
+    return _log_probs(model, forced_features(model, memory, target, maps), target)
+
+
+def _log_probs(model: SequenceModel, features: Tensor, target: Tensor) -> Tensor:
+    return model.output(features).float().log_softmax(-1).gather(-1, target[..., None])[..., 0]
 
 
 def forced_features(model: SequenceModel, memory: Memory, target: Tensor, maps: Maps | None = None) -> Tensor:

@@ -70,17 +70,18 @@ def looked_at(words: WordMap, most: int = 2) -> RenderableType:
 
 
 def alignment_table(ways: dict[AlignmentOptions, AlignmentScore], own: AlignmentOptions) -> RenderableType:
-    """Error rates of every way to read word alignments off the attention, that of the run marked."""
+    """Error rates of every way to read word alignments, that of the run marked."""
     table = Table(box=None, pad_edge=False)
-    for column in ("attention", "when the word is", "read from"):
+    for column in ("read off", "word is", "from"):
         table.add_column(column)
     for column in ("AER", "precision", "recall", "F1", ""):
         table.add_column(column, justify="right")
     for way, score in ways.items():
         figures = (f"{figure:.3f}" for figure in (score.error_rate, score.precision, score.recall, score.f1))
         layer = "all layers" if way.layer is None else f"layer {way.layer}"
-        how = ("fed" if way.shift else "predicted", "both sides" if way.both else "the target")
-        table.add_row(layer, *how, *figures, "← this run" if way == own else "")
+        when = "fed" if way.shift else "predicted"
+        off = ("alignment layer", "") if way.learned else (layer, when)
+        table.add_row(*off, "both sides" if way.both else "the target", *figures, "← used" if way == own else "")
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,6 +14,9 @@ from translucid.inspection.maps import forced_pass
 from translucid.inspection.pair_scores import paired_batches
 from translucid.models.protocol import Maps, SequenceModel
 
+if TYPE_CHECKING:
+    from translucid.inspection.alignment_layer import AlignmentLayer
+
 
 def watch(
     model: SequenceModel,
@@ -22,6 +26,7 @@ def watch(
     batch_tokens: int = 4096,
     *,
     look: bool = True,
+    layer: AlignmentLayer | None = None,
     run: str = "",
 ) -> list[Inspected]:
     """Return what is to be seen of each pair of source and target ids, end tokens included.
@@ -33,19 +38,22 @@ def watch(
         device: where the model is.
         batch_tokens: in a batch, padding included; at least one pair is in every batch.
         look: whether attention is wanted, besides log-probabilities.
+        layer: that of the model, if it has one.
         run: the model's run folder, if it has one.
     """
     found: dict[int, Inspected] = {}
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
-        maps, log_probs = forced_pass(model, source, target, look=look)
+        forced = forced_pass(model, source, target, look=look, layer=layer)
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
+            size = len(target_ids), len(source_ids)
             found[i] = Inspected(
                 tokenizer.source_pieces(source_ids),
                 tokenizer.target_pieces(target_ids),
-                _cut({name: weights[row] for name, weights in maps.items()}, len(source_ids), len(target_ids)),
-                log_probs[row, : len(target_ids)].tolist(),
+                _cut({name: weights[row] for name, weights in forced.maps.items()}, *reversed(size)),
+                forced.log_probs[row, : size[0]].tolist(),
                 (len(tokenizer.source_opening), len(tokenizer.target_opening)),
+                None if forced.links is None else forced.links[row, : size[0], : size[1]].cpu(),
                 run,
             )
     return [found[i] for i in range(len(pairs))]

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, Self
 
 from translucid import __version__
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.alignment_file import alignment_mark
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import confidence_mark
 from translucid.engines.heeding import TermsMode
@@ -99,6 +100,7 @@ class Job:
             "--inflect-terms": self.inflect_terms,
             "--terms-mode": self.terms_mode,
             "the tuning": " ".join(map(digest, tuning)) or None,
+            "the alignment layer": alignment_mark(self.run) if self.alignments else None,
             "the confidence": confidence_mark(self.run) if self.form == "jsonl" else None,
             "the device": device,
             "--engine": self.engine,

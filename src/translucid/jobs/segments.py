@@ -9,6 +9,7 @@ from typing import Any
 
 from translucid.documents.document import NearMatch, Segment, Target
 from translucid.documents.marked import Mark, Marked, Side
+from translucid.engines.alignment_file import alignment_mark
 from translucid.engines.confidence_file import confidence_mark
 from translucid.jobs.job import Done, Job, Worker
 from translucid.jobs.windows import Window
@@ -29,6 +30,7 @@ class SegmentJob(Job):
         """See `Job`."""
         kind = "segments with near matches" if self.near_matches else "segments"
         own = {"--format": kind, "the confidence": confidence_mark(self.run)}
+        own["the alignment layer"] = alignment_mark(self.run)
         return {**super().identity(device), **own}
 
     @property

@@ -32,6 +32,8 @@ FOUND = "tuned.json", "shortlist.tsv"
 """What has been found to be the fastest way to translate with the model, and the target pieces considered."""
 CONFIDENCE = "confidence.json"
 """How features of the model's translations become a probability that they are good."""
+ALIGNMENT = "alignment.safetensors"
+"""Tells which words of a translation belong to which of its source, as `tune --links` has taught it."""
 ADAPTER = "adapter.safetensors"
 """What a fine-tuning by differences of low rank has learned; see `adapters.py`."""
 SCENES = "scenes"
@@ -40,7 +42,7 @@ PAIRS = "pairs"
 """Where the pairs of a memory are that a run learns from; these are there before it, too."""
 _OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
-    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE),
+    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT),
     *FOUND,
 )
 _LARGEST = {
@@ -206,7 +208,7 @@ class RunFolder:
         """
         from translucid.layers.low_rank import merged
 
-        for name in (*FOUND, CONFIDENCE):
+        for name in (*FOUND, CONFIDENCE, ALIGNMENT):
             (self.path / name).unlink(missing_ok=True)
         shape = model.options.model_dump(mode="json")
         save_tensors(self.model_file, merged(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})

@@ -1,0 +1,60 @@
+"""The alignment layer that `translucid tune --links` has taught for a run, as it is kept in the run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from translucid.engines.confidence_file import Languages
+from translucid.ground.errors import UserError
+from translucid.ground.reading import digest
+from translucid.runs.run_folder import ALIGNMENT, RunFolder
+from translucid.runs.tensor_file import load_tensors, save_tensors
+
+if TYPE_CHECKING:
+    from translucid.inspection.alignment_layer import AlignmentLayer
+    from translucid.models.protocol import SequenceModel
+
+_FIX = "Delete it, or run translucid tune --links again."
+
+
+def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceModel) -> AlignmentLayer | None:
+    """Read the alignment layer of a run, to where its model is; None if it has none, or none for these languages.
+
+    Raises:
+        UserError: the file is damaged, or belongs to another model.
+    """
+    import torch
+
+    from translucid.inspection.alignment_layer import AlignmentLayer
+    from translucid.inspection.maps import forced_pass
+
+    file = run.path / ALIGNMENT
+    if not file.exists():
+        return None
+    tensors, facts = load_tensors(file)
+    if facts.get("model") != run.model_digest():
+        raise UserError("belongs to another model", file=file, fix=_FIX)
+    if facts.get("languages") not in (None, list(languages)):
+        return None
+    try:
+        layer = AlignmentLayer(*(len(tensors[f"{side}_norm.weight"]) for side in ("feature", "state")))
+        layer.load_state_dict(tensors)
+        layer = layer.to(model.output.weight.device).eval().requires_grad_(False)
+        nothing = torch.tensor([[model.eos]], device=model.output.weight.device)
+        forced_pass(model, nothing, nothing, look=False, layer=layer)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise UserError("does not fit the model", file=file, fix=_FIX) from error
+    return layer
+
+
+def save_alignment_layer(run: RunFolder, layer: AlignmentLayer, languages: Languages | None) -> None:
+    """Keep it; `languages`: between which the model translated the pairs, if it has many."""
+    facts = {"model": run.model_digest(), "languages": list(languages) if languages else None}
+    save_tensors(run.path / ALIGNMENT, layer.state_dict(), facts)
+
+
+def alignment_mark(run: Path) -> str | None:
+    """Return a fingerprint of a run's alignment layer, if it has one."""
+    file = run / ALIGNMENT
+    return digest(file) if file.exists() else None

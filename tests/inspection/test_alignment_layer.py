@@ -1,0 +1,107 @@
+"""An alignment layer: its equation against NumPy, and that it learns from links, on top of every kind of translator."""
+
+import numpy as np
+import pytest
+import torch
+
+from translucid.evaluation.alignment_error import Gold
+from translucid.inspection.alignment_layer import WIDTH, AlignmentLayer
+from translucid.inspection.alignment_learning import Linked, learn_alignment, linked
+from translucid.inspection.maps import forced_pass
+from translucid.models.build import build_model
+from translucid.models.model_options import RecurrentOptions, TransformerOptions
+
+V = 17
+OPTIONS = [
+    TransformerOptions(width=16, heads=2, feed_forward=24, encoder_layers=1, decoder_layers=2),
+    RecurrentOptions(width=16, attention="bahdanau"),
+    RecurrentOptions(width=16, attention="luong-general", input_feeding=True),
+]
+
+
+class Tokens:
+    """A tokenizer whose pieces are named in the test."""
+
+    source_opening = (4,)
+    target_opening = ()
+
+    def __init__(self, source, target):
+        self.source, self.target = source, target
+
+    def source_pieces(self, ids):
+        return self.source
+
+    def target_pieces(self, ids):
+        return self.target
+
+
+def norm(layer, x):
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + 1e-5) * layer.weight.detach().numpy() + layer.bias.detach().numpy()
+
+
+def test_the_equation_in_float64():
+    layer = AlignmentLayer(6, 5).double()
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter)
+    features, pieces, states = (torch.randn(2, n, d, dtype=torch.float64) for n, d in ((3, 6), (3, 6), (4, 5)))
+    mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    seen = layer(features, pieces, states, mask).detach().numpy()
+    q, k = (
+        x @ projection.weight.detach().numpy().T + projection.bias.detach().numpy()
+        for x, projection in (
+            (np.concatenate([norm(layer.feature_norm, features.numpy()), pieces.numpy()], -1), layer.query),
+            (norm(layer.state_norm, states.numpy()), layer.key),
+        )
+    )
+    scores = np.where(mask.numpy()[:, None], q @ k.transpose(0, 2, 1) / np.sqrt(WIDTH), -np.inf)
+    wanted = np.exp(scores - scores.max(-1, keepdims=True))
+    np.testing.assert_allclose(seen, wanted / wanted.sum(-1, keepdims=True), atol=1e-12)
+
+
+def test_links_between_words_become_shares_of_pieces():
+    # <es> bebe r agua . -> "drink ing" "water" "now": the second word has a possible link only, the third none.
+    tokens = Tokens(["<es>", "▁bebe", "r", "▁agua", "</s>"], ["▁drink", "ing", "▁water", "▁now", "</s>"])
+    gold = Gold(frozenset([(0, 0)]), frozenset([(0, 0), (1, 0), (1, 1)]))
+    found = linked(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (2, 3))
+    torch.testing.assert_close(
+        found.shares,
+        torch.tensor([[0, 0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0, 0], [0, 0, 0, 1, 0], [0] * 5, [0] * 5]),
+    )
+    assert linked(tokens, [4, 5, 6, 7, 3], [5, 6, 7, 8, 3], gold, (3, 3)) is None
+
+
+def sentences(count):
+    """Sentences whose words come out in the other order: a target piece belongs to the same piece of the source."""
+    draw = np.random.default_rng(1)
+    for _ in range(count):
+        words = draw.permutation(np.arange(5, V))[: draw.integers(2, 6)].tolist()
+        shares = torch.zeros(len(words) + 1, len(words) + 1)
+        shares[: len(words), : len(words)] = torch.eye(len(words)).flip(0)
+        yield Linked([*words, 3], [*reversed(words), 3], shares)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: f"{options.kind} {getattr(options, 'attention', '')}")
+def test_it_learns_and_the_model_stays_as_it_is(options):
+    model = build_model(options, V, V).eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    told = []
+    *learned, other = sentences(100)
+    layer = learn_alignment(model, learned, on_update=told.append)
+    assert sum(told) == 400
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    seen = forced_pass(model, torch.tensor([other.source]), torch.tensor([other.target]), layer=layer)
+    assert seen.links[0, :-1].argmax(-1).tolist() == other.shares[:-1].argmax(-1).tolist()
+    torch.testing.assert_close(seen.links.sum(-1), torch.ones(1, len(other.target)))
+    assert forced_pass(model, torch.tensor([other.source]), torch.tensor([other.target])).links is None
+
+
+def test_it_learns_the_same_again_whatever_was_drawn_before():
+    model = build_model(OPTIONS[0], V, V).eval()
+    layers = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        layers.append(learn_alignment(model, list(sentences(30))))
+    for one, other in zip(layers[0].parameters(), layers[1].parameters(), strict=True):
+        torch.testing.assert_close(one, other)

@@ -1,6 +1,6 @@
 """Terms of held-out sentences: how many are used, in the right form, at what cost in BLEU and time.
 
-    python benchmarks/terms.py tatoeba RUN --train train.tsv --test test.tsv
+    python benchmarks/terms.py corpus RUN --train train.tsv --test test.tsv
     python benchmarks/terms.py phrasebook RUN
 
 Terms are mined from the test pairs themselves, with a lexicon learned from the training pairs: the words of a source
@@ -176,7 +176,7 @@ def phrasebook(given: argparse.Namespace) -> None:
 def main() -> None:
     """Print a line of JSON for each way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tatoeba", "phrasebook"])
+    parser.add_argument("what", choices=["corpus", "phrasebook"])
     parser.add_argument("run", type=Path)
     parser.add_argument("--train", help="pairs that the lexicon is learned from")
     parser.add_argument("--test")
@@ -187,10 +187,10 @@ def main() -> None:
     parser.add_argument("--asked", nargs="*", default=["reference", "dictionary"])
     given = parser.parse_args()
     torch.set_num_threads(1)
-    (phrasebook if given.what == "phrasebook" else tatoeba)(given)
+    (phrasebook if given.what == "phrasebook" else corpus)(given)
 
 
-def tatoeba(given: argparse.Namespace) -> None:
+def corpus(given: argparse.Namespace) -> None:
     """Print what becomes of terms that are mined."""
     translator = Translator.load(given.run, engine=given.engine, threads=1)
     source, target = translator.configuration.data.languages

@@ -97,7 +97,8 @@ def test_it_learns_and_the_model_stays_as_it_is(options):
     assert forced_pass(model, torch.tensor([other.source]), torch.tensor([other.target])).links is None
 
 
-def test_it_learns_the_same_again_whatever_was_drawn_before():
+def test_it_learns_the_same_again_whatever_was_drawn_before(monkeypatch):
+    monkeypatch.setattr("translucid.inspection.alignment_learning.UPDATES", 5)
     model = build_model(OPTIONS[0], V, V).eval()
     layers = []
     for seed in (1, 2):

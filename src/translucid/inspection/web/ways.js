@@ -2,7 +2,7 @@
 //
 // showWays(root, found, { title, lang, choose(text) }): found as /continue answers.
 
-import { element, percent } from "./elements.js";
+import { direction, element, percent } from "./elements.js";
 import { roving } from "./roving.js";
 
 export function showWays(root, found, { title, lang = "", choose }) {
@@ -12,7 +12,7 @@ export function showWays(root, found, { title, lang = "", choose }) {
     const bar = element("span", { className: "room" }, element("span", { className: "fill own" }));
     bar.firstChild.style.setProperty("--part", likely);
     button.append(
-      element("span", { className: "probability", textContent: percent(likely) }), bar,
+      element("span", { className: "probability", textContent: percent(likely), dir: "ltr" }), bar,
       element("span", { className: "next", textContent: way.next || "(the end)", dir: "auto", lang }),
       element("span", { className: "rest", textContent: way.text, dir: "auto", lang }),
     );
@@ -20,6 +20,6 @@ export function showWays(root, found, { title, lang = "", choose }) {
     return button;
   });
   roving([buttons.filter((one) => !one.disabled)], () => true);
-  const list = element("ul", {}, ...buttons.map((button) => element("li", {}, button)));
+  const list = element("ul", { dir: direction(found.map((way) => way.text)) }, ...buttons.map((button) => element("li", {}, button)));
   root.replaceChildren(element("p", { className: "title", textContent: title }), list);
 }

@@ -53,8 +53,9 @@ def write_labels(records: Sequence[Record], docs: Path) -> None:
     counts = sorted({record["labels"] for record in found})
     parts = ["# Claim 8: a model of language saves labels\n"]
     if counts:
-        draw(records, counts, docs / "8-labels.png")
-        rows = [[f"{count:,}", *(cell(scores(records, "imdb", way, count)) for way in CURVES)] for count in counts]
+        ways = [way for way in CURVES if scores(found, "imdb", way)]
+        draw(found, ways, counts, docs / "8-labels.png")
+        rows = [[f"{count:,}", *(cell(scores(found, "imdb", way, count)) for way in ways)] for count in counts]
         parts.append(
             f"""Films' reviews, two labels, as many of each; {found[0]["held out"]:,} held-out reviews, on which nothing
 was chosen. ± is the 95 % interval over seeds, each of which draws other reviews and other weights; without it, there
@@ -62,7 +63,7 @@ was one.
 
 ![accuracy by number of labels](8-labels.png)
 
-{table(["labels", *(NAMES[way] for way in CURVES)], rows)}"""
+{table(["labels", *(NAMES[way] for way in ways)], rows)}"""
         )
     most = max(counts, default=0)
     further = [
@@ -89,11 +90,11 @@ TREC-6: six labels, {asked["labels"]:,} questions to learn from, {asked["held ou
         write("8-labels.md", "\n".join([*parts, f"Again: `{COMMAND}`\n"]), docs)
 
 
-def draw(records: Sequence[Record], counts: Sequence[int], file: Path) -> None:
+def draw(records: Sequence[Record], ways: Sequence[str], counts: Sequence[int], file: Path) -> None:
     """Draw the accuracy by the number of labels; what the seeds span is shaded."""
     file.parent.mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-    for way in CURVES:
+    for way in ways:
         known = [count for count in counts if scores(records, "imdb", way, count)]
         values = [scores(records, "imdb", way, count) for count in known]
         (line,) = axes.plot(known, [fmean(each) for each in values], marker="o", label=NAMES[way])

@@ -15,6 +15,9 @@ from PIL import Image
 from translucid.captioner import Captioner
 from translucid.cli import main
 from translucid.ground.errors import UserError
+from translucid.inspection.explain import explain, faithfulness
+from translucid.inspection.explain.faithfulness import part_count
+from translucid.inspection.explain.image_case import image_case
 from translucid.models.captioner.eye import Eye
 from translucid.serving import catalogue
 from translucid.serving.catalogue import load
@@ -116,7 +119,34 @@ def test_each_layer_and_head_and_the_tree_are_those_of_the_library(client, eyes,
     assert tree["finished"][0]["score"] == pytest.approx(found.score, abs=1e-4)
 
 
-@pytest.mark.parametrize("view", ["map", "heads", "beam"])
+@pytest.mark.parametrize("method", ["erasure", "gradients", "lime"])
+def test_an_explanation_is_that_of_the_library_and_comes_with_its_test(client, eyes, scene, method):
+    answer = ask(client, scene, caption="a red star", explain=method).json()["explanation"]
+    captioner = Captioner.load(eyes)
+    picture = captioner.picture(scene)
+    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, "a red star", captioner.grid)
+    found = explain(case, method, samples=200)
+    assert answer["method"] == method and answer["target"] == ["a", "red", "star"]
+    laid = torch.tensor(answer["importance"])
+    if method == "lime":  # every so many pixels of it
+        assert laid.shape[0] == 3 and max(laid.shape[1:]) <= 48 and len(answer["fit"]) == 3
+        known = torch.tensor(found.importance).unique()
+        assert all((known - value).abs().min() < 1e-3 for value in laid.unique())
+    else:
+        assert list(laid.shape[1:]) == list(captioner.grid)
+        torch.testing.assert_close(laid.flatten(1), found.importance, rtol=0, atol=1e-3)
+    k = part_count(0.1, len(found.source))
+    assert answer["faithfulness"] == pytest.approx(faithfulness(case, found, k)._asdict(), abs=1e-3)
+    assert answer["random"] == pytest.approx(faithfulness(case, explain(case, "random"), k)._asdict(), abs=1e-3)
+
+
+def test_only_explanations_of_images_that_are_there_are_offered(client, scene):
+    assert client.get("/frontend/settings").json()["imageExplanations"] == ["erasure", "lime", "gradients"]
+    refused = ask(client, scene, explain="magic")
+    assert refused.status_code == 400 and "no explanation by 'magic'" in refused.json()["error"]
+
+
+@pytest.mark.parametrize("view", ["map", "heads", "beam", "why"])
 def test_every_view_is_saved_as_pdf(client, scene, view):
     asked = {"data": {"caption": "a red star", "view": view}, "files": {"file": ("a.png", scene)}}
     answer = client.post("/caption/picture", **asked)
@@ -127,7 +157,8 @@ def test_every_view_is_saved_as_pdf(client, scene, view):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"view": "why"}, "view is none of"),
+        ({"view": "how"}, "view is none of"),
+        ({"view": "why", "method": "magic"}, "no explanation by 'magic'"),
         ({"caption": " "}, "no caption"),
         ({"caption": "a" * 501}, "500"),
         ({"layer": "9"}, "layer"),
@@ -360,7 +391,7 @@ def test_it_is_documented(client):
     spec = client.get("/spec").json()["paths"]["/caption"]["post"]
     kinds = spec["requestBody"]["content"]
     assert {"multipart/form-data", "image/jpeg", "image/png"} <= kinds.keys()
-    wanted = {"model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree", "api_key"}
+    wanted = {"model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree", "explain", "api_key"}
     assert wanted == {one["name"] for one in spec["parameters"]}
     assert wanted | {"file"} == kinds["multipart/form-data"]["schema"]["properties"].keys()
     assert "words" in spec["responses"]["200"]["content"]["application/json"]["schema"]["properties"]

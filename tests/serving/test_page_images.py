@@ -7,6 +7,8 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from translucid.captioner import Captioner
+from translucid.inspection.explain import explain
+from translucid.inspection.explain.image_case import image_case
 
 from .conftest import png
 from .test_clients import serving
@@ -148,12 +150,32 @@ def test_the_film_of_writing_and_the_beam(page, eyes, scene):
     expect(page.locator("#captioned .ways button").first).to_be_visible()
 
 
-@pytest.mark.parametrize("view", ["Attention", "Steps"])
+def test_why_lights_up_what_a_word_depends_on(page, eyes, scene):
+    """The darkest part of the veil is where the least speaks for the word; the tests of faithfulness stand below."""
+    words = seen(page, scene)
+    page.get_by_role("tab", name="Why").click()
+    expect(page.locator("#captioned .faithful .measure")).to_have_count(4)
+    expect(page.locator("#captioned .faithful")).to_contain_text("the 10 % of the picture that matter most")
+    page.locator("#captioned .word").first.hover()
+    expect(page.locator("#captioned .said")).to_contain_text("depends on")
+    captioner = Captioner.load(eyes)
+    picture = captioner.picture(scene)
+    case = image_case("erasure", captioner.model, captioner.tokenizer, picture.pixels, " ".join(words), captioner.grid)
+    rows, columns = captioner.grid
+    best = int(explain(case, "erasure").importance[0].argmax())
+    middle = [(best % columns + 0.5) / columns, (best // columns + 0.5) / rows]
+    assert page.evaluate(CELLS, middle)[3] < page.evaluate(DARKEST)
+    page.get_by_role("tab", name="Attention").click()
+    page.locator("#captioned .word").first.hover()
+    expect(page.locator("#captioned .said")).to_contain_text("looked at")
+
+
+@pytest.mark.parametrize("view", ["Attention", "Steps", "Why"])
 def test_every_view_is_saved_and_made_again_by_its_code(page, eyes, scene, view, tmp_path, monkeypatch):
     seen(page, scene)
     page.get_by_role("tab", name=view).click()
-    if view == "Steps":
-        expect(page.locator("#captioned .tree")).to_be_visible()
+    if view != "Attention":
+        expect(page.locator("#captioned .tree, #captioned .measure").first).to_be_visible()
     expect(page.get_by_role("button", name="save as PDF")).to_be_visible()
     for kind, start in {"PNG": b"\x89PNG", "SVG": b"<svg", "PDF": b"%PDF", "JSON": b"{"}.items():
         with page.expect_download() as download:

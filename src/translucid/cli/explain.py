@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 KINDS = (".png", ".svg", ".pdf", ".html", ".json")
 """What an explanation of a caption is saved as."""
-SHARE = 0.1
-"""Of an image, what is taken away or kept to test an explanation."""
 
 
 def explain(
@@ -100,7 +98,7 @@ def explain(
         return
     if captioner := captioner_of(run, device):
         refuse_for("texts", {"--k": k})
-        _explain_image(captioner, run, text, target, method, samples, SHARE if share is None else share, as_json, save)
+        _explain_image(captioner, run, text, target, method, samples, share, as_json, save)
         return
     refuse_for("images", {"--share": share, "--save": save})
     k = k or 1
@@ -131,7 +129,7 @@ def _explain_image(
     target: str | None,
     method: str,
     samples: int,
-    share: float,
+    share: float | None,
     as_json: bool,
     save: Path | None,
 ) -> None:
@@ -140,8 +138,8 @@ def _explain_image(
     from translucid.ground.errors import UserError
     from translucid.inspection.explain import explain as explaining
     from translucid.inspection.explain import faithfulness, part_count, refuse_method
-    from translucid.inspection.explain.image_case import CellCase, SuperpixelCase
-    from translucid.inspection.explain.shown import lit, record, where
+    from translucid.inspection.explain.image_case import image_case
+    from translucid.inspection.explain.shown import SHARE, lit, record, where
     from translucid.inspection.saving_images import save_lit
     from translucid.inspection.terminal_images import drawings, place_table
 
@@ -150,10 +148,10 @@ def _explain_image(
         raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
     picture = picture_of(captioner, image)
     caption = " ".join(looked_at(captioner, picture, target).words)
-    kind, parts = (SuperpixelCase, "superpixels") if method == "lime" else (CellCase, "cells")
-    case = kind(captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    parts = "superpixels" if method == "lime" else "cells"
+    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
     found = explaining(case, method, samples=samples)
-    k = part_count(share, len(found.source))
+    k = part_count(SHARE if share is None else share, len(found.source))
     tested = {method: found, "random": explaining(case, "random")}
     scores = {name: faithfulness(case, one, k) for name, one in tested.items()}
     shown, told = (

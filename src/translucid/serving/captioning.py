@@ -12,6 +12,9 @@ from fastapi.responses import JSONResponse
 
 from translucid.decoding.limits import length_penalty
 from translucid.ground.stopping import between_steps
+from translucid.inspection.explain import methods_here
+from translucid.inspection.explain.image_case import image_case
+from translucid.inspection.explain.shown import why_lit_record
 from translucid.inspection.looked import Looked
 from translucid.inspection.records import beam_record
 from translucid.inspection.words import word_spans
@@ -45,6 +48,8 @@ class Wanted(NamedTuple):
     """Whether each layer and head is wanted too."""
     tree: bool
     """Whether the tree of the beam search is."""
+    method: str
+    """To explain it by, if it is to be explained."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,10 @@ class Captioning:
             raise ApiError(400, f"Invalid request: prefix or caption exceeds the limit of {LOOKED} characters")
         options = own.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
         maps, tree = flag_field(fields, "maps"), flag_field(fields, "tree")
-        return Wanted(options, prefix, ways, caption, maps, tree)
+        method = text_field(fields, "explain", "")
+        if method and method not in methods_here(images=True):
+            raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
+        return Wanted(options, prefix, ways, caption, maps, tree, method)
 
 
 def _answer(captioner: Captioner, picture: Picture, wanted: Wanted) -> dict[str, Any]:
@@ -129,6 +137,11 @@ def _answer(captioner: Captioner, picture: Picture, wanted: Wanted) -> dict[str,
     if wanted.tree:
         between_steps()
         answer["tree"] = _tree(captioner, picture)
+    if wanted.method and looked.words:
+        between_steps()
+        model, text = (captioner.model, captioner.tokenizer), " ".join(looked.words)
+        case = image_case(wanted.method, *model, picture.pixels, text, captioner.grid)
+        answer["explanation"] = why_lit_record(case, wanted.method)
     if wanted.ways:
         answer["ways"] = [_way(captioner, one, len(prefix)) for one in ways[: wanted.ways]]
     return answer

@@ -162,7 +162,8 @@ class LibreTranslate:
                 "charLimit": self.desk.options.characters,
                 "filesTranslation": True,
                 "frontendTimeout": 500,
-                "explanations": [name for name in methods_here() if name not in ("attention", "random")],
+                "explanations": _explanations(images=False),
+                "imageExplanations": _explanations(images=True),
                 "keyRequired": bool(self.desk.options.api_keys),
                 "language": first
                 and {
@@ -182,3 +183,7 @@ def name_of(code: str) -> str:
         return Locale.parse(code, sep="-").get_display_name("en") or code
     except (UnknownLocaleError, ValueError):
         return code
+
+
+def _explanations(*, images: bool) -> list[str]:
+    return [name for name in methods_here(images=images) if name not in ("attention", "random")]

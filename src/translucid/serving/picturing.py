@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 VIEWS = ("map", "heads", "beam", "why")
 """What is drawn: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation as ribbons."""
-OF_CAPTIONS = ("map", "heads", "beam")
-"""Of an image: it is lit for each word, in one way or in all ways; and the tree."""
+OF_CAPTIONS = VIEWS
+"""Of an image: it is lit for each word, in one way, in all ways, by what the word depends on; and the tree."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,12 @@ class Picturing:
         if not caption or len(caption) > LOOKED:
             raise ApiError(400, f"Invalid request: there is no caption, or it has over {LOOKED} characters")
         layer, head = (number_field(fields, name, 0, 999) if name in fields else None for name in ("layer", "head"))
+        method = text_field(fields, "method", "erasure")
+        _refuse_method(method, images=True)
 
         def figure() -> Figure:
+            if view == "why":
+                return _draw_why(captioner, captioner.picture(image, "image"), caption, method)
             return _draw_lit(captioner, captioner.picture(image, "image"), caption, view, layer, head)
 
         return await self._drawn(request, errand, figure)
@@ -97,8 +101,7 @@ def _draw(served: Served, source: str, target: str, view: str, fields: dict[str,
         return draw_beam(translator.trace(source, min(translator.configuration.decoding.beam, WIDEST)))
     if view == "why":
         method = text_field(fields, "method", "erasure")
-        if method not in methods_here():
-            raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
+        _refuse_method(method, images=False)
         why = explain(Case(translator.model, translator.tokenizer, source, target), method, samples=200)
         weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(why.source, why.target, weights))
@@ -123,6 +126,20 @@ def _draw_lit(
     if view == "heads":
         return draw_lit_rows(sections_of(looked))
     return draw_lit(LitImage.of(looked, layer, head))
+
+
+def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str) -> Figure:
+    from translucid.inspection.explain.image_case import image_case
+    from translucid.inspection.explain.shown import lit
+    from translucid.inspection.plots import draw_lit
+
+    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    return draw_lit(lit(case, explain(case, method, samples=200)))
+
+
+def _refuse_method(method: str, *, images: bool) -> None:
+    if method not in methods_here(images=images):
+        raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
 
 
 def _map(seen: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:

@@ -169,6 +169,7 @@ _ASKED: dict[str, dict[str, Any]] = {
     "caption": {**TEXT, "maxLength": 500, "description": "look at this one; write none"},
     "maps": {"type": "boolean", "description": "also where each layer and head looked"},
     "tree": {"type": "boolean", "description": "also the tree of the beam search"},
+    "explain": {"type": "string", "enum": ["lime", "erasure", "gradients"]},
     "api_key": TEXT,
 }
 
@@ -206,6 +207,7 @@ _CAPTIONED = _record(
     ways=_list_of(next=TEXT, probability=_NUMBER, caption=TEXT),
     maps=_list_of(name=TEXT, layer=_COUNT, head=_COUNT, weights={"type": "array", "items": _WEIGHTS}),
     tree=_record(),
+    explanation=_record(),
 )
 
 
@@ -227,8 +229,9 @@ CAPTION = {
 CAPTION_PICTURE = _with_image(
     model=TEXT,
     caption={**TEXT, "maxLength": 500},
-    view={"type": "string", "enum": ["map", "heads", "beam"]},
+    view={"type": "string", "enum": ["map", "heads", "beam", "why"]},
     layer={"type": "integer", "description": "of a map; the average of all if not given"},
     head={"type": "integer", "description": "likewise"},
+    method={"type": "string", "enum": ["lime", "erasure", "gradients"]},
     api_key=TEXT,
 )

@@ -143,6 +143,19 @@ class SuperpixelCase(ImageCase):
         return importance.float().numpy()[..., self.regions]
 
 
+def image_case(
+    method: str,
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    pixels: NDArray[np.uint8],
+    target: str,
+    grid: tuple[int, int],
+) -> CellCase | SuperpixelCase:
+    """Return the case for a method: LIME explains by superpixels, the others by cells; see `ImageCase`."""
+    kind = SuperpixelCase if method == "lime" else CellCase
+    return kind(model, tokenizer, pixels, target, grid)
+
+
 def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return the number of the superpixel, from 0, that each pixel is in [height, width].
 

@@ -7,10 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from translucid.decoding.hypothesis import percent
-from translucid.inspection.explain.explanation import Explanation
-from translucid.inspection.explain.faithfulness import Faithfulness
+from translucid.inspection.explain.explanation import Explanation, explain
+from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count
 from translucid.inspection.explain.image_case import ImageCase, SuperpixelCase
 from translucid.inspection.lit_image import LitImage
+
+SHARE = 0.1
+"""Of the parts of an image, the most important, which are left out or left alone to test an explanation."""
+FINEST = 48
+"""Rows and columns that a page is sent of what belongs to pixels, at most."""
 
 
 def lit(case: ImageCase, found: Explanation) -> LitImage:
@@ -37,3 +42,20 @@ def where(case: ImageCase) -> dict[str, Any]:
     if isinstance(case, SuperpixelCase):
         return {"regions": case.regions.tolist()}
     return {"grid": list(case.grid)}
+
+
+def why_lit_record(case: ImageCase, method: str) -> dict[str, Any]:
+    """Return an explanation of a caption as a page shows it: importance [words][rows][columns], and how true it is."""
+    found = explain(case, method, samples=200)
+    k = part_count(SHARE, len(found.source))
+    laid = case.over(found.importance)
+    rows, columns = (-(-side // FINEST) for side in laid.shape[1:])  # every so many
+    return {
+        "method": method,
+        "target": found.target,
+        "importance": laid[:, rows // 2 :: rows, columns // 2 :: columns].round(4).tolist(),
+        "share": SHARE,
+        "fit": [round(x, 3) for x in found.fit],
+        "faithfulness": faithfulness(case, found, k)._asdict(),
+        "random": faithfulness(case, explain(case, "random"), k)._asdict(),
+    }

@@ -18,7 +18,7 @@ const LONG = 18; // letters of a word, of which no more are drawn
 const BLIND = "This model has no attention: it saw the picture as a whole.";
 
 export function showLit(root, record, options = {}) {
-  let [weights, step] = [record.weights, null];
+  let [weights, step, verb] = [record.weights, null, "looked at"];
   const { box, words, showStep: show } = chips("below", record.words, { ...record, light, choose: (i) => options.choose?.("below", i) });
   const said = element("p", { className: "said", ariaLive: "polite" });
   const group = element("div", { className: "ribbons told", role: "group", ariaLabel: "words and where it looked" }, box);
@@ -27,9 +27,9 @@ export function showLit(root, record, options = {}) {
   light(null);
   return { update, light, showStep, picture: panels, words: { below: words } };
 
-  // Show other weights for the same words.
-  function update(next) {
-    ({ weights } = next);
+  // Show other weights for the same words; verbs: what the words do, if they did not look.
+  function update({ weights: other, verbs = ["looked at"] }) {
+    [weights, verb] = [other, verbs[0]];
     light(null);
   }
 
@@ -52,7 +52,8 @@ export function showLit(root, record, options = {}) {
 
   function hint() {
     if (!words.length) return "The model wrote nothing.";
-    const first = weights ? `${pointing()}: the picture lights up where the model looked.` : BLIND;
+    const what = verb === "looked at" ? "where the model looked" : `what it ${verb}`;
+    const first = weights ? `${pointing()}: the picture lights up, ${what}.` : BLIND;
     return `${first} The bar under a word says how sure the model was of it. ${options.hint ?? ""}`;
   }
 
@@ -60,7 +61,7 @@ export function showLit(root, record, options = {}) {
     const sure = `${record.words[i]} (written with probability ${percent(record.probabilities[i])})`;
     if (!weights) return sure;
     const found = places(weights[i]).filter(([, share]) => share >= LEAST).slice(0, 3);
-    return `${sure} looked at ${found.map(([name, share]) => `${name} ${percent(share)}`).join(", ") || "nothing in particular"}`;
+    return `${sure} ${verb} ${found.map(([name, share]) => `${name} ${percent(share)}`).join(", ") || "nothing in particular"}`;
   }
 
   // The figure of Xu et al. 2015: the picture as it is, then lit for each word.

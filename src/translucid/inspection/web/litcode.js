@@ -28,6 +28,17 @@ export function litHeadsCode(seen) {
   ].join("\n");
 }
 
+export function litWhyCode(seen, method) {
+  return [
+    ...opened(seen, "from translucid.inspection.explain import explain, faithfulness",
+      "from translucid.inspection.explain.image_case import image_case", "from translucid.inspection.explain.shown import lit", plots("draw_lit")),
+    `case = image_case(${quoted(method)}, captioner.model, captioner.tokenizer, picture.pixels, ${quoted(seen.target)}, captioner.grid)`,
+    `why = explain(case, ${quoted(method)}, samples=200)`,
+    "print(faithfulness(case, why, k=max(1, round(0.1 * len(why.source)))))",
+    'save_figure(draw_lit(lit(case, why)), Path("why.pdf"))',
+  ].join("\n");
+}
+
 export function litBeamCode(seen, beam) {
   return [
     ...opened(seen, plots("draw_beam")),

@@ -1,10 +1,13 @@
 // What is seen of translations: ribbons between their words and those of the source.
 
-import { beamCode, headsCode, mapCode } from "./code.js";
+import { beamCode, headsCode, mapCode, whyCode } from "./code.js";
 import { KINDS, sides } from "./maps.js";
 import { showRibbons } from "./ribbons.js";
+import { importances } from "./why.js";
 
-export const TEXTS = { noun: "translation", kinds: KINDS, table: true, sides, stage, cells: (map) => map.weights, mapCode, headsCode, beamCode };
+export const TEXTS = {
+  noun: "translation", kinds: KINDS, table: true, sides, stage, cells: (map) => map.weights, importances, mapCode, headsCode, beamCode, whyCode,
+};
 
 function stage(root, { record, map, languages, marked }, options) {
   const { down, across } = sides(record, map);

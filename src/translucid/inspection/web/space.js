@@ -9,7 +9,6 @@
 //   name: what it is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
 
 import { showBeam, winner } from "./beam.js";
-import { whyCode } from "./code.js";
 import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
@@ -20,7 +19,7 @@ import { showSaving } from "./saving.js";
 import { showTable } from "./table.js";
 import { TEXTS } from "./ribboned.js";
 import { showWays } from "./ways.js";
-import { importances, kept, scaled, showFaithfulness } from "./why.js";
+import { kept, scaled, showFaithfulness } from "./why.js";
 
 const BLIND = "This model has no attention: one vector is all that it knows of the source.";
 
@@ -169,12 +168,12 @@ export function showSpace(root, seen, server = {}) {
       button.disabled = false;
       if (focused) button.focus();
       if (mine !== sentence || mode !== "why" || !found) return;
-      const weights = importances(record, found);
       const how = { verbs: ["depends on", "matters to"], scale: " of the largest" };
+      const weights = of.importances(record, found);
       if (weights) stage.update({ weights, ...how });
       else stage = showRibbons(words, { above: found.source, below: found.target, weights: scaled(found), ...how });
       showFaithfulness(result, found);
-      view = { name: "why", picture: () => stage.picture(), data: () => found, code: () => whyCode(code(), found.method), pdf: () => ({ view: "why", method: found.method }) };
+      view = { name: "why", picture: () => stage.picture(), data: () => found, code: () => of.whyCode(code(), found.method), pdf: () => ({ view: "why", method: found.method }) };
       save();
     }
   }

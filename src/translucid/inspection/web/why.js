@@ -1,8 +1,9 @@
 // Why: an explanation's importances as weights between the words that are shown, and its test of faithfulness beside it.
 
-import { element, signed } from "./elements.js";
+import { element, percent, signed } from "./elements.js";
 
 export const METHODS = { erasure: "erasure: leave out one word at a time", lime: "LIME: a local linear model", gradients: "integrated gradients" };
+export const PICTURED = { erasure: "erasure: leave out one cell at a time", lime: "LIME: a local linear model of patches", gradients: METHODS.gradients };
 
 // Explanations that came with the sentences, where no server can be asked for others.
 export function kept(sentences) {
@@ -28,14 +29,16 @@ export function scaled({ importance }) {
 }
 
 // The two measures as bars beside those of a random explanation.
-export function showFaithfulness(root, { faithfulness, random, fit }) {
+// share: of a picture, what matters most of it; not given, it is one word of the source.
+export function showFaithfulness(root, { faithfulness, random, fit, share }) {
+  const most = share ? `the ${percent(share)} of the picture that matter most` : "the source word that matters most";
   const rows = [
-    ["comprehensiveness", "What the translated word loses without the source word that matters most to it", "high is faithful"],
-    ["sufficiency", "What is missing when only that word is left", "low is faithful"],
+    ["comprehensiveness", `What a word loses without ${most} to it`, "high is faithful"],
+    ["sufficiency", `What is missing when only that ${share ? "part" : "word"} is left`, "low is faithful"],
   ];
   const values = rows.flatMap(([key]) => [faithfulness[key], random[key]]);
-  const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
-  const part = (value) => value / Math.max(most - least, 1e-9);
+  const [least, greatest] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const part = (value) => value / Math.max(greatest - least, 1e-9);
   const bar = (name, value) => {
     const fill = element("span", { className: `fill ${name}` });
     fill.style.setProperty("--from", part(Math.min(0, value) - least));

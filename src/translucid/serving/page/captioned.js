@@ -2,7 +2,7 @@
 
 import { $ } from "./asking.js";
 import { showLit } from "./lit.js";
-import { litBeamCode, litCode, litHeadsCode } from "./litcode.js";
+import { litBeamCode, litCode, litHeadsCode, litWhyCode } from "./litcode.js";
 
 export const CAPTIONS = {
   noun: "caption", kinds: { cross: "Caption to image" }, table: false,
@@ -10,7 +10,7 @@ export const CAPTIONS = {
   stage: (root, { record, map }, options) => showLit(root, {
     words: record.target, weights: map.weights, probabilities: record.probabilities, image: $("picture"), veil: $("veil"),
   }, options),
-  cells, mapCode: litCode, headsCode: litHeadsCode, beamCode: litBeamCode,
+  cells, importances, mapCode: litCode, headsCode: litHeadsCode, beamCode: litBeamCode, whyCode: litWhyCode,
 };
 
 // An answer of /caption as a space shows it.
@@ -25,6 +25,14 @@ export function captionOf({ caption, words, grid, maps, tree }) {
     maps: all.map((one) => ({ kind: "cross", ...one })),
   };
   return { source_text: "", text: caption, record, tree };
+}
+
+// What speaks for each word, as parts of all that speaks for it.
+function importances(_, { importance }) {
+  return importance.map((rows) => {
+    const all = rows.flat().reduce((sum, x) => sum + Math.max(0, x), 0) || 1;
+    return rows.map((row) => row.map((x) => Math.max(0, x) / all));
+  });
 }
 
 // Where it looked in all, the most of it as 1.

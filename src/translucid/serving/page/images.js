@@ -5,6 +5,7 @@ import { copy } from "./keeping.js";
 import { captionOf, CAPTIONS } from "./captioned.js";
 import { showSpace } from "./space.js";
 import { waiting } from "./waiting.js";
+import { PICTURED as METHODS } from "./why.js";
 
 const LARGEST = 1024; // pixels of a side; a larger image is made smaller before it is sent
 const SENT = ["image/jpeg", "image/png", "image/webp"]; // as they are; others as JPEG
@@ -13,12 +14,14 @@ const SAID = 1500; // milliseconds for which it is said that something was copie
 let image = null; // what is sent
 let name = ""; // of the file, for the lines of code
 let mode = "attention"; // that somebody has turned to
+let methods = {}; // to explain, that the server has
 let turn = 0; // answers that come too late are thrown away
 let timer;
 const work = waiting($("images"), (text) => { $("image-problem").textContent = text; });
 
 // Begin; `show` brings this part of the page to the front.
-export function startImages(captioners, show) {
+export function startImages(captioners, settings, show) {
+  methods = Object.fromEntries(Object.entries(METHODS).filter(([name]) => settings.imageExplanations.includes(name)));
   $("captioner").append(...captioners.map((one) => option(one.name, one.name)));
   $("captioner").parentElement.hidden = captioners.length < 2;
   for (const id of ["captioner", "key"]) $(id).addEventListener("change", () => { if (image) run(); });
@@ -130,6 +133,8 @@ function server() {
   return {
     turned: (one) => { mode = one; },
     problem,
+    methods,
+    explain: async ({ text: caption }, method) => (await question({ caption, explain: method })).explanation,
     maps: async ({ text: caption }) => captionOf(await question({ caption, maps: true })).record,
     tree: async ({ text: caption }) => (await question({ caption, tree: true })).tree,
     pdf: ({ text: caption }, view) => question({ caption, ...view }, "caption/picture"),

@@ -45,7 +45,7 @@ async function start() {
   turnTo(kinds.find((kind) => location.hash === `#${kind}`) ?? kinds[0]);
   if (models.length) startTexts(models, settings);
   if (models.length) startDocuments(settings, first);
-  images?.startImages(captioners, () => turnTo("images"));
+  images?.startImages(captioners, settings, () => turnTo("images"));
   judges?.startJudging(classifiers, generators, settings);
   const takers = {
     image: images ? shownIn("images", images.takeImage) : null,

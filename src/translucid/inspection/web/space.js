@@ -153,21 +153,22 @@ export function showSpace(root, seen, server = {}) {
   function why() {
     const method = element("select", { ariaLabel: "method" });
     method.append(...Object.entries(methods).map(([value, textContent]) => element("option", { value, textContent })));
-    const button = element("button", { type: "button", textContent: "Explain" });
     const result = element("div", { className: "faithful" });
-    panel.append(element("div", { className: "bar" }, element("label", { textContent: "Method " }, method), button), result);
-    button.addEventListener("click", ask);
+    panel.append(element("div", { className: "bar" }, element("label", { textContent: "Method " }, method)), result);
+    method.addEventListener("change", ask);
     ask();
 
     async function ask() {
-      if (button.disabled) return;
-      const mine = sentence;
-      const focused = button.matches(":focus");
-      button.disabled = true;
-      const found = await asked(() => explain(mine, method.value));
-      button.disabled = false;
-      if (focused) button.focus();
-      if (mine !== sentence || mode !== "why" || !found) return;
+      const [mine, by] = [sentence, method.value];
+      result.textContent = "…";
+      const found = await asked(() => explain(mine, by));
+      if (mine !== sentence || mode !== "why" || by !== method.value) return;
+      if (!found) {
+        const again = element("button", { type: "button", textContent: "Try again" });
+        again.addEventListener("click", ask);
+        result.replaceChildren(again);
+        return;
+      }
       const how = { verbs: ["depends on", "matters to"], scale: " of the largest" };
       const weights = of.importances(record, found);
       if (weights) stage.update({ weights, ...how });

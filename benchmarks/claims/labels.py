@@ -25,6 +25,8 @@ from benchmarks.claims.labelled import Lab, Settings, Task, questions, read_revi
 from benchmarks.claims.labels_pages import write_labels, write_tricks
 from translucid.data.corpus import Pair
 from translucid.ground.console import Console
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import read_header
 
 REVIEWS: Settings = {"data.max_tokens": 256}
 """Of the reviews; the rest is that of the preset, by the number of labels, at least, as follows."""
@@ -57,13 +59,20 @@ FRESH: Settings = {
     "model.language.embedding_dropout": 0.1,
 }
 """Begun with weights that have read nothing."""
-CALM: Settings = {**FRESH, "training.learning_rate": 0.0015, "training.batch_tokens": 4096}
-"""With twice the rate and batches, one drawing of three learned nothing from 1,000 or 2,000 labels."""
 SCRATCH: dict[int, Settings] = {
     0: {**FRESH, "training.max_epochs": 20, "training.batch_tokens": 2048},
-    500: {**CALM, "training.max_epochs": 8},
-    10000: {**CALM, "training.max_epochs": 3},
+    500: {**FRESH, "training.max_epochs": 10, "training.batch_tokens": 8192},
+    1000: {**FRESH, "training.max_epochs": 8, "training.batch_tokens": 8192},
+    2000: {**FRESH, "training.max_epochs": 6, "training.batch_tokens": 8192},
+    10000: {},
 }
+SLOWLY: Settings = {**FRESH, "training.learning_rate": 0.0015, "training.batch_tokens": 4096}
+SCRATCH_SLOWLY: dict[int, Settings] = {
+    0: {},
+    500: {**SLOWLY, "training.max_epochs": 8},
+    10000: {**SLOWLY, "training.max_epochs": 3},
+}
+"""Either has drawings of which nothing is learned, so the better one counts; none where there are no settings."""
 QUESTIONS: Settings = {
     "training.batch_tokens": 1024,
     "training.max_epochs": 10,
@@ -110,10 +119,10 @@ class Wanted(NamedTuple):
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
         self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, more)
 
-    def train_unread(self, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
+    def train_unread(self, way: str, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
         """Train one that begins with nothing."""
         nothing = unread(self.language[0], self.lab.runs / f"unread-{seed}", seed)
-        return self._replace(language=[nothing]).train("scratch", task, count, seed, *settings)
+        return self._replace(language=[nothing]).train(way, task, count, seed, *settings)
 
     def train_both(self, task: Task, count: int | None, seed: int, *settings: Settings) -> list[str]:
         """Train one for each direction that there is, and judge by both; return the names of the runs."""
@@ -136,7 +145,9 @@ def curve(wanted: Wanted, task: Task, counts: Sequence[int], once: int) -> None:
             if seed == 1 or count < once:
                 wanted.lab.bags(task, count, seed)
                 wanted.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
-                wanted.train_unread(task, count, seed, REVIEWS, fit(SCRATCH, count))
+                for way, by_count in {"scratch": SCRATCH, "scratch slowly": SCRATCH_SLOWLY}.items():
+                    if settings := fit(by_count, count):
+                        wanted.train_unread(way, task, count, seed, REVIEWS, settings)
     wanted.train_both(task, max(counts), 1, REVIEWS, fit(BEGUN, max(counts)))
 
 
@@ -160,7 +171,7 @@ def trec(wanted: Wanted, task: Task) -> None:
     wanted.lab.bags(task, count, 1)
     for seed in range(1, wanted.seeds + 1):
         wanted.train_both(task, count, seed, QUESTIONS)
-        wanted.train_unread(task, count, seed, QUESTIONS, FRESH)
+        wanted.train_unread("scratch", task, count, seed, QUESTIONS, FRESH)
 
 
 def test(wanted: Wanted, task: Task, count: int, texts: list[Pair]) -> None:
@@ -216,8 +227,9 @@ def main() -> None:
         test(
             wanted, reviews(given.data, held_out), max(counts), read_reviews(given.test)[: 50 if given.quick else None]
         )
-    write_labels(lab.records(), docs)
-    write_tricks(lab.records(), few, docs)
+    updates = read_header(RunFolder(given.language[0]).model_file)[1]["step"]
+    write_labels(lab.records(), updates, docs)
+    write_tricks(lab.records(), few, updates, docs)
 
 
 if __name__ == "__main__":

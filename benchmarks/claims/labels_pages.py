@@ -124,10 +124,11 @@ def write_tricks(records: Sequence[Record], labels: int, updates: int, docs: Pat
         held_out = next(record["held out"] for record in records if record["task"] == "imdb")
         page = f"""# Claim 10: three tricks of fine-tuning
 
-A classifier of films' reviews that begins with a model of language of {updates:,} updates learns from {labels:,}
-labels, with and without the three tricks of Howard and Ruder 2018 (sections 3.2 and 3.3); {held_out:,} held-out
-reviews, {len(whole)} seeds, each of which draws other reviews, the same for all rows. ± is the 95 % interval over seeds. In the last row each layer
-has a hundredth of the rate of the layer above it, so that hardly more than the uppermost blocks learns.
+A classifier of films' reviews that begins with a model of language of {updates:,} updates learns from
+{labels:,} labels, with and without the three tricks of Howard and Ruder 2018 (sections 3.2 and 3.3);
+{held_out:,} held-out reviews, {len(whole)} seeds, each of which draws other reviews, the same for all rows. ± is the
+95 % interval over seeds. In the last row each layer has a hundredth of the rate of the layer above it, so that hardly
+more than the uppermost blocks learns.
 
 {table(["fine-tuned with", "accuracy, %", "difference"], rows)}
 Again: `{COMMAND} --part tricks`

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -71,14 +72,15 @@ def test_align_given_pairs(call, small_run, gold, tmp_path):
     assert len((tmp_path / "a.txt").read_text().splitlines()) == 12
 
 
-def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold):
-    done = call("evaluate", small_run, "--test", gold, "--alignments", gold, "--json", "--keep-best")
+def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, tmp_path):
+    run = shutil.copytree(small_run, tmp_path / "run")
+    done = call("evaluate", run, "--test", gold, "--alignments", gold, "--json", "--keep-best")
     assert done.code == 0, done.err
     ways = json.loads(done.out)["alignment"]
     assert [way["aer"] for way in ways] == sorted(way["aer"] for way in ways)
-    kept = yaml.safe_load((small_run / "config.yaml").read_text())["alignment"]
+    kept = yaml.safe_load((run / "config.yaml").read_text())["alignment"]
     assert kept == {name: ways[0][name] for name in ("learned", "layer", "shift", "both")}
-    shown = call("evaluate", small_run, "--test", gold, "--alignments", gold)
+    shown = call("evaluate", run, "--test", gold, "--alignments", gold)
     assert "← used" in shown.out
 
 

@@ -218,8 +218,10 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
             {"q", "api_key", "model", "max_tokens", "considered", "temperature", "top_k", "top_p", "seed", "beam"}
         ]
         * 3,
-        "/caption": [{"file", "api_key", "model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree"}],
-        "/caption/picture": [{"file", "api_key", "model", "caption", "view", "layer", "head"}],
+        "/caption": [
+            {"file", "api_key", "model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree", "explain"}
+        ],
+        "/caption/picture": [{"file", "api_key", "model", "caption", "view", "layer", "head", "method"}],
         "/documents": [{"file", "source", "target", "model", "api_key"}],
         "/v2/translate": [
             {

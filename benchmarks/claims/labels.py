@@ -72,7 +72,7 @@ SCRATCH_SLOWLY: dict[int, Settings] = {
     500: {**SLOWLY, "training.max_epochs": 8},
     10000: {**SLOWLY, "training.max_epochs": 3},
 }
-"""Either has drawings of which nothing is learned, so the better one counts; none where there are no settings."""
+"""Either has drawings of which little is learned, so the better one counts; none where there are no settings."""
 QUESTIONS: Settings = {
     "training.batch_tokens": 1024,
     "training.max_epochs": 10,

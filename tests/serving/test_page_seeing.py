@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from translucid.inspection.explain import explain
-from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.saving import save
 from translucid.translator import Translator
 
@@ -204,46 +201,6 @@ def test_the_film_plays_and_pauses(page):
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_an_explanation_is_of_the_same_words_and_has_its_test_beside_it(page):
-    type_in(page, TEXT)
-    asked = []
-    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/look") else None)
-    page.get_by_role("tab", name="Why").click()
-    expect(page.locator(".measure")).to_have_count(4)
-    assert len(asked) == 1
-    assert page.locator("#attention .above .word").all_inner_texts() == ["I", "like", "soccer", "</s>"]
-    assert "nats" in page.inner_text(".faithful")
-    page.route("**/look", lambda route: route.fulfill(status=400, json={"error": "no"}))
-    page.get_by_label("method").select_option("gradients")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".measure")).to_have_count(0)
-    page.unroute("**/look")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".measure")).to_have_count(4)
-    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
-    assert len(asked) == 4
-
-
-def test_of_two_explanations_the_one_that_is_chosen_last_is_shown(page):
-    type_in(page, TEXT)
-    page.get_by_role("tab", name="Why").click()
-    expect(page.locator(".measure")).to_have_count(4)
-    held = []
-    page.route("**/look", lambda route: held.append(route))
-    page.get_by_label("method").select_option("gradients")
-    page.get_by_label("method").select_option("erasure")
-    expect(page.locator(".faithful")).to_have_text("…")
-    while len(held) < 2:
-        page.wait_for_timeout(20)
-    held[1].continue_()
-    expect(page.locator(".measure")).to_have_count(4)
-    shown = page.inner_text(".faithful")
-    with page.expect_response("**/look"):
-        held[0].continue_()
-    page.wait_for_timeout(100)
-    assert page.inner_text(".faithful") == shown
-
-
 def test_two_models_stand_side_by_side_and_what_differs_is_marked(page):
     page.locator("#tucked summary").click()
     page.get_by_label("Compare with").select_option(index=2)
@@ -394,19 +351,3 @@ def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(browser, run,
             expect(page.get_by_role("tab", name="Why")).to_have_count(0)  # there is no server to be asked
             page.get_by_text("As code").first.click()
             expect(page.locator(".code pre").first).to_contain_text(f"Translator.load({json.dumps(str(run))})")
-
-
-def test_explanations_that_are_saved_along_are_shown(browser, run, seen, tmp_path):  # noqa: F811
-    translator = Translator.load(run)
-    case = Case(translator.model, translator.tokenizer, TEXT, GIVEN)
-    save([seen], tmp_path / "a.html", TEXT, GIVEN, explanations=[{"erasure": why_record(case, "erasure")}])
-    why = explain(case, "erasure").importance.numpy()
-    with watched(browser, f"file://{tmp_path}/a.html") as page:
-        page.get_by_role("tab", name="Why").click()
-        expect(page.locator(".measure")).to_have_count(4)
-        expect(page.get_by_label("method").locator("option")).to_have_count(1)
-        found = np.zeros_like(why)
-        for t, s, weight in page.locator(".ribbon").evaluate_all(RIBBONS):
-            found[t, s] = weight
-        shares = np.abs(why) / np.abs(why).max()
-        np.testing.assert_allclose(found, np.where(shares >= 0.02, shares, 0), atol=2e-3)

@@ -12,7 +12,6 @@ from fastapi.responses import JSONResponse
 
 from translucid.decoding.limits import length_penalty
 from translucid.ground.stopping import between_steps
-from translucid.inspection.explain import methods_here
 from translucid.inspection.explain.image_case import image_case
 from translucid.inspection.explain.shown import why_lit_record
 from translucid.inspection.looked import Looked
@@ -21,7 +20,7 @@ from translucid.inspection.words import word_spans
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
 from translucid.serving.failures import ApiError
-from translucid.serving.incoming import flag_field, number_field, text_field
+from translucid.serving.incoming import flag_field, method_field, number_field, text_field
 from translucid.serving.looking import CHOICES, LOOKED, WIDEST
 
 if TYPE_CHECKING:
@@ -98,9 +97,7 @@ class Captioning:
             raise ApiError(400, f"Invalid request: prefix or caption exceeds the limit of {LOOKED} characters")
         options = own.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
         maps, tree = flag_field(fields, "maps"), flag_field(fields, "tree")
-        method = text_field(fields, "explain", "")
-        if method and method not in methods_here(images=True):
-            raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
+        method = method_field(fields, "explain", images=True)
         return Wanted(options, prefix, ways, caption, maps, tree, method)
 
 

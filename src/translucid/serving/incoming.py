@@ -14,6 +14,7 @@ from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
+from translucid.inspection.explain import methods_here
 from translucid.serving.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 
@@ -209,6 +210,18 @@ def text_field(fields: dict[str, Any], name: str, default: str | None = None) ->
     if not isinstance(value, str):
         raise ApiError(400, f"Invalid request: {name} is not a text")
     return value
+
+
+def method_field(fields: dict[str, Any], name: str, default: str = "", *, images: bool = False) -> str:
+    """Return the method of an explanation, of texts or of images; "" if none is asked for and there is no default.
+
+    Raises:
+        ApiError: 400, it can't be used here.
+    """
+    method = text_field(fields, name, default)
+    if (method or default) and method not in methods_here(images=images):
+        raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
+    return method
 
 
 def number_field(fields: dict[str, Any], name: str, default: int, most: int, least: int = 0) -> int:

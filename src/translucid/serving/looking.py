@@ -12,7 +12,6 @@ from fastapi.responses import JSONResponse
 
 from translucid.decoding.continuations import continuations
 from translucid.decoding.limits import length_limit
-from translucid.inspection.explain import methods_here
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.inspected import Inspected
@@ -22,7 +21,7 @@ from translucid.serving import schemas
 from translucid.serving.desk import Desk
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
-from translucid.serving.incoming import text_field
+from translucid.serving.incoming import method_field, text_field
 from translucid.serving.offered import Served
 from translucid.serving.texts import Layout, begin
 from translucid.translation import Translation
@@ -72,9 +71,7 @@ class Looking:
     async def look(self, request: Request) -> JSONResponse:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""
         fields, errand, served, text = await read_text(self.desk, request)
-        method = text_field(fields, "explain", "")
-        if method and method not in methods_here():
-            raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
+        method = method_field(fields, "explain")
         wanted = text_field(fields, "maps", "cross")
         if wanted not in ("cross", "all"):
             raise ApiError(400, "Invalid request: maps is neither cross nor all")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from translucid.inspection.explain import explain, methods_here
+from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import chosen_maps
@@ -16,7 +16,7 @@ from translucid.inspection.words import WordMap
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
 from translucid.serving.failures import ApiError
-from translucid.serving.incoming import number_field, text_field
+from translucid.serving.incoming import method_field, number_field, text_field
 from translucid.serving.looking import LOOKED, WIDEST, read_text
 from translucid.serving.offered import Served
 
@@ -72,8 +72,7 @@ class Picturing:
         if not caption or len(caption) > LOOKED:
             raise ApiError(400, f"Invalid request: there is no caption, or it has over {LOOKED} characters")
         layer, head = (number_field(fields, name, 0, 999) if name in fields else None for name in ("layer", "head"))
-        method = text_field(fields, "method", "erasure")
-        _refuse_method(method, images=True)
+        method = method_field(fields, "method", "erasure", images=True)
 
         def figure() -> Figure:
             if view == "why":
@@ -100,8 +99,7 @@ def _draw(served: Served, source: str, target: str, view: str, fields: dict[str,
     if view == "beam":
         return draw_beam(translator.trace(source, min(translator.configuration.decoding.beam, WIDEST)))
     if view == "why":
-        method = text_field(fields, "method", "erasure")
-        _refuse_method(method, images=False)
+        method = method_field(fields, "method", "erasure")
         why = explain(Case(translator.model, translator.tokenizer, source, target), method, samples=200)
         weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(why.source, why.target, weights))
@@ -135,11 +133,6 @@ def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str)
 
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
     return draw_lit(lit(case, explain(case, method, samples=200)))
-
-
-def _refuse_method(method: str, *, images: bool) -> None:
-    if method not in methods_here(images=images):
-        raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
 
 
 def _map(seen: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.main import get_command
 
-from translucid.cli.main import app, several, without_log_format
+from translucid.cli.main import several, tree, without_log_format
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND: typer.core.TyperGroup = get_command(app)  # type: ignore[assignment]
+COMMAND = tree()
 RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")), *RECIPES]
 

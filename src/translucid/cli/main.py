@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, get_args
 
 import typer
@@ -130,6 +131,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(memory.app, name="memory")
 
 
+@cache  # building it takes a tenth of a second, and a program may call `run` often
 def tree() -> TyperGroup:
     """Return all commands, as they parse their arguments."""
     commands = get_command(app)

@@ -22,7 +22,8 @@ from translucid.ground.errors import UserError
 DEEPEST = 500
 """Elements that may stand in each other."""
 _BLANK = re.compile(r"(?:\s|&nbsp;|&#160;|&#xa0;)*", re.IGNORECASE)
-_TEMPLATE = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+_TEMPLATE = re.compile(r"\{%(?:[^{%]|\{(?!%)|%(?!\}))*+%\}|\{#(?:[^{#]|\{(?!#)|#(?!\}))*+#\}")
+"""It ends before the next one begins, so that a thousand that are never closed are not each looked for to the end."""
 _CHARSET = re.compile(
     rb"<meta\b[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([\w-]+)|\A\s*<\?xml\b[^>]{0,100}?encoding=[\"']([\w-]+)",
     re.IGNORECASE,

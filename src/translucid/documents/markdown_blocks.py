@@ -37,10 +37,11 @@ def blocks(markdown: MarkdownIt, text: str, env: dict[str, Any]) -> Iterator[Blo
         text: of the file.
         env: takes the references of the document.
     """
+    text = text.replace("\0", "\ufffd")  # as CommonMark wants it; what stands in a file of NUL has to be found again
     starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
     lines = _LINE_END.split(text)
     cell, row, at = False, -1, 0
-    for token in markdown.parse("\n".join(_cleared(lines)).replace("\0", "\ufffd"), env):
+    for token in markdown.parse("\n".join(_cleared(lines)), env):
         if token.type in ("td_open", "th_open"):
             cell = True
         elif token.type in ("td_close", "th_close"):
@@ -58,11 +59,11 @@ def blocks(markdown: MarkdownIt, text: str, env: dict[str, Any]) -> Iterator[Blo
             at = found + len(written)
             within = [i for i in range(found, at) if not (lines[first][i] == "\\" and lines[first][i + 1] == "|")]
             yield Block(token.content, [starts[first] + i for i in within], True)
-        elif places := _places(token.content, lines[first : token.map[1]], starts[first:], token.markup):
+        elif places := _places(token.content, lines[first : token.map[1]], starts[first : token.map[1]]):
             yield Block(token.content, places, False)
 
 
-def _places(content: str, lines: list[str], starts: list[int], markup: str) -> list[int] | None:
+def _places(content: str, lines: list[str], starts: list[int]) -> list[int] | None:
     """Return the place of each character of a paragraph or a heading."""
     places: list[int] = []
     said = content.split("\n")

@@ -18,12 +18,13 @@ from markdown_it.token import Token
 _Rule = Callable[[StateInline, bool], bool]
 
 _KEPT = re.compile(
-    r"(?P<loose>\{%.*?%\}|\[\^[^\[\]\s]+\]:?|\[![A-Z]+\]|\{[#.:][^{}\n]*\}|\[[ xX]\](?=\s))"
+    r"(?P<loose>\{%(?:[^{%\n]|\{(?!%)|%(?!\}))*+%\}|\[\^[^\[\]\s]+\]:?|\[![A-Z]+\]|\{[#.:][^{}\n]*\}|\[[ xX]\](?=\s))"
     # templates, footnotes, alerts, attributes, tasks; then templates, roles, formulas
-    r"|\{\{.*?\}\}|\{[\w:.+-]+\}`[^`\n]+`|\\\(.*?\\\)|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)"
+    r"|\{\{(?:[^{}\n]|\{(?!\{)|\}(?!\}))*+\}\}|\{[\w:.+-]+\}`[^`\n]+`"
+    r"|\\\((?:[^\\\n]|\\(?![()]))*+\\\)|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)"
 )
 """What Markdown does not know and many programs that read it do."""
-_TITLE = re.compile(r"""\]\(\s*(?:<[^<>\n]*>|\S*?)\s+(?:"(.*)"|'(.*)'|\((.*)\))\s*\)\Z""", re.DOTALL)
+_TITLE = re.compile(r"""\]\(\s*+(?:<[^<>\n]*+>|\S*+)\s++(?:"(.*)"|'(.*)'|\((.*)\))\s*\)\Z""", re.DOTALL)
 
 
 class Construct(NamedTuple):
@@ -119,8 +120,10 @@ def _constructs(content: str, tokens: list[Token]) -> list[Construct]:
         elif token.type == "strong_close":
             end += 1
         elif token.type == "hardbreak":
-            start = len(content[:start].rstrip(" "))
-            end += len(content[end:]) - len(content[end:].lstrip(" "))
+            while start and content[start - 1] == " ":
+                start -= 1
+            while content.startswith(" ", end):
+                end += 1
         inside: tuple[Construct, ...] = ()
         if token.type == "image":
             first, label = token.meta["label"][0], content[slice(*token.meta["label"])]

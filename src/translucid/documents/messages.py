@@ -17,7 +17,7 @@ DEEPEST = 20
 """Plurals and selections that may stand in each other."""
 _TAG = re.compile(
     r"<(?P<kept>code|kbd|samp|var|pre)\b[^<>]*>[^<]*</(?P=kept)>"
-    r"|<!--.*?-->"
+    r"|<!--(?:[^<-]|<(?!!--)|-(?!->))*+-->"
     r"|<(?P<close>/?)(?P<name>[A-Za-z0-9][\w:.-]*)(?:\s[^<>]*?)?(?P<single>/?)>",
     re.DOTALL,
 )

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 _PERCENT = re.compile(
-    r"%(?:\((?P<name>[^()]*)\)|\d+\$)?[-+ #0']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?"
+    r"%(?:\((?P<name>[^()]*)\)|\d++\$)?+[-+ #0']*+(?:\*|\d++)?+(?:\.(?:\*|\d++))?+(?:hh|h|ll|l|L|q|j|z|t)?"
     r"(?P<kind>[A-Za-z@%])"
 )
-_BRACES = re.compile(r"\{\{|\}\}|\{([^{}!:]*)[^{}]*\}")
+_BRACES = re.compile(r"\{\{|\}\}|\{([^{}!:]*+)[^{}]*+\}")
 
 
 def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) -> str | None:

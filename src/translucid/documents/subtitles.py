@@ -32,7 +32,8 @@ _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _TAG = re.compile(r"<(/?)(i|b|u|s|font|v|c|lang|ruby|rt)\b[^<>\r\n]*>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}|\{(/?)([ibus])\}")
 _SPEAKER = re.compile(r"[ \t]*[-‐–—]")
 _APART = re.compile(r"\s*[\[(♪♫#]")
-_END = re.compile(r"[.!?…。！？♪♫:\])][\"'”’»)\]]*\s*$")
+_ENDS, _CLOSING = tuple(".!?…。！？♪♫:"), "\"'”’»)]"
+"""Characters that end a sentence, and those that may stand behind them; a bracket ends one too."""
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -158,7 +159,14 @@ def _goes_on(one: _Spoken, other: _Spoken) -> bool:
     follows = other.number == one.number + 1
     gap = other.caption.begins - one.caption.ends
     apart = any(map(_APART.match, texts)) or other.dashed
-    return simple and follows and not apart and not _END.search(texts[0]) and -1 < gap <= LONGEST_GAP
+    return simple and follows and not apart and not _ends(texts[0]) and -1 < gap <= LONGEST_GAP
+
+
+def _ends(text: str) -> bool:
+    """Whether a sentence ends with a text."""
+    text = text.rstrip()
+    core = text.rstrip(_CLOSING)
+    return core.endswith(_ENDS) or any(bracket in text[len(core) :] for bracket in ")]")
 
 
 def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:

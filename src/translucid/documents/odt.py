@@ -11,7 +11,7 @@ from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
 from translucid.documents.packed import Packed
 from translucid.documents.slots import SlottedXml
-from translucid.documents.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab
+from translucid.documents.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab, line_so_far
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import prefix
 
@@ -86,7 +86,7 @@ def _lines(file: XmlFile, paragraph: Element) -> Iterator[list[Element | Piece]]
             yield line
             line, before = [], "\t" * is_tab(raw)
         line.append(part)
-        before += part.text
+        before = line_so_far(before, part.text)
     if line:
         yield line
 

@@ -279,12 +279,22 @@ def _partners(marks: Sequence[Mark]) -> dict[int, int]:
     """Return for each mark of a well nested pair the number of the other one."""
     partner: dict[int, int] = {}
     waiting: list[int] = []
+    places: dict[int, list[int]] = {}
+    """By pair, the places of its marks in `waiting`."""
     for i, mark in enumerate(marks):
-        if mark.side is Side.opens and mark.pair is not None:
+        if mark.pair is None:
+            continue
+        if mark.side is Side.opens:
+            places.setdefault(mark.pair, []).append(len(waiting))
             waiting.append(i)
-        elif mark.side is Side.closes and (same := [j for j in waiting if marks[j].pair == mark.pair]):
-            partner[i], partner[same[-1]] = same[-1], i
-            del waiting[waiting.index(same[-1]) :]
+        elif mark.side is Side.closes:
+            same = places.get(mark.pair, [])
+            while same and (same[-1] >= len(waiting) or marks[waiting[same[-1]]].pair != mark.pair):
+                same.pop()  # it went with a pair that it stood in
+            if same:
+                opening = waiting[same[-1]]
+                partner[i], partner[opening] = opening, i
+                del waiting[same.pop() :]
     return partner
 
 

@@ -22,6 +22,7 @@ from translucid.documents.xml_inline import (
     escaped,
     is_tab,
     joined,
+    line_so_far,
     paired,
     parted,
 )
@@ -94,7 +95,7 @@ class Paragraph:
             if isinstance(item, Mark):
                 depth += {Side.opens: 1, Side.closes: -1, Side.alone: 0}[item.side]
             elif item != PARTS_WORDS:
-                before += item
+                before = line_so_far(before, item)
             else:
                 following = next(items)
                 mark = following.item if isinstance(following, _Run) else following

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from translucid.documents.complete import complete
 from translucid.documents.document import Segment, Target
 from translucid.documents.xml_spans import XmlFile
+from translucid.ground.stopping import between_steps
 
 MOST_SEGMENTS = 250_000
 """Of a document."""
@@ -29,6 +30,12 @@ class Slot(NamedTuple):
     segments: range
     """It is written anew if one of them is translated; else it stays as it is."""
     write: Callable[[Targets, Kept], str]
+
+
+def _touched(segments: range, numbers: Sequence[int]) -> bool:
+    """Whether one of some sorted numbers is in a range."""
+    at = bisect_left(numbers, segments.start)
+    return at < len(numbers) and numbers[at] < segments.stop
 
 
 class SlottedXml:
@@ -60,13 +67,15 @@ class SlottedXml:
         targets = {
             i: replace(target, marked=complete(self.segments[i].source, target.marked)) for i, target in targets.items()
         }
-        slots = [slot for slot in self._slots if any(number in targets for number in slot.segments)]
+        numbers = sorted(targets)
+        slots = [slot for slot in self._slots if _touched(slot.segments, numbers)]
         slots.sort(key=lambda slot: (slot.start, slot.start < slot.end, -slot.end))
         starts = [slot.start for slot in slots]
 
         def rendered(start: int, end: int) -> bytes:
             parts, at = [], start
             for slot in slots[bisect_left(starts, start) : bisect_left(starts, end)]:
+                between_steps()
                 if at <= slot.start and slot.end <= end:
                     parts += [self.file.content[at : slot.start], slot.write(targets, kept).encode()]
                     at = slot.end

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 from translucid.data.fixed import stands_alone
 from translucid.documents.document import Target
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.splicing import Edit, splice
+from translucid.ground.stopping import between_steps
 
 _BLANK = re.compile(r"\s*")
 _FOLDED = re.compile(r"[ \t\r\n\f]+")
@@ -69,6 +72,7 @@ def spanned(
     words, marks, places = "", [], []
     spaced = False
     for part, pair in found:
+        between_steps()
         if part.side is None:
             new = decode(text[part.start : part.end])
             if folds:
@@ -95,18 +99,24 @@ def _paired(parts: Iterable[Part]) -> _Paired:
     """Give the same number to what opens and what closes it; what has no partner stands alone."""
     found: _Paired = []
     open_ones: list[int] = []
+    by_name: dict[str, list[tuple[int, int]]] = {}
+    """Depth and number of what was opened under a name; some of it was closed with what it stood in."""
     count = 0
     for part in parts:
+        between_steps()
         if part.side is Side.closes:
-            depth = next((i for i in range(len(open_ones) - 1, -1, -1) if found[open_ones[i]][0].name == part.name), -1)
-            if depth >= 0:
-                opening = open_ones[depth]
+            same = by_name.get(part.name, [])
+            while same and (same[-1][0] >= len(open_ones) or open_ones[same[-1][0]] != same[-1][1]):
+                same.pop()
+            if same:
+                depth, opening = same.pop()
                 del open_ones[depth:]
                 found[opening] = (found[opening][0], count)
                 found.append((part, count))
                 count += 1
                 continue
         elif part.side is Side.opens:
+            by_name.setdefault(part.name, []).append((len(open_ones), len(found)))
             open_ones.append(len(found))
         if part.end > part.start:
             found.append((part, None))
@@ -119,6 +129,7 @@ def _trimmed(text: str, found: _Paired, blank: re.Pattern[str]) -> _Paired:
     """Take what is not part of a sentence from both ends."""
     first, end = 0, len(found)
 
+    @cache
     def loose(index: int) -> bool:
         part = found[index][0]
         if part.side is None:
@@ -177,6 +188,7 @@ class Spans:
         """Return what has to change for the translations that are of these spans."""
         done: list[Edit] = []
         for number in sorted(self._spans, key=lambda number: self._spans[number][0].start, reverse=True):
+            between_steps()
             if number in targets:
                 span, write = self._spans[number]
                 inside = []
@@ -194,10 +206,11 @@ class Spans:
         """Yield words and marks of a target; `inside` are edits in marks of its source."""
         changed: dict[str, list[str]] = defaultdict(list)
         if inside:
+            coming = sorted(inside, key=lambda edit: edit.start)
+            starts = [edit.start for edit in coming]
             for mark, (start, end) in zip(span.marked.marks, span.places, strict=True):
-                edits = [
-                    Edit(e.start - start, e.end - start, e.new) for e in inside if start <= e.start and e.end <= end
-                ]
+                near = coming[bisect_left(starts, start) : bisect_left(starts, end)]
+                edits = [Edit(e.start - start, e.end - start, e.new) for e in near if e.end <= end]
                 changed[mark.raw].append(splice(mark.raw, edits) if edits else mark.raw)
         for part in target.parts:
             if isinstance(part, Mark):

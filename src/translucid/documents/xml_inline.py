@@ -23,6 +23,8 @@ PARTS_WORDS = "\0"
 """Stands for a space if there are letters on both sides, else for nothing."""
 _BLANK = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
+_LINE_END = 200
+"""Characters of a line that tell where its sentence ends."""
 _TAB = re.compile(r"<\w+:p?tab\b")
 _SENTENCE_ENDS = tuple(".:;!?…。！？؟।")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -246,6 +248,12 @@ def ends_line(before: str, raw: str) -> bool:
     if is_tab(raw) or before.startswith("\t") or not before.strip():
         return True
     return before.rstrip("\"'»”’) ").endswith(_SENTENCE_ENDS)
+
+
+def line_so_far(before: str, text: str) -> str:
+    """Return what `ends_line` wants to know of a line to which a text is added: its first character and its end."""
+    line = before + text
+    return line if len(line) <= _LINE_END else line[0] + line.rstrip()[1:][-_LINE_END // 2 :]
 
 
 def is_tab(raw: str) -> bool:

@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 from translucid.documents.splicing import TextFile
 from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
 CHUNK = 1 << 16
 """Bytes that are parsed at a time."""
@@ -122,9 +123,15 @@ class XmlFile:
             UserError: it is no well-formed XML of such a root, or harmful.
         """
         reader = _Reader(self.name, roots, names, spaces)
-        for at in range(0, len(self.content), CHUNK):
-            reader.parse(self.content[at : at + CHUNK])
+        at, size = 0, CHUNK
+        while at < len(self.content):
+            between_steps()
+            seen = reader.parser.CurrentByteIndex
+            reader.parse(self.content[at : at + size])
             yield from reader.taken()
+            at += size
+            # Expat reads a token anew with each chunk until it is complete: one of many megabytes gets larger chunks.
+            size = CHUNK if reader.parser.CurrentByteIndex > seen else 2 * size
         reader.parse(b"", last=True)
         yield from reader.taken()
 

@@ -1,4 +1,4 @@
-"""How many small wrong changes of the core do the tests see? `make mutation SAMPLE=200 SEED=1`.
+"""How many small wrong changes do the tests see? `make mutation SAMPLE=200 SEED=1`.
 
     python -m benchmarks.mutation [--sample 150] [--seed 1] [--rooms decoding training] [--write] [--again]
 

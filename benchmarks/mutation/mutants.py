@@ -17,7 +17,9 @@ from cosmic_ray.plugins import get_operator
 from benchmarks.mutation.behaviour import behaviour
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "translucid"
-ROOMS = ("kernels", "attention", "layers", "models", "training", "decoding", "evaluation")
+CORE = ("kernels", "attention", "layers", "models", "training", "decoding", "evaluation")
+AROUND = ("data", "documents", "memory", "engines", "interop", "serving")
+ROOMS = CORE + AROUND
 SETTINGS = {"runs/presets.py"}
 """Tables of numbers that were chosen: a test could only say them again."""
 

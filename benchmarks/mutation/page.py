@@ -9,11 +9,11 @@ RECORD = DOCS / "mutation.json"
 
 PAGE = """# Would the tests see it?
 
-`make mutation` makes small wrong changes ("mutants") of the core, one at a time: `<=` for `<`, 2 for 1, a loop that
+`make mutation` makes small wrong changes ("mutants"), one at a time: `<=` for `<`, 2 for 1, a loop that
 never runs, an `if` turned round. After each it runs the tests of the room that was changed. The score is the share of
 mutants that a test sees; those that no test could see are left out, and listed with the reason of each in
 [equivalent.json](../benchmarks/mutation/equivalent.json). The changes come from
-[cosmic-ray](https://cosmic-ray.readthedocs.io); {mutants} of some 3,000 were drawn (seed {seed}), as many of each room.
+[cosmic-ray](https://cosmic-ray.readthedocs.io); {mutants} of some thousands were drawn (seed {seed}), as many of each room.
 
 | room | mutants | killed | never ended, so killed | survived | equivalent | score |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -23,9 +23,20 @@ TESTS = {
     "training/sharding.py": "training/test_workers.py",
     "decoding": "decoding contracts test_translator.py cli/test_translate.py inspection",
     "evaluation": "evaluation cli/test_others.py cli/test_translate.py training/test_trainer.py",
+    "data": "data cli/test_data.py training/test_epochs.py",
+    "documents": "documents cli/test_documents.py",
+    "memory": "memory cli/test_memory.py",
+    "engines": "engines cli/test_translate.py training/test_terms.py test_translator.py",
+    "interop": "interop",
+    "serving": "serving",
 }
 """The tests of each room, nearest first (a mutant is over at the first that fails); two files have their own."""
-NEEDED = ["torch", "torch._dynamo", "pytest", "hypothesis", "pydantic", "rich.console", "typer", "sacrebleu", "scipy"]
+LEFT_OUT = {"training": "training/test_workers.py", "serving": "serving/test_page_*.py"}
+"""Tests of a room that take too long to run after each change; those of the page need a browser."""
+NEEDED = (
+    *("torch", "torch._dynamo", "pytest", "hypothesis", "pydantic", "rich.console", "typer", "sacrebleu", "scipy"),
+    *("ctranslate2", "fastapi", "fastapi.testclient"),
+)
 """What tests import besides the package; each mutant is a fork of a process that has it all."""
 MEMORY = 24 << 30
 """Bytes of addresses, so that a mutant that fills lists for ever ends by itself."""
@@ -48,16 +59,22 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         os.environ["OMP_NUM_THREADS"] = "1"
         self.processes = multiprocessing.get_context("forkserver")
-        self.processes.set_forkserver_preload(NEEDED)
+        self.processes.set_forkserver_preload(list(NEEDED))
         self.folder, self.package = folder, folder / "src" / SOURCE.name
         shutil.copytree(SOURCE, self.package, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(ROOT / "recipes", folder / "recipes")
 
-    def test(self, place: str, limit: float | None = None) -> Outcome:
-        """Run the tests of a room or a file on what the copy holds, until one fails."""
-        tests = [f"tests/{name}" for name in TESTS[place].split()]
-        if place == "training":
-            tests += ["--ignore=tests/training/test_workers.py"]
+    def test(self, place: str, limit: float | None = None, file: str = "") -> Outcome:
+        """Run the tests of a room or a file on what the copy holds, until one fails.
+
+        Those named after the changed file are run first: most changes that are seen are seen there.
+        """
+        tests = [f"tests/{name}" for name in TESTS[place].split() if (ROOT / "tests" / name).exists()]
+        stem = Path(file).stem
+        nearest = [str(test.relative_to(ROOT)) for test in (ROOT / tests[0]).rglob(f"test_*{stem}*.py")] if stem else []
+        tests = [*nearest, *tests]
+        if place in LEFT_OUT:
+            tests.append(f"--ignore-glob=*/tests/{LEFT_OUT[place]}")
         process = self.processes.Process(target=_tests, args=(self.folder, tests))
         started = time.monotonic()
         process.start()
@@ -76,7 +93,7 @@ class Bench:
         original = place.read_bytes()
         place.write_text(mutant.source, encoding="utf-8")
         try:
-            return self.test(place_of(mutant), limit)
+            return self.test(place_of(mutant), limit, mutant.file)
         finally:
             place.write_bytes(original)
 

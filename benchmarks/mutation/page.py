@@ -13,7 +13,8 @@ PAGE = """# Would the tests see it?
 never runs, an `if` turned round. After each it runs the tests of the room that was changed. The score is the share of
 mutants that a test sees; those that no test could see are left out, and listed with the reason of each in
 [equivalent.json](../benchmarks/mutation/equivalent.json). The changes come from
-[cosmic-ray](https://cosmic-ray.readthedocs.io); {mutants} of some thousands were drawn (seed {seed}), as many of each room.
+[cosmic-ray](https://cosmic-ray.readthedocs.io); {mutants} of some thousands were drawn (seed {seed}), as many of each
+room.
 
 | room | mutants | killed | never ended, so killed | survived | equivalent | score |
 | --- | --- | --- | --- | --- | --- | --- |

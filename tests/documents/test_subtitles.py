@@ -48,6 +48,10 @@ _WORD = st.sampled_from(
         "<b>",
         "{\\an8}",
         "- you",
+        "\n- You.",
+        "[a noise]",
+        "\n>> So",
+        "\n♪ la",
         "\n",
         "♪",
         "[x]",
@@ -199,3 +203,72 @@ def test_a_translation_that_is_too_long_to_read_is_doubted():
     assert Target(Marked("x" * 42)).within(segment.longest).doubts == ()
     assert Target(Marked("x" * 43)).within(segment.longest).doubts == ("length: 43 characters, 42 at most",)
     assert Target(Marked("x" * 43)).within(None).doubts == ()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r\r\n", "\r"])
+@pytest.mark.parametrize("between", ["", "\n", "\n\n"])
+def test_a_line_of_times_begins_a_caption(between, end):
+    text = f"1\n{_time(1000)} --> {_time(2000)}\nOne.\n{between}2\n{_time(2000)} --> {_time(3000)}\nTwo.\n"
+    assert filled(text.replace("\n", end), "Uno.", "Dos.") == (
+        text.replace("One", "Uno").replace("Two", "Dos").replace("\n", end)
+    )
+
+
+def test_times_begin_a_cue_of_webvtt_and_may_stand_twice():
+    text = "WEBVTT\n\n00:01.000 --> 00:02.000\nOne\n00:02.000 --> 00:03.000\n00:02.000 --> 00:03.000\ntwo.\n"
+    (segment,) = read(text, "a.vtt").segments
+    assert segment.source.text == "One two."
+    assert filled(text, "Uno dos.", name="a.vtt") == text.replace("One", "Uno").replace("two", "dos")
+
+
+def test_every_line_may_be_followed_by_an_empty_one():
+    text = srt("One.", "Two.").replace("\n", "\n\n")
+    assert filled(text, "Uno.", "Dos.") == text.replace("One", "Uno").replace("Two", "Dos")
+
+
+@pytest.mark.parametrize(
+    ("text", "sources"),
+    [
+        ("<i>- One.\n- Two.</i>", ["One.", "Two."]),
+        ("One.\n- Two.", ["One.", "Two."]),
+        ("- One\nand so.\n- Two.", ["One and so.", "Two."]),
+        ("- One? - Two.", ["One?", "Two."]),
+        ("It was one\n- or two -\nof them.", ["It was one - or two - of them."]),
+        (">> One.\n>>> TWO.", ["One.", "TWO."]),
+        ("♪ One ♪\n♪ Two ♪", ["One", "Two"]),
+        ("<i>♪ One\ntwo ♪</i>\nThree.", ["One", "two", "Three."]),
+        ("# One of #\nThree.", ["One of", "Three."]),
+        ("[door opens]\nOne.", ["door opens", "One."]),
+        ("[MAN] One. [laughs]", ["MAN", "One.", "laughs"]),
+        ("- [Ann] One.\n- (sighs) Two.", ["Ann", "One.", "sighs", "Two."]),
+        ("[a noise\nfar away]", ["a noise far away"]),
+        ("(One) or two\n(or so) there.", ["(One) or two (or so) there."]),
+    ],
+)
+def test_speakers_sounds_and_songs_are_segments_of_their_own(text, sources):
+    document = read(srt(text))
+    assert [segment.source.whole for segment in document.segments] == sources
+    after = document.filled(all_changed(document)).decode()
+    assert "".join(after.split()) == "".join(srt(text).replace("i>", "I>").upper().replace("I>", "i>").split())
+
+
+def test_each_voice_of_webvtt_is_a_segment():
+    text = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>One.\n<v.loud Bob>Two.</v>\n&lrm;Three&rlm;\n"
+    after = filled(text, "Uno.", "Dos.", "Tres", name="a.vtt") if len(read(text, "a.vtt").segments) == 3 else ""
+    assert after in ("", text.replace("One", "Uno").replace("Two", "Dos").replace("Three", "Tres"))
+    assert [segment.source.text for segment in read(text, "a.vtt").segments][:1] == ["One."]
+
+
+def test_lines_of_a_song_stay_lines():
+    long = "Una línea que es mucho más larga que cuarenta y dos letras"
+    assert filled(srt("♪ One ♪\n♪ Two ♪"), long, "Dos") == srt(f"♪ {long} ♪\n♪ Dos ♪")
+
+
+@pytest.mark.parametrize("name", ["a.srt", "a.vtt"])
+def test_what_a_person_writes_breaks_no_caption(name):
+    text = srt("One.", "Two.") if name == "a.srt" else "WEBVTT\n\n" + srt("One.", "Two.").replace(",", ".")
+    times = "00:00:07,000 --> 00:00:09,000" if name == "a.srt" else "00:07.000 --> 00:09.000"
+    after = filled(text, f"Uno.\n\n\n9\n{times}\r\nFalso.", "Dos\u2028\n", name=name)
+    assert [s.source.text.split()[0] for s in read(after, name).segments] == ["Uno.", "Dos"]
+    assert after.count("-->") == 2
+    assert "Uno.\n9\n" in after  # its own lines

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import accumulate
 
-from translucid.documents.marked import Mark, Marked
-from translucid.documents.splicing import Edit, splice
+from translucid.documents.marked import Marked
+from translucid.documents.splicing import Edit
 
 WIDEST = 42
 """Characters of a line."""
@@ -63,14 +61,4 @@ def in_lines(marked: Marked, lines: int, end: str) -> Marked:
         near = [k for k in (after - 1, after) if least <= k < len(gaps)]
         if near:
             chosen.append(min(near, key=lambda k: abs(starts[k] - place)))
-    cuts = [gaps[k] for k in chosen]
-    behinds = [behind for _, behind in cuts]
-    edits = [Edit(first, behind, end) for first, behind in cuts]
-    shifts = [0, *accumulate(len(end) - (behind - first) for first, behind in cuts)]
-
-    def moved(mark: Mark) -> Mark:
-        done = bisect_right(behinds, mark.at)
-        at = min(mark.at, cuts[done][0]) if done < len(cuts) else mark.at
-        return replace(mark, at=at + shifts[done])
-
-    return Marked(splice(text, edits), tuple(map(moved, marked.marks)))
+    return marked.spliced([Edit(*gaps[k], end) for k in chosen])

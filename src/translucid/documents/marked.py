@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import accumulate
+
+from translucid.documents.splicing import Edit, splice
 
 
 class Side(Enum):
@@ -60,3 +65,30 @@ class Marked:
     def whole(self) -> str:
         """The text with its marks as they stand, nothing escaped."""
         return "".join(part.raw if isinstance(part, Mark) else part for part in self.parts)
+
+    def spliced(self, edits: Sequence[Edit]) -> Marked:
+        """Return it with spans of its text replaced; a mark in one of them goes before it.
+
+        Args:
+            edits: in order.
+        """
+        ends = [edit.end for edit in edits]
+        shifts = [0, *accumulate(len(edit.new) - (edit.end - edit.start) for edit in edits)]
+
+        def moved(mark: Mark) -> Mark:
+            done = bisect_right(ends, mark.at)
+            at = min(mark.at, edits[done].start) if done < len(edits) else mark.at
+            return replace(mark, at=at + shifts[done])
+
+        return Marked(splice(self.text, edits), tuple(map(moved, self.marks)))
+
+    def replaced(self, pattern: re.Pattern[str], new: str) -> Marked:
+        """Return it with `new` in the place of each match of a pattern."""
+        return self.spliced([Edit(*match.span(), new) for match in pattern.finditer(self.text)])
+
+    @property
+    def stripped(self) -> Marked:
+        """It without white space at both ends."""
+        end = len(self.text.rstrip())
+        start = min(end, len(self.text) - len(self.text.lstrip()))
+        return self.spliced([Edit(0, start, ""), Edit(end, len(self.text), "")])

@@ -38,9 +38,13 @@ class PluralForms(NamedTuple):
         form: Callable[[int], int] = c2py(match[2].strip())
         found: list[list[int]] = [[] for _ in range(int(match[1]))]
         for number in range(_TRIED):
-            if not 0 <= form(number) < len(found):
-                raise ValueError(f"there is no form {form(number)}")
-            found[form(number)].append(number)
+            try:
+                index = form(number)
+            except ZeroDivisionError as error:
+                raise ValueError(f"it divides by zero for {number}") from error
+            if not 0 <= index < len(found):
+                raise ValueError(f"there is no form {index}")
+            found[index].append(number)
         return cls(len(found), match[2].strip(), tuple(map(tuple, found)))
 
     @classmethod

@@ -55,7 +55,7 @@ class Po:
             UserError: it is broken.
         """
         self._file, self._target, self._flags_unseen = file, languages[1], flags_unseen
-        self._end = "\r\n" if "\r\n" in file.text else "\n"
+        self._end = file.line_end
         found = list(entries(name, file))
         self._header = next((entry for entry in found if not entry.source and "msgctxt" not in entry.values), None)
         self._plurals = self._rule(name)
@@ -84,7 +84,8 @@ class Po:
             source, where = entry.source, place
             if entry.plural is not None:
                 source = self._text_of_form(entry.source, entry.plural, index)
-                where = f"{place}, for {self._plurals.examples(index)}"
+                examples = self._plurals.examples(index)
+                where = f"{place}, for {examples}" if examples else f"{place}, form {index}"
             if found := message_spans(source, accelerators=True):
                 spans = Spans(source)
                 spans.add(len(self.segments), found[0])
@@ -120,12 +121,13 @@ class Po:
         entry = forms[0].entry
         new = {form.form: form.spans.filled(targets) for form in forms}
         count = self._plurals.nplurals if entry.plural is not None else 1
-        if len(entry.forms) == count:
+        if set(entry.forms) == set(range(count)):
             for index, text in new.items():
                 value = entry.forms[index]
                 yield Edit(value.start, value.end, self._quoted(text, value.keyword))
         else:
             texts = {i: new.get(i, entry.forms[i].text if i in entry.forms else "") for i in range(count)}
+            # Forms that are missing come, and those that the language lacks go.
             lines = [f"msgstr[{i}] {self._quoted(text, f'msgstr[{i}]')}" for i, text in texts.items()]
             values = entry.forms.values()
             yield Edit(min(v.line for v in values), max(v.end for v in values), self._end.join(lines))

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from translucid.documents.splicing import TextFile
+from translucid.documents.splicing import LINE_END, TextFile
 from translucid.ground.errors import UserError
 
 OURS = "# translucid:"
 """How the comment begins that says what is known of a translation; the one before it is taken away."""
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_LINE = re.compile(rf"[^\r\n]*(?:{LINE_END}|\Z)")
 _STRING = r'"[^"\\\r\n]*(?:\\.[^"\\\r\n]*)*"'
 _END = r"[ \t]*(?:\r|$)"
 _KEYWORD = re.compile(
@@ -145,6 +145,9 @@ def _complete(name: str, file: TextFile, entry: Entry) -> Entry:
     if "msgid" not in entry.values or not entry.forms:
         first = min((value.line for value in (*entry.values.values(), *entry.forms.values())), default=entry.start)
         raise UserError("is an entry without msgid or msgstr", file=name, line=file.line(first))
+    if entry.plural is None and set(entry.forms) != {0}:
+        line = file.line(next(value.line for form, value in entry.forms.items() if form))
+        raise UserError("has forms of a plural, but no msgid_plural", file=name, line=line, fix="Add it.")
     return entry
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from translucid.ground.errors import UserError
 
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+LINE_END = r"(?>\r{0,7}\n|\r)"
+"""Programs that convert line ends twice write more than one carriage return."""
 
 
 class Edit(NamedTuple):
@@ -55,6 +59,14 @@ class TextFile(NamedTuple):
         except UnicodeError as error:
             line = content.count(b"\n", 0, getattr(error, "start", 0)) + 1
         raise UserError(f"is not {used.upper()}", file=name, line=line, fix="Save it as UTF-8.")
+
+    @property
+    def line_end(self) -> str:
+        """How new lines end: with the carriage returns of the first line that has any."""
+        match = re.search(r"\r{1,7}\n", self.text)
+        if match:
+            return match[0]
+        return "\r" if "\r" in self.text and "\n" not in self.text else "\n"
 
     def line(self, place: int) -> int:
         """Return the number of the line, from 1, in which a character stands; slow, so for messages."""

@@ -2,7 +2,7 @@
 
 Its translation is split between words, in proportion to the length of the captions. Numbers, times, settings, tags
 around a caption, notes, styles and regions stay. A caption should have two lines of 42 characters at most, and no more
-than 21 characters a second.
+than 21 characters a second. Each speaker, each description of a sound and each line of a song is a segment.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from translucid.data.languages import Languages
 from translucid.documents.caption_lines import in_lines, split
+from translucid.documents.caption_turns import TAG, Turn, ends_sentence, turns
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Marked, Side
 from translucid.documents.spans import Part, Span, Spans, spanned
-from translucid.documents.splicing import Edit, TextFile
+from translucid.documents.splicing import LINE_END, Edit, TextFile
 from translucid.ground.errors import UserError
 
 FASTEST = 21
@@ -27,13 +28,12 @@ MOST_CAPTIONS = 6
 LONGEST_GAP = 3.0
 """Seconds between two captions of a sentence, at most."""
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
-_TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?[ \t]*(?:\r\n|\r|\n|\Z)")
-_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
-_TAG = re.compile(r"<(/?)(i|b|u|s|font|v|c|lang|ruby|rt)\b[^<>\r\n]*>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}|\{(/?)([ibus])\}")
-_SPEAKER = re.compile(r"[ \t]*[-‐–—]")
-_APART = re.compile(r"\s*[\[(♪♫#]")
-_ENDS, _CLOSING = tuple(".!?…。！？♪♫:"), "\"'”’»)]"
-"""Characters that end a sentence, and those that may stand behind them; a bracket ends one too."""
+_TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{LINE_END}|\Z)")
+_LINE = re.compile(rf"([^\r\n]*)(?:{LINE_END}|\Z)")
+_NUMBER = re.compile(rf"[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*+")
+_BREAKS = re.compile(r"[ \t]*+[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+"""A line break, or several: an empty line would end the caption."""
+_APART = re.compile(r"\s*[(#]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -63,7 +63,7 @@ class Subtitles:
             UserError: it is broken.
         """
         self._file, self._web = file, web
-        self._end = "\r\n" if "\r\n" in file.text else "\n"
+        self._end = file.line_end
         self.segments: list[Segment] = []
         self._groups: list[list[_Spoken]] = []
         line, at = 1, 0
@@ -79,31 +79,25 @@ class Subtitles:
             self._groups.append(group)
 
     def _spoken(self, found: Iterator[Caption]) -> Iterator[_Spoken]:
-        """Yield what can be translated: the text of a caption, or each line where several people speak."""
+        """Yield what can be translated, turn by turn."""
         for number, caption in enumerate(found):
             text = self._file.text[caption.start : caption.end]
-            lines = [match.span(1) for match in _LINE.finditer(text) if match[1].strip()]
-            speakers = [bool(_SPEAKER.match(_TAG.sub("", text[first:end]))) for first, end in lines]
-            apart = len(lines) > 1 and sum(speakers) > 1 and speakers[0]
-            ends = [end for first, end in lines] if apart else [len(text)]
-            firsts = [first for first, end in lines] if apart else [0]
-            for first, end in zip(firsts, ends, strict=True):
-                span = self._spanned(caption.start + first, caption.start + end)
-                if span:
-                    dashed = _SPEAKER.match(self._file.text, caption.start + first) is not None
-                    yield _Spoken(number, caption, span, 1 if apart else len(lines), not apart, dashed)
+            spoken = []
+            for turn in turns(text):
+                lines = sum(bool(line.strip()) for line in re.split(r"[\r\n]+", text[turn.start : turn.end]))
+                if span := self._spanned(caption.start, turn):
+                    spoken.append(_Spoken(number, caption, span, turn, lines))
+            yield from [one._replace(whole=True) for one in spoken] if len(spoken) == 1 else spoken
 
-    def _spanned(self, start: int, end: int) -> Span | None:
-        text = self._file.text
-        dash = _SPEAKER.match(text, start, end)
-        parts, at = [], dash.end() if dash else start
-        for match in _TAG.finditer(text, at, end):
-            parts.append(Part(at, match.start()))
-            name = match[2] or match[4]
-            side = Side.closes if match[1] or match[3] else Side.opens if name else Side.alone
-            parts.append(Part(*match.span(), side, name or ""))
-            at = match.end()
-        parts.append(Part(at, end))
+    def _spanned(self, at: int, turn: Turn) -> Span | None:
+        text, end = self._file.text, at + turn.end
+        signs = [Part(at + first, at + behind, Side.alone) for first, behind in turn.signs]
+        tags = map(_tag, TAG.finditer(text, at + turn.start, end))
+        parts, done = [], at + turn.start
+        for part in sorted([*signs, *tags], key=lambda part: part.start):
+            parts += [Part(done, part.start), part]
+            done = part.end
+        parts.append(Part(done, end))
         return spanned(text, parts, unescape if self._web else str, folds=True)
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
@@ -113,18 +107,21 @@ class Subtitles:
     def _edits(self, number: int, target: Target) -> Iterator[Edit]:
         group = self._groups[number]
         if len(group) == 1:
-            texts = [target.marked]
+            texts = [group[0].broken(target.marked, self._end)]
         else:
-            shares = [len(one.span.marked.text) for one in group]
-            texts = [Marked(text) for text in split(target.marked.whole, shares)]
+            whole = _BREAKS.sub(" ", target.marked.whole.strip())
+            parts = map(Marked, split(whole, [len(one.span.marked.text) for one in group]))
+            texts = [in_lines(text, one.lines, self._end) for one, text in zip(group, parts, strict=True)]
         for one, marked in zip(group, texts, strict=True):
             spans = Spans(self._file.text)
-            broken = in_lines(marked, one.lines, self._end)
             spans.add(0, one.span, self._written)
-            yield from spans.edits({0: Target(broken)})
+            yield from spans.edits({0: Target(marked)})
 
     def _written(self, words: str) -> str:
-        return re.sub("[&<>]", lambda match: _ESCAPES[match[0]], words) if self._web else words
+        if self._web:
+            return re.sub("[&<>]", lambda match: _ESCAPES[match[0]], words)
+        # SubRip has no escapes, and a line with this sign could be one of times.
+        return words.replace("-->", "→")
 
 
 class _Spoken(NamedTuple):
@@ -134,11 +131,27 @@ class _Spoken(NamedTuple):
     """Of the caption."""
     caption: Caption
     span: Span
+    turn: Turn
     lines: int
-    whole: bool
+    whole: bool = False
     """It is all that the caption says."""
-    dashed: bool
-    """A dash says that another person speaks."""
+
+    def broken(self, target: Marked, end: str) -> Marked:
+        """Return a translation in lines; those that a person has made stay."""
+        target = target.stripped
+        if self.turn.kind == "song":
+            return target.replaced(_BREAKS, " ")
+        if _BREAKS.search(target.text):
+            return target.replaced(_BREAKS, end)
+        return in_lines(target, self.lines, end)
+
+
+def _tag(match: re.Match[str]) -> Part:
+    """Return the mark for a tag."""
+    name = match["name"] or match["sign"]
+    if not name:
+        return Part(*match.span(), Side.alone)
+    return Part(*match.span(), Side.closes if match["close"] or match["ends"] else Side.opens, name)
 
 
 def _grouped(found: Iterator[_Spoken]) -> Iterator[list[_Spoken]]:
@@ -158,19 +171,13 @@ def _goes_on(one: _Spoken, other: _Spoken) -> bool:
     simple = one.whole and other.whole and not one.span.marked.marks and not other.span.marked.marks
     follows = other.number == one.number + 1
     gap = other.caption.begins - one.caption.ends
-    apart = any(map(_APART.match, texts)) or other.dashed
-    return simple and follows and not apart and not _ends(texts[0]) and -1 < gap <= LONGEST_GAP
-
-
-def _ends(text: str) -> bool:
-    """Whether a sentence ends with a text."""
-    text = text.rstrip()
-    core = text.rstrip(_CLOSING)
-    return core.endswith(_ENDS) or any(bracket in text[len(core) :] for bracket in ")]")
+    speech = one.turn.kind == other.turn.kind == "speech" and not other.turn.speaker
+    apart = not speech or any(map(_APART.match, texts))
+    return simple and follows and not apart and not ends_sentence(texts[0]) and -1 < gap <= LONGEST_GAP
 
 
 def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:
-    """Yield the captions of a file.
+    """Yield the captions of a file. One begins at each line of times, whatever stands before it.
 
     Raises:
         UserError: the times of one can't be read, or a .vtt does not begin as one.
@@ -188,12 +195,13 @@ def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:
         if not said:
             skips, at = False, end
         elif times:
-            start = end = times.end()
-            while (line := _LINE.match(text, end)) and line[1].strip():
-                end = line.end()
-            last = Caption(_seconds(times.groups()[:4]), _seconds(times.groups()[4:]), start, end)
-            yield last
-            at, skips = end, False
+            start = times.end()
+            at, skips = _behind(text, start), False
+            if at > start or not _TIMES.match(text, start):  # times that stand there twice are one caption
+                last = Caption(_seconds(times.groups()[:4]), _seconds(times.groups()[4:]), start, at)
+                yield last
+        elif number := _number(text, at):
+            at = number
         elif "-->" in said and not skips:
             raise UserError("has times that can't be read", file=name, line=file.line(at))
         else:
@@ -204,6 +212,19 @@ def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:
                     raise UserError("is no caption: its times are missing", file=name, line=file.line(at))
                 yield last._replace(start=at, end=end)  # an empty line is in its text
             at = end
+
+
+def _behind(text: str, at: int) -> int:
+    """Return where the text of a caption ends: at an empty line, or where the next caption begins."""
+    while (line := _LINE.match(text, at)) and line[1].strip() and not _TIMES.match(text, at) and not _number(text, at):
+        at = line.end()
+    return at
+
+
+def _number(text: str, at: int) -> int | None:
+    """Return where the times stand behind the number of a caption; none if it is no such number."""
+    number = _NUMBER.match(text, at)
+    return number.end() if number and _TIMES.match(text, number.end()) else None
 
 
 def _seconds(groups: tuple[str | None, ...]) -> float:

@@ -20,7 +20,8 @@ from translucid.ground.errors import UserError
 
 _STRING = "tag:yaml.org,2002:str"
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
-_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
+_ESCAPED = re.compile(r"[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+"""What YAML does not allow as it stands, and line ends that only YAML takes for some."""
 
 
 def read(name: str, content: bytes, languages: Languages) -> Strings:
@@ -36,6 +37,9 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise UserError(f"is not YAML: {error.problem}", file=name, line=line) from error
+    except yaml.reader.ReaderError as error:
+        what = f"is not YAML: {str(error).splitlines()[0]}"
+        raise UserError(what, file=name, line=file.line(error.position)) from error
     except yaml.YAMLError as error:
         raise UserError(f"is not YAML: {str(error).splitlines()[0]}", file=name) from error
     except RecursionError:
@@ -97,18 +101,29 @@ def _means(plain: str, flow: bool) -> bool:
 
 
 def _double(text: str) -> str:
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+    return _ESCAPED.sub(_escape, json.dumps(text, ensure_ascii=False))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _block(new: str, raw: str, *, folded: bool) -> str:
-    """Write a block scalar: `|` as it stands in lines, `>` with an empty line for each line end."""
+    """Write a block scalar: `|` as it stands in lines, `>` with an empty line more than there are line ends."""
     header, end, body = re.split(r"(\r\n|\r|\n)", raw, maxsplit=1)
     tail = raw[len(raw.rstrip()) :]
     indentation = next((line[: len(line) - len(line.lstrip(" "))] for line in body.splitlines() if line.strip()), "")
-    lines = new.rstrip("\n").split("\n")
-    ready = indentation and not re.search(r"\d", header.partition("#")[0]) and "\t" not in new
-    if not ready or any(line[:1].isspace() for line in lines) or not new.replace("\n", "").isprintable():
-        return _double(new) + tail
-    if folded:
-        lines = [line for text in lines for line in (text, "")][:-1] if len(lines) > 1 else lines
-    return header + end + end.join(indentation + line if line else "" for line in lines) + tail
+    text = new.rstrip("\n")
+    # One line end between lines is read as a space. Those at the beginning are read as they stand.
+    lines = (re.sub(r"(?<=[^\n])\n+", r"\g<0>\n", text) if folded else text).split("\n")
+    written = header + end + end.join(indentation + line if line else "" for line in lines) + tail
+    return written if indentation and _means_block(written, new) else _double(new) + tail
+
+
+def _means_block(block: str, text: str) -> bool:
+    """Whether a block scalar says what it should; what it begins with may need a number of spaces, for example."""
+    try:
+        node = yaml.compose(f"key: {block}", yaml.SafeLoader)
+    except yaml.YAMLError:
+        return False
+    return isinstance(node, yaml.MappingNode) and len(node.value) == 1 and node.value[0][1].value == text

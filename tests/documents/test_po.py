@@ -298,9 +298,27 @@ def test_each_language_has_forms(code):
         ("hello\n", "a.po:1: is no line of a .po file"),
         (HEADER.replace("n != 1", "n !="), "a.po:1: has Plural-Forms that mean nothing"),
         (HEADER.replace("n != 1", "n"), "a.po:1: has Plural-Forms that mean nothing"),
+        (HEADER.replace("n != 1", "n % 0"), "a.po:1: has Plural-Forms that mean nothing: it divides by zero"),
+        ('msgid "a"\nmsgstr[1] ""\n', "a.po:2: has forms of a plural, but no msgid_plural"),
     ],
 )
 def test_what_is_broken_is_refused_with_its_line(text, said):
     with pytest.raises(UserError) as error:
         read(text)
     assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize("forms", [[1, 2], [1], [0, 2], [2, 0], [0, 1, 2], [7]])
+def test_forms_of_a_plural_may_be_missing_or_too_many(forms):
+    entry = 'msgid "one cat"\nmsgid_plural "%d cats"\n'
+    document = read(HEADER + entry + "".join(f'msgstr[{form}] ""\n' for form in forms))
+    assert [segment.source.text for segment in document.segments] == ["one cat", "%d cats"]
+    (after,) = polib.pofile(document.filled({1: Target(Marked("%d gatos"), "person")}).decode())
+    assert after.msgstr_plural == {0: "", 1: "%d gatos"}
+
+
+def test_line_ends_that_were_converted_twice():
+    text = HEADER + 'msgid "a"\n"b"\nmsgstr ""\n\nmsgid "c"\nmsgstr ""\n'
+    document = read(text.replace("\n", "\r\r\n"))
+    after = document.filled({1: Target(Marked("d\ne"), "person")})
+    assert after.decode().endswith('msgid "c"\r\r\nmsgstr ""\r\r\n"d\\n"\r\r\n"e"\r\r\n')

@@ -167,12 +167,13 @@ def test_real_files(kind, load):
         ("a.json", "[" * 100_000, "a.json: is nested too deep"),
         ("a.yaml", "a: b\nc: [", "a.yaml:2: is not YAML"),
         ("a.yaml", "[" * 10_000, "a.yaml: is nested too deep"),
-        ("a.yaml", "a: \x01", "a.yaml: is not YAML"),
+        ("a.yaml", "b: x\na: \x01", "a.yaml:2: is not YAML"),
         ("a.strings", '"a" = "b";\n"c" "d";', "a.strings:2: has no entry"),
         ("a.strings", '"a" = "b;', "a.strings:1: has no entry"),
         ("a.properties", "a = b\nc = \\u12", "a.properties:2: has a "),
         ("a.csv", 'a,text\n1,"b', "a.csv:2: has a quote that is not closed"),
         ("a.csv", 'a,text\n1,"b"c', "a.csv:2: has characters behind a closed quote"),
+        ("a.csv", "k,en,fr\na,one,\n", "a.csv:1: has no column for es, but columns for other languages: fr"),
     ],
 )
 def test_what_is_broken_is_refused_in_one_line(name, text, said):
@@ -211,6 +212,10 @@ def test_an_arb_says_its_language_and_keeps_what_is_about_its_strings():
         ("a: |\n  one\n  two\n\nb: 1\n", "uno\ndos", "a: |\n  uno\n  dos\n\nb: 1\n"),
         ("a: >-\n  one\n  two\n", "uno dos", "a: >-\n  uno dos\n"),
         ("a: >\n  one\n\n  two\n", "uno\ndos", "a: >\n  uno\n\n  dos\n"),
+        ("a: >\n  one\n\n\n\n  two\n\nb: 1\n", "uno\n\n\ndos", "a: >\n  uno\n\n\n\n  dos\n\nb: 1\n"),
+        ("a: >\n\n  one\n\n  two\n", "uno\ndos", "a: >\n\n  uno\n\n  dos\n"),
+        ("a: >-\r\n  one\r\n\r\n\r\n  two\r\n", "uno\n\ndos", "a: >-\r\n  uno\r\n\r\n\r\n  dos\r\n"),
+        ("a: one\n", "u\ufffen\uffffo", 'a: "u\\ufffen\\uffffo"\n'),
         ("a: |\r\n    one\r\n", "uno", "a: |\r\n    uno\r\n"),
         ("a: |2\n    one\n", "uno", 'a: "  uno\\n"\n'),
     ],
@@ -252,6 +257,23 @@ def test_properties_in_latin_1_stay_so():
         ("id,Title\n1,\"one\"\n", ["u\"no"], "id,Title\n1,\"u\"\"no\"\n"),
         ("id,x\n1,one two\n2,three\n", ["uno dos", "tres"], "id,x\n1,uno dos\n2,tres\n"),
         ("Here it is.\nOne more.\n", ["Aquí.", "Otra."], "Aquí.\nOtra.\n"),
+        ("k,Source String,Translation,Context\na,one,,x y\n", ["u"],
+         "k,Source String,Translation,Context\na,one,u,x y\n"),
+        ("Type,Default content,Translated content\np,one,\n", ["u"],
+         "Type,Default content,Translated content\np,one,u\n"),
+        ("location,source,target,id\na,one,,\n", ["u"], "location,source,target,id\na,one,u,\n"),
+        ("k,Locale,Default content,Translated content\na,es,one,\nb,fr,two,\n", ["u"],
+         "k,Locale,Default content,Translated content\na,es,one,u\nb,fr,two,\n"),
+        ("English (United States),Spanish (Spain),Spanish\none,,\n", ["u"],
+         "English (United States),Spanish (Spain),Spanish\none,,u\n"),
+        ("k,en-GB,es_MX\na,one,\n", ["u"], "k,en-GB,es_MX\na,one,u\n"),
+        ("k,English(en),Spanish(es)\na,one,\n", ["u"], "k,English(en),Spanish(es)\na,one,u\n"),
+        ("title_en,title_es,text_en,text_es\na,,b c,\n", ["u", "d"], "title_en,title_es,text_en,text_es\na,u,b c,d\n"),
+        ("Term,Description,Spanish\none,it is,\n", ["u"], "Term,Description,Spanish\none,it is,u\n"),
+        ("key,text,Zieltext\na,one two,\n", ["u"], "key,text,Zieltext\na,one two,u\n"),
+        ("id,Title,Image\n1,one,\n", ["u"], "id,Title,Image\n1,u,\n"),
+        ("sep=;\r\nk;en;es\r\na;one, two;\r\n", ["u; d"], "sep=;\r\nk;en;es\r\na;one, two;\"u; d\"\r\n"),
+        ('"sep=\t"\nen\tes\none\t\n', ["u"], '"sep=\t"\nen\tes\none\tu\n'),
     ],
 )  # fmt: skip
 def test_columns_of_a_table(text, translations, after):
@@ -260,3 +282,10 @@ def test_columns_of_a_table(text, translations, after):
 
 def test_what_a_table_has_is_not_asked_for_again():
     assert [segment.existing for segment in read("a.csv", "en,es\none,\ntwo,dos\n").segments] == [None, "dos"]
+
+
+def test_a_column_of_keys_is_no_language():
+    for header in ("id,source,target", "No,English,Indonesian"):
+        content = f"{header}\nab,one two,\n".encode()
+        document = read_document("a.csv", content, ("en", "id"))
+        assert document.filled({0: Target(Marked("satu"))}) == content.replace(b",\n", b",satu\n", 1)

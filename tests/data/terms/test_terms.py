@@ -16,8 +16,8 @@ from translucid.ground.errors import UserError
 
 @pytest.fixture
 def written(tmp_path):
-    def write(text):
-        file = tmp_path / "terms.tsv"
+    def write(text, name="terms.tsv"):
+        file = tmp_path / name
         file.write_bytes(text.encode() if isinstance(text, str) else text)
         return file
 
@@ -50,6 +50,28 @@ def test_what_is_wrong_is_said_with_its_line(text, line, what, written):
         read_terms(written(text))
     message = str(caught.value)
     assert f"terms.tsv:{line}: " in message and what in message and "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("house;vivienda\nbeach;costa;noun\n", [Term("house", "vivienda"), Term("beach", "costa", "noun")]),
+        ('house,vivienda\n"Acme, Inc.",\n', [Term("house", "vivienda"), Term("Acme, Inc.", "")]),
+        ("Source;Target\na b;c, d\nAcme\n", [Term("a b", "c, d"), Term("Acme", "")]),
+        ("house\tvivienda, casa\n", [Term("house", "vivienda, casa")]),
+    ],
+)
+def test_a_csv_of_terms(text, terms, written):
+    assert read_terms(written(text, "terms.csv")) == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("a;b\nc;d\n", "a semicolon"), ("a, b\n", "a comma"), ("a=b\n", "an equals")]
+)
+def test_what_is_parted_by_other_signs_is_no_list_of_names(text, what, written):
+    with pytest.raises(UserError, match=f"has no tabs, but {what}"):
+        read_terms(written(text))
+    assert all(term.kept for term in read_terms(written(text + "Acme\n")))
 
 
 @pytest.mark.parametrize("text", ["\n \t \n", "source\ttarget\n"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +49,17 @@ def read_terms(file: Path) -> list[Term]:
     """Read a file of terms: source TAB target, and then, in any order, a part of speech and `case`.
 
     A line without a target, or with the same one, is not translated. Blank lines, and a first one `source TAB target`,
-    are passed over.
+    are passed over. A .csv may have commas or semicolons instead of tabs, and quotes.
 
     Raises:
         UserError: the file can't be read, holds no terms, or a line is something else.
     """
+    content = [line or "" for line in islice(lines(file, None), MOST + 2)]
+    delimiter = _delimiter(file, content)
 
     def numbered() -> Iterator[tuple[int, list[str]]]:
-        for number, line in enumerate(lines(file, None), 1):
-            fields = [field.strip() for field in (line or "").split("\t")]
+        for number, line in enumerate(content, 1):
+            fields = [field.strip() for field in _fields(line, delimiter, file, number)]
             if any(fields) and not (number == 1 and [field.lower() for field in fields[:2]] == ["source", "target"]):
                 yield number, fields
 
@@ -63,6 +67,34 @@ def read_terms(file: Path) -> list[Term]:
     if not terms:
         raise UserError("holds no terms", file=file, fix="Each line is a source, a tab and a target.")
     return terms
+
+
+def _delimiter(file: Path, content: list[str]) -> str:
+    """Return what parts the fields of a file.
+
+    Raises:
+        UserError: it has no tabs, and looks as if something else parted them.
+    """
+    written = [line for line in content if line.strip()]
+    if any("\t" in line for line in written):
+        return "\t"
+    if file.suffix.lower() == ".csv":
+        return ";" if any(";" in line for line in written) else ","
+    for delimiter, name in ((";", "a semicolon"), (",", "a comma"), ("|", "a bar"), ("=", "an equals sign")):
+        if written and all(delimiter in line for line in written):
+            what = f"has no tabs, but {name} in each line: no source would have a target"
+            fix = "Put a tab between source and target, or name the file .csv."
+            raise UserError(what, file=file, line=1, fix=fix)
+    return "\t"
+
+
+def _fields(line: str, delimiter: str, file: Path, number: int) -> list[str]:
+    if delimiter == "\t":
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        raise UserError(f"has a quote out of place ({error})", file=file, line=number) from error
 
 
 def terms_of(entries: Iterable[Iterable[str]]) -> list[Term]:

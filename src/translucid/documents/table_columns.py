@@ -210,14 +210,16 @@ def _language_names(languages: Languages) -> dict[str, str]:
     """Return codes by English names in lower case, and by those that the two languages have for each other."""
     from babel import Locale, UnknownLocaleError
 
-    names = {}
-    for code in ("en", *filter(None, languages)):
+    names: dict[str, str] = {}
+    both = [short_code(code) for code in languages if code]
+    for code in ("en", *both):
         try:
-            known = Locale(short_code(code)).languages
+            known: dict[str, str] = dict(Locale(code).languages)
         except (UnknownLocaleError, ValueError):
             continue
-        wanted = known if code == "en" else filter(None, map(short_code, filter(None, languages)))
-        names |= {known[each].lower(): usual for each in wanted if each in known and (usual := usual_code(each))}
+        for each in known if code == "en" else both:
+            if each in known and (usual := usual_code(each)):
+                names[known[each].lower()] = usual
     return names
 
 

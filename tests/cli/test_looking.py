@@ -34,6 +34,58 @@ def test_look_saves_what_it_shows(call, small_run, tmp_path, ending):
     assert call("look", small_run, "I like soccer", "--save", file, "--overwrite").code == 0
 
 
+@pytest.mark.parametrize("text", ["12", "https://example.org/a", "user@example.org 3.14"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["look", "--save", f"x.{ending}"] for ending in ("html", "png", "json", "npz")),
+        ["look", "--save", "x.html", "--why", "erasure"],
+        ["draw", "heads", "--out", "x.png"],
+        ["draw", "heads", "--layer", "0", "--out", "x.png"],
+        ["explain"],
+        ["explain", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_of_a_text_that_stays_as_it_is_there_is_nothing_to_see(call, small_run, tmp_path, monkeypatch, arguments, text):
+    monkeypatch.chdir(tmp_path)
+    command = 2 if arguments[0] == "draw" else 1
+    done = call(*arguments[:command], small_run, text, *arguments[command:])
+    assert (done.code, done.out) == (2, "")
+    assert "nothing to see" in done.err and done.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_text_that_stays_as_it_is_is_shown_as_it_is(call, small_run):
+    done = call("look", small_run, "12")
+    assert done.code == 0, done.err
+    assert done.out.startswith("12\n") and "stays as it is" in done.out
+
+
+@pytest.fixture
+def greedy(small_run, tmp_path):
+    """A run whose own search is greedy."""
+    run = shutil.copytree(small_run, tmp_path / "greedy")
+    settings = yaml.safe_load((run / "config.yaml").read_text())
+    settings["decoding"]["beam"] = 1
+    (run / "config.yaml").write_text(yaml.safe_dump(settings))
+    return run
+
+
+def test_a_run_with_a_beam_of_one_is_looked_into(call, greedy, tmp_path):
+    for arguments in (["look", greedy, "I like soccer", "--save", tmp_path / "x.html"], ["look", greedy, "I sing"]):
+        done = call(*arguments)
+        assert done.code == 0, done.err
+    assert '"beam": 1' in (tmp_path / "x.html").read_text()
+    done = call("draw", "beam", greedy, "I like soccer", "--beam", 1, "--out", tmp_path / "x.svg")
+    assert done.code == 0, done.err
+    translator = Translator.load(greedy, engine="torch")
+    trace = translator.trace("I like soccer", 1)
+    assert trace.best is not None
+    tokens = [trace.nodes[i].token for i in trace.path(trace.best)]
+    assert translator.tokenizer.decode(tokens[:-1]) == translator.translate("I like soccer").text
+
+
 def test_look_saves_explanations_along(call, small_run, tmp_path):
     file = tmp_path / "why.html"
     done = call("look", small_run, "I like soccer", "--save", file, "--why", "erasure", "--why", "attention")

@@ -1,8 +1,11 @@
 """Our own API: maps, explanations, ways to go on."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from translucid.inspection.explain import explain, explanation, faithfulness
 from translucid.inspection.explain.case import Case
@@ -29,6 +32,31 @@ def test_maps_of_every_sentence(client):
             "translatedText"
         ]
     )
+
+
+def narrow(run, folder):
+    """Return a copy of a run whose own search is greedy."""
+    copy = shutil.copytree(run, folder / "narrow")
+    settings = yaml.safe_load((copy / "config.yaml").read_text())
+    settings["decoding"]["beam"] = 1
+    (copy / "config.yaml").write_text(yaml.safe_dump(settings))
+    return copy
+
+
+def test_a_run_with_a_beam_of_one(serve, run, eyes, scene, tmp_path):
+    (tmp_path / "eyes").mkdir()
+    client = serve(str(narrow(run, tmp_path)), str(narrow(eyes, tmp_path / "eyes")))
+    asked = {"q": "I like soccer", "source": "en", "target": "es"}
+    (tree,) = client.post("/beam", json=asked).json()["trees"]
+    (found,) = tree["finished"]
+    assert (tree["beam"], tree["own"]) == (1, 1)
+    assert found["text"] == client.post("/translate", json=asked).json()["translatedText"]
+    drawn = client.post("/picture", json={**asked, "translation": found["text"], "view": "beam"})
+    assert drawn.status_code == 200 and drawn.content.startswith(b"%PDF")
+    captioned = client.post("/caption?tree=true", content=scene, headers={"content-type": "image/png"}).json()
+    assert captioned["caption"] == captioned["tree"]["finished"][0]["text"]
+    fields = {"caption": captioned["caption"], "view": "beam"}
+    assert client.post("/caption/picture", data=fields, files={"file": ("a.png", scene)}).status_code == 200
 
 
 @pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])

@@ -55,13 +55,16 @@ def heads(
     if captioner := captioner_of(run := run_of(run)):
         _save(heads_of_image(captioner, text, layer, kind), out)
         return
+    from translucid.inspection import refuse_untranslated
     from translucid.inspection.maps import chosen_maps
     from translucid.inspection.plots import draw_attention, draw_heads
     from translucid.translator import Translator
 
     translator = Translator.load(run, source=source_language, target=target_language)
     chosen_maps(translator.heads, kind, layer)
-    for number, piece in enumerate(translator.translate(text).inspected, 1):
+    pieces = translator.translate(text).inspected
+    refuse_untranslated(pieces)
+    for number, piece in enumerate(pieces, 1):
         figure = draw_attention(piece, kind) if layer is None else draw_heads(piece, layer, kind)
         _save(figure, out if number == 1 else out.with_stem(f"{out.stem}-{number}"))
 
@@ -136,7 +139,7 @@ def beam(
     run: Run,
     text: Text,
     out: Out,
-    width: Annotated[int, typer.Option("--beam", help="Beam width.", min=2, max=50)] = 4,
+    width: Annotated[int, typer.Option("--beam", help="Beam width; 1 is greedy.", min=1, max=50)] = 4,
     source_language: SourceOption = None,
     target_language: TargetOption = None,
     overwrite: Overwrite = False,

@@ -76,7 +76,7 @@ def explain(
     from translucid.cli.images import captioner_of, refuse_for
     from translucid.cli.texts import classifier_of, explain_label
     from translucid.ground.errors import UserError
-    from translucid.inspection import refuse_picture
+    from translucid.inspection import refuse_picture, refuse_untranslated
     from translucid.inspection.explain import explain as explaining
     from translucid.inspection.explain import faithfulness, refuse_method
     from translucid.inspection.explain.case import Case
@@ -108,7 +108,9 @@ def explain(
     if method == "attention" and not translator.can_look():
         raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
     console = Console()
-    for source, written in translator.translate(text).sentences if target is None else [(text, target)]:
+    sentences = translator.translate(text).sentences if target is None else [(text, target)]
+    refuse_untranslated(sentences)
+    for source, written in sentences:
         case = Case(translator.model, translator.tokenizer, source, written)
         found = explaining(case, method, samples=samples)
         tested = {method: found, "random": explaining(case, "random")}

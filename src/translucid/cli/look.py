@@ -71,7 +71,7 @@ def look(
         translucid look runs/eyes photograph.jpg --save looked.html
     """
     from translucid.ground.errors import UserError
-    from translucid.inspection import ENDINGS, refuse_picture
+    from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
     from translucid.inspection.explain import refuse_method
 
     refuse_to_replace(save, overwrite, ENDINGS)
@@ -121,6 +121,8 @@ def look(
     if target is None:
         found = translator.translate(text)
         written, pieces = found.text, found.inspected
+        if save:
+            refuse_untranslated(pieces)
     else:
         written, pieces = target, translator.inspect([(text, target)])
     words = [pair for one in pieces for pair in one.word_probabilities()]
@@ -132,6 +134,8 @@ def look(
             console.print(f"confidence {percent(found.confidence)}")
         for line in filter(None, [translator.estimator_note, *found.warnings]):
             console.print(f"warning: {line}", soft_wrap=True)
+    if not pieces:
+        console.print("\nThe model translates no part of this text: it stays as it is.")
     for one in pieces:
         shown = one.words(one.rollout() if flow else one.cross(layer, head))
         console.print()

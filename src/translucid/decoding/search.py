@@ -43,7 +43,8 @@ def search(
         indices: a number for each source; sampling draws the same for the same number and seed. 0, 1, .. if not given.
         prefix: ids that every output begins with, end token not among them; the search begins after them.
         told: the first so many of them are no choice of the model's and cost nothing.
-        trace: notes what a beam search of one source, with a beam of 2 or more, considered on its way.
+        trace: notes what the search of one source considered on its way. A beam of 1 is then searched as any other
+            beam, which finds what greedy search finds.
         constraints: what each output has to have, for a beam search; it has less only where nothing else is found.
 
     Returns:
@@ -51,9 +52,9 @@ def search(
 
     Raises:
         UserError: the model's output is not a number.
-        ValueError: a trace of several sources, or of another search; or constraints without a beam search.
+        ValueError: a trace of several sources, or of sampling; or constraints without a beam search.
     """
-    if trace is not None and (len(source) != 1 or options.sample or options.beam == 1):
+    if trace is not None and (len(source) != 1 or options.sample):
         raise ValueError("a trace is of one source and a beam search")
     if constraints and options.sample:
         raise ValueError("sampling heeds no constraints")
@@ -62,7 +63,7 @@ def search(
     problem = prepare(model, source, options, word_starts, prefix, told)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
-    elif options.beam == 1 and not constraints:
+    elif options.beam == 1 and not constraints and trace is None:
         finished = greedy_search(problem)
     else:
         finished = beam_search(problem, options.beam, options.nbest, trace, constraints)

@@ -1,9 +1,10 @@
 """Looking inside: attention maps, words, alignments."""
 
+from collections.abc import Sized
 from importlib.util import find_spec
 from pathlib import Path
 
-from translucid.ground.errors import missing_package
+from translucid.ground.errors import UserError, missing_package
 
 PICTURES = (".png", ".svg", ".pdf")
 """What pictures are saved as."""
@@ -19,3 +20,14 @@ def refuse_picture(file: Path) -> None:
     """
     if file.suffix.lower() in PICTURES and not find_spec("matplotlib"):
         raise missing_package("a picture", "matplotlib", "plots")
+
+
+def refuse_untranslated(parts: Sized) -> None:
+    """Check that the model has translated some part of a text: a number or an address stays as it is, unseen by it.
+
+    Raises:
+        UserError: there is none.
+    """
+    if not parts:
+        what = "the model translates no part of this text, so there is nothing to see"
+        raise UserError(what, fix="Give a text with words in it.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
-from translucid.inspection import ENDINGS, refuse_picture
+from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
 from translucid.inspection.archive import save_maps
 from translucid.inspection.html import page
 from translucid.inspection.inspected import Inspected
@@ -39,12 +39,13 @@ def save(
 
     Raises:
         UserError: the file's ending is none of those, Matplotlib is not installed for a picture, the model has no
-            attention, or no such layer or head.
+            attention, or no such layer or head, or no part of the text was translated.
     """
     kind = file.suffix.lower()
     if kind not in ENDINGS:
         raise UserError("is nothing that attention is saved as", file=file, fix=f"End it in {', '.join(ENDINGS)}.")
     refuse_picture(file)
+    refuse_untranslated(pieces)
     if kind == ".html":
         write_output(file, page(pieces, source, translation, trees, explanations).encode())
         return

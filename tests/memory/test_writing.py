@@ -11,8 +11,10 @@ import time
 
 import pytest
 
-from translucid.data.corpus import Pair
+from translucid.data.corpus import Pair, read_pairs
 from translucid.ground.errors import UserError
+from translucid.memory.database import MemoryBusyError
+from translucid.memory.exporting import write_tmx, write_tsv
 from translucid.memory.translation_memory import Added, TranslationMemory
 
 
@@ -36,6 +38,34 @@ def test_the_newest_stays(file):
         assert [*memory.pairs(before)] == [Pair("one", "Uno")]
         assert len(memory) == 2
         assert {row[:2] for row in memory.by_origin()} == {("a.tmx", 1), ("Ana", 1)}
+
+
+def test_what_no_file_can_hold_is_skipped_and_exported_from_older_memories_all_the_same(file, tmp_path):
+    strange = ["a\0b", "a\x01b", "a\x0eb", "a\ufffeb", "a\uffffb"]
+    with TranslationMemory.open(file, write=True) as memory:
+        pairs = [Pair(text, "x") for text in strange] + [Pair(f"{i}", text) for i, text in enumerate(strange)]
+        assert memory.add([*pairs, Pair("a\tb\x0bc", "d\x85e")], "who") == Added(new=1, skipped=len(pairs))
+        assert memory.exact("a b c").target == "d e"
+        memory._database.execute("UPDATE segments SET target = ?", ("d\0e\x01f",))  # as earlier versions let in
+        for ending in ("tmx", "tsv"):
+            out = tmp_path / f"out.{ending}"
+            with out.open("wb") as stream:
+                if ending == "tmx":
+                    write_tmx(memory, stream, ("en", "es"), lambda _: None)
+                else:
+                    write_tsv(memory, stream, lambda _: None)
+            assert [*read_pairs(str(out))] == [Pair("a b c", "d\ufffde\ufffdf")]
+
+
+def test_one_that_is_there_is_opened_while_another_program_writes(file):
+    TranslationMemory.open(file, write=True).close()
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with TranslationMemory.open(file, write=True, wait=0.05) as memory:
+        assert memory.exact("a") is None
+        with pytest.raises(MemoryBusyError, match="locked"):
+            memory.add([Pair("a", "b")], "who")
+    other.close()
 
 
 def test_an_error_leaves_what_was_there(file):

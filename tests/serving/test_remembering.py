@@ -1,17 +1,23 @@
 """The server's translation memory: used for documents, and filled by suggestions and corrections."""
 
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from fastapi.testclient import TestClient
 
 from translucid.data.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.memory.translation_memory import TranslationMemory
+from translucid.serving import remembering
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.remembering import Remembering
 from translucid.serving.server_options import ServerOptions
 
-from .test_documents import ended, send
+from .test_documents import ended, send, until
 
 LANGUAGES = {"source": "en", "target": "es"}
 
@@ -33,6 +39,7 @@ def begin(run, file):
         options = ServerOptions(hosts=("testserver",))
         memory = Remembering.open(file, ("en", "es"), **given)
         clients.append(TestClient(create_app(load([str(run)], "cpu", options), options, memory)))
+        clients[-1].memory = memory
         return clients[-1].__enter__()
 
     yield start
@@ -80,6 +87,88 @@ def test_corrections_go_in_too(begin, file):
     with TranslationMemory.open(file) as memory:
         assert memory.exact("You sing.").entry.target == "Tú cantas."
         assert memory.exact("You sing.").entry.who == "corrected on the page"
+
+
+def test_while_another_program_writes_all_goes_on_and_only_suggestions_are_refused(begin, file, monkeypatch):
+    monkeypatch.setattr(remembering, "WRITE_SECONDS", 0.1)
+    client = begin(grows=True)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")  # as `memory add` does for a whole file
+    refused = suggest(client)
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
+    assert "Another program is writing" in refused.json()["error"]
+    job = ended(client, send(client, b"I like soccer.\nYou sing.").json())
+    rows = client.get(f"/documents/{job['id']}/segments").json()
+    assert [row["origin"] for row in rows] == ["memory", "model"]
+    corrected = client.put(f"/documents/{job['id']}/segments/1", json={"text": "Cantas."})
+    assert (corrected.status_code, corrected.json()["remembered"]) == (200, False)
+    assert client.get(f"/documents/{job['id']}/result").text == "Me encanta.\nCantas."
+    other.execute("ROLLBACK")
+    assert suggest(client).json() == {"success": True}
+    other.close()
+
+
+def test_a_memory_that_is_locked_or_damaged_is_done_without_and_the_log_says_so(begin, file, monkeypatch, caplog):
+    monkeypatch.setattr(remembering, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(remembering, "PAUSE", 0.2)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("PRAGMA journal_mode = DELETE")
+    client = begin(grows=False)
+    other.execute("BEGIN EXCLUSIVE")
+    asked = {"q": "<p>I like soccer.</p>", "format": "html", **LANGUAGES}
+    answer = client.post("/translate", json=asked)
+    assert (answer.status_code, answer.json()["translatedText"] == "<p>Me encanta.</p>") == (200, False)
+    assert "without the memory" in caplog.text and "locked" in caplog.text
+    other.execute("ROLLBACK")
+    time.sleep(0.25)
+    assert client.post("/translate", json=asked).json()["translatedText"] == "<p>Me encanta.</p>"
+    other.execute("DROP TABLE segments")
+    other.close()
+    assert client.post("/translate", json=asked).status_code == 200
+
+
+def test_suggestions_that_wait_hold_nobody_else_up_and_are_bounded(begin, monkeypatch):
+    monkeypatch.setattr(remembering, "PENDING", 50)
+    client, go, add = begin(grows=True), threading.Event(), TranslationMemory.add
+
+    def slowly(self, *given):
+        go.wait(60)
+        return add(self, *given)
+
+    monkeypatch.setattr(TranslationMemory, "add", slowly)
+    with ThreadPoolExecutor(50) as pool:  # more than there are threads for files and the like
+        waiting = [pool.submit(suggest, client, q=f"text {i}") for i in range(50)]
+        until(lambda: not client.memory._pending._value)
+        assert suggest(client).status_code == 503
+        assert client.get("/languages").status_code == 200
+        assert client.post("/translate", json={"q": "I sing", "source": "auto", "target": "es"}).status_code == 200
+        assert translated(client, "I like soccer.\n") == "Me encanta.\n"
+        go.set()
+        assert {one.result().status_code for one in waiting} == {200}
+
+
+@pytest.mark.parametrize("character", ["\0", "\x01", "\x1b", "\ufffe", "\uffff"])
+def test_what_no_file_can_hold_is_no_suggestion(begin, file, character):
+    client = begin(grows=True)
+    for name in ("q", "s"):
+        refused = suggest(client, **{name: f"You{character} sing."})
+        assert (refused.status_code, f"U+{ord(character):04X}" in refused.json()["error"]) == (400, True)
+    with TranslationMemory.open(file) as memory:
+        assert len(memory) == 1
+
+
+def test_a_correction_stands_where_the_memory_is_full_or_broken(begin, monkeypatch, caplog):
+    client = begin(grows=True)
+
+    def broken(*_):
+        raise UserError("database or disk is full")
+
+    monkeypatch.setattr(TranslationMemory, "add", broken)
+    job = ended(client, send(client).json())
+    corrected = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Canto."})
+    assert (corrected.status_code, corrected.json()["remembered"]) == (200, False)
+    assert suggest(client).status_code == 500
+    assert caplog.text.count("disk is full") >= 2
 
 
 def test_one_that_does_not_grow_takes_nothing(begin, monkeypatch):

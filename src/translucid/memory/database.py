@@ -33,6 +33,12 @@ TABLES = (
     *POSTINGS,
 )
 """`digest` is that of the source, `key` stands for its words; `change` counts what was written, one after the other."""
+
+
+class MemoryBusyError(UserError):
+    """Another program writes to the memory, and goes on longer than one is willing to wait."""
+
+
 _LARGEST_VALUE = 10_000_000
 _FIX = "Give a memory that `translucid memory add` wrote, or the corpus."
 
@@ -57,13 +63,14 @@ def create(file: Path) -> sqlite3.Connection:
         return database
 
 
-def connect(file: Path, *, write: bool = False, fixed: bool = False) -> sqlite3.Connection:
+def connect(file: Path, *, write: bool = False, fixed: bool = False, wait: float = WAIT) -> sqlite3.Connection:
     """Open a memory; one to write to is made if it is not there.
 
     Args:
         file: with it stand two others while it is open to be written.
         write: whether it is written to.
         fixed: whether nobody writes to it any more.
+        wait: seconds to wait for another program that has locked it.
 
     Raises:
         UserError: it is none, or it can't be opened.
@@ -79,12 +86,12 @@ def connect(file: Path, *, write: bool = False, fixed: bool = False) -> sqlite3.
         # Who may write clears up behind others that were killed.
         how = "rwc" if write else "rw" if os.access(file, os.W_OK) and not fixed else "ro"
         name = f"{file.absolute().as_uri()}?mode={how}{'&immutable=1' if fixed else ''}"
-        database = sqlite3.connect(name, uri=True, timeout=WAIT, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(name, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA cache_size = -65536")  # KiB
         if write:
-            _made(database)
+            _made(database, wait)
         else:
             database.execute("PRAGMA query_only = ON")
         _refuse_foreign(database, file)
@@ -114,26 +121,37 @@ def explained(file: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise UserError(f"can't be used ({error})", file=file, fix="Check the path, make room, or wait.") from error
+        kind = MemoryBusyError if is_busy(error) else UserError
+        raise kind(f"can't be used ({error})", file=file, fix="Check the path, make room, or wait.") from error
     except sqlite3.DatabaseError as error:
         raise UserError(f"is no memory, or is damaged ({error})", file=file, fix=_FIX) from error
 
 
-def _made(database: sqlite3.Connection) -> None:
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else has locked the database; the low byte of an error's code says which kind it is of."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _made(database: sqlite3.Connection, wait: float) -> None:
     """Lay out what is empty; of two that do so at once the second one finds it done."""
-    _go_on_beside_readers(database)
+    _go_on_beside_readers(database, wait)
     database.execute("PRAGMA synchronous = FULL")
-    with writing(database):
-        if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            _lay_out(database)
+    if _is_empty(database):  # else nothing is to be written, and nobody who writes is to be waited for
+        with writing(database):
+            if _is_empty(database):
+                _lay_out(database)
 
 
-def _go_on_beside_readers(database: sqlite3.Connection) -> None:
+def _is_empty(database: sqlite3.Connection) -> bool:
+    return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
+def _go_on_beside_readers(database: sqlite3.Connection, wait: float) -> None:
     """Keep a log of what is written, so that readers go on; wait as long as somebody else is at that.
 
     SQLite waits for other locks by itself, but not for the one that this change of the file needs.
     """
-    end = time.monotonic() + WAIT
+    end = time.monotonic() + wait
     while True:
         try:
             database.execute("PRAGMA journal_mode = WAL")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import BinaryIO
@@ -10,17 +9,15 @@ from xml.sax.saxutils import escape, quoteattr
 
 from translucid import __version__
 from translucid.data.languages import Languages
+from translucid.memory.folding import UNWRITABLE
 from translucid.memory.match import Entry
 from translucid.memory.translation_memory import TELL, TranslationMemory
-
-_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML document may have, not even as a number."""
 
 
 def write_tsv(memory: TranslationMemory, stream: BinaryIO, advance: Callable[[int], None]) -> None:
     """Write a line for each entry; the texts have neither tabs nor line ends."""
     for entry in _told(memory, advance):
-        stream.write(f"{entry.source}\t{entry.target}\n".encode())
+        stream.write(f"{_clean(entry.source)}\t{_clean(entry.target)}\n".encode())
 
 
 def write_tmx(
@@ -65,4 +62,5 @@ def _told(memory: TranslationMemory, advance: Callable[[int], None]) -> Iterator
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", text)
+    """Replace what no program could read; memories of earlier versions may have it."""
+    return UNWRITABLE.sub("\ufffd", text)

@@ -12,7 +12,9 @@ from itertools import pairwise
 from translucid.data.fixed import fixed_parts
 
 FIXED = "\0"
-"""Stands for a placeholder, a tag or an address."""
+"""Stands for a placeholder, a tag or an address; no entry of a memory has it."""
+UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML document may have, not even as a number, and so no .tmx: NUL, most control characters."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SINGLE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer

@@ -19,8 +19,8 @@ from rapidfuzz.distance import Levenshtein
 from translucid.data.corpus import Pair
 from translucid.data.languages import Languages, same_language
 from translucid.ground.errors import UserError
-from translucid.memory.database import LONGEST, connect, create, explained, writing
-from translucid.memory.folding import Folded, spaced
+from translucid.memory.database import LONGEST, WAIT, connect, create, explained, writing
+from translucid.memory.folding import UNWRITABLE, Folded, spaced
 from translucid.memory.match import LEAST, Entry, Match
 from translucid.memory.postings import Postings
 
@@ -42,7 +42,7 @@ class Added(NamedTuple):
     """Whose source was there with another translation."""
     same: int = 0
     skipped: int = 0
-    """That have an empty side, or a longer one than `LONGEST`."""
+    """That have an empty side, or a longer one than `LONGEST`, or a character that is `UNWRITABLE`."""
 
 
 class TranslationMemory:
@@ -56,13 +56,13 @@ class TranslationMemory:
         self._lock = RLock()
 
     @classmethod
-    def open(cls, file: Path, *, write: bool = False, fixed: bool = False) -> Self:
+    def open(cls, file: Path, *, write: bool = False, fixed: bool = False, wait: float = WAIT) -> Self:
         """Open a memory; see `connect`.
 
         Raises:
             UserError: it is none, or it can't be opened.
         """
-        return cls(file, connect(file, write=write, fixed=fixed))
+        return cls(file, connect(file, write=write, fixed=fixed, wait=wait))
 
     @classmethod
     def make(cls, file: Path, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None = None) -> Added:
@@ -218,6 +218,8 @@ class TranslationMemory:
     def _added(self, source: str, target: str, who: str, now: int, change: int) -> str:
         """Add a pair; return what became of it."""
         if not (0 < len(source) <= LONGEST and 0 < len(target) <= LONGEST):
+            return "skipped"
+        if UNWRITABLE.search(source) or UNWRITABLE.search(target):
             return "skipped"
         execute = self._database.execute
         if row := self._row_of(source):

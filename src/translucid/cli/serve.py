@@ -124,6 +124,7 @@ def serve(
         from translucid.serving.catalogue import load
         from translucid.serving.connections import AT_ONCE, Connection, Listening, most_connections
         from translucid.serving.door import ANY, is_loopback
+        from translucid.serving.guard import trusted_proxies
         from translucid.serving.remembering import Remembering
         from translucid.serving.server_options import Quota, ServerOptions, read_keys
     except ModuleNotFoundError as error:
@@ -132,6 +133,7 @@ def serve(
         raise UserError(f"--url-prefix {url_prefix!r} is no beginning of a path", fix="Write it as /translate-app.")
     if suggestions and memory is None:
         raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
+    forwarding = trusted_proxies(_listed(proxies))
     quota = Quota(per_minute, per_day)
     anybody = () if is_loopback(host) else (ANY,)  # who opens it to a network means others to use it
     options = ServerOptions(
@@ -188,7 +190,7 @@ def serve(
             access_log=False,
             backlog=AT_ONCE,
             proxy_headers=bool(proxies),
-            forwarded_allow_ips=list(_listed(proxies)),
+            forwarded_allow_ips=forwarding,
             server_header=False,
             timeout_graceful_shutdown=30,
         )

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from functools import cache
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from translucid.lessons.serving import HEADERS, PLACE, TRANSLATOR, kind, recorded_files
+from translucid.lessons.serving import PLACE, TRANSLATOR, recorded_files
+from translucid.serving.assets import Asset
 from translucid.serving.failures import ApiError
 
 
 def recorded_routes() -> APIRouter:
     """Return the routes of the lessons; their pages are made when somebody first asks for one."""
-    routes, found = APIRouter(include_in_schema=False), cache(lambda: recorded_files(TRANSLATOR))
+    routes = APIRouter(include_in_schema=False)
 
-    def answer(name: str) -> Response:
-        if name not in found():
+    @cache
+    def assets() -> dict[str, Asset]:
+        return {name: Asset(name, text.encode()) for name, text in recorded_files(TRANSLATOR).items()}
+
+    def answer(request: Request, name: str) -> Response:
+        if name not in assets():
             raise ApiError(404, "There is nothing here.")
-        return Response(found()[name], media_type=kind(name), headers=HEADERS)
+        return assets()[name].answer(request)
 
     routes.get(PLACE + "{name:path}")(answer)
     return routes

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from translucid.serving.desk import Desk
 from translucid.serving.failures import LEFT
-from translucid.serving.guard import address_of
+from translucid.serving.guard import KEY_NAME, address_of
 
 requests = logging.getLogger("translucid.serving.requests")
 """Where a line for each request goes."""
@@ -83,11 +83,12 @@ def measure(app: FastAPI, desk: Desk) -> None:
 def _line(request: Request, path: str, status: int, spent: float, size: int, *, as_json: bool) -> str:
     """Return what is logged of a request; `path` is the route's, as a path itself may hold the key of a file."""
     time_of_day = datetime.now(UTC).isoformat(timespec="milliseconds")
-    client = address_of(request)
+    client, key = address_of(request), request.scope.get(KEY_NAME, "")
     if as_json:
         record = {
             "time": time_of_day,
             "client": client,
+            "key": key,
             "method": request.method,
             "path": path,
             "status": status,
@@ -95,4 +96,5 @@ def _line(request: Request, path: str, status: int, spent: float, size: int, *, 
             "bytes": size,
         }
         return json.dumps(record)
-    return f"{time_of_day} {client} {request.method} {path} {status} {spent:.3f} s {size} bytes"
+    who = f"{client} {key}" if key else client
+    return f"{time_of_day} {who} {request.method} {path} {status} {spent:.3f} s {size} bytes"

@@ -28,6 +28,16 @@ class Quota:
 
 
 @dataclass(frozen=True)
+class ApiKey:
+    """What the file of keys says of one."""
+
+    quota: Quota | None = None
+    """Its own, if it has one."""
+    name: str = ""
+    """Stands in the log in the place of the key."""
+
+
+@dataclass(frozen=True)
 class ServerOptions:
     """Nobody can ask for more than this."""
 
@@ -57,8 +67,8 @@ class ServerOptions:
     """That the work for a request may take, waiting included."""
     quota: Quota = Quota()
     """For each address, and for each key that has none of its own."""
-    api_keys: Mapping[str, Quota | None] = field(default_factory=dict)
-    """If there are any, a request must carry one; with its own quota, if it has one."""
+    api_keys: Mapping[str, ApiKey | None] = field(default_factory=dict)
+    """If there are any, a request must carry one."""
     metrics: Literal["key", "open", "off"] = "key"
     """Who may read /metrics: who has a key, if there are keys; everybody; nobody."""
     log: Literal["text", "json", "off"] = "off"
@@ -71,8 +81,12 @@ class ServerOptions:
     """What stands before every path, such as `/translate-app`."""
 
 
-def read_keys(file: Path, usual: Quota | None = None) -> dict[str, Quota | None]:
-    """Read API keys: one a line, `KEY` or `KEY per-minute=60 per-day=1000`; lines that begin with # are comments.
+_FACTS = {"name": r"[\w.@-]{1,50}", "per-minute": "[0-9]{1,9}", "per-day": "[0-9]{1,9}"}
+"""What may stand behind a key, and how its value is written."""
+
+
+def read_keys(file: Path, usual: Quota | None = None) -> dict[str, ApiKey]:
+    """Read API keys: one a line, `KEY` or `KEY name=office per-minute=60 per-day=1000`; lines with # are comments.
 
     Args:
         file: with the keys.
@@ -82,19 +96,18 @@ def read_keys(file: Path, usual: Quota | None = None) -> dict[str, Quota | None]
         UserError: there are none, or a line is something else.
     """
     usual = usual or Quota()
-    keys: dict[str, Quota | None] = {}
+    keys: dict[str, ApiKey] = {}
     for number, line in enumerate(read_lines(file), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        limits = dict(word.partition("=")[::2] for word in words[1:])
-        if not set(limits) <= {"per-minute", "per-day"} or not all(
-            re.fullmatch("[0-9]{1,9}", n) for n in limits.values()
-        ):
-            fix = "Write KEY, or KEY per-minute=60 per-day=1000."
+        facts = dict(word.partition("=")[::2] for word in words[1:])
+        if not all(name in _FACTS and re.fullmatch(_FACTS[name], value) for name, value in facts.items()):
+            fix = "Write KEY, or KEY name=office per-minute=60 per-day=1000."
             raise UserError("is no API key with its limits", file=file, line=number, fix=fix)
-        quota = Quota(int(limits.get("per-minute", usual.per_minute)), int(limits.get("per-day", usual.per_day)))
-        keys[words[0]] = quota if limits else None
+        name = facts.pop("name", "")
+        quota = Quota(int(facts.get("per-minute", usual.per_minute)), int(facts.get("per-day", usual.per_day)))
+        keys[words[0]] = ApiKey(quota if facts else None, name)
     if not keys:
         raise UserError("holds no API key", file=file, fix="Write one a line.")
     return keys

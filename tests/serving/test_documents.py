@@ -1,13 +1,22 @@
 """Documents over HTTP: jobs with progress, bounds, an end, and nothing left behind."""
 
+import errno
 import io
+import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from types import SimpleNamespace
 
 import pytest
 
-from translucid.serving import document_jobs, job_files, texts
+from translucid.documents.document import Segment, Target
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.ground.stopping import Stopped
+from translucid.serving import app as application
+from translucid.serving import document_jobs, editing, job_files, texts
 from translucid.serving.document_jobs import DocumentJobs
 from translucid.serving.job_files import JobFiles
 from translucid.translator import Translator
@@ -298,12 +307,209 @@ def test_what_a_person_writes_meanwhile_stays(client, held):
     assert client.get(f"/documents/{job['id']}/result").text.endswith("\n\nTú cantas.\n")
 
 
+@pytest.fixture
+def reading(monkeypatch):
+    """Downloads wait, while they read the document anew, until its event is set; `begun` counts them."""
+    state = SimpleNamespace(go=threading.Event(), begun=0)
+    read = document_jobs.read_document
+
+    def slowly(*given):
+        state.begun += 1
+        while not state.go.wait(0.01):
+            document_jobs.between_steps()
+        return read(*given)
+
+    monkeypatch.setattr(document_jobs, "read_document", slowly)
+    state.go.set()  # the document is read once to be translated
+    yield state
+    state.go.set()
+
+
+def corrected(client, job, text):
+    assert client.put(f"/documents/{job['id']}/segments/0", json={"text": text}).status_code == 200
+
+
+def result(client, job):
+    return client.get(f"/documents/{job['id']}/result").text
+
+
+@pytest.mark.parametrize("error", [Stopped(), OSError("no such luck")])
+def test_a_download_that_fails_costs_no_correction(client, monkeypatch, error):
+    job = ended(client, send(client).json())
+    result(client, job)
+    corrected(client, job, "Yo canto.")
+    read = document_jobs.read_document
+    coming = iter([error])
+
+    def failing(*given):
+        if error := next(coming, None):
+            raise error
+        return read(*given)
+
+    monkeypatch.setattr(document_jobs, "read_document", failing)
+    assert client.get(f"/documents/{job['id']}/result").status_code in (500, 503)
+    assert result(client, job).startswith("Yo canto.\n")
+
+
+def test_downloads_at_once_have_every_correction(client, reading):
+    job = ended(client, send(client).json())
+    corrected(client, job, "Yo canto.")
+    reading.go.clear()
+    with ThreadPoolExecutor(3) as pool:
+        downloads = [pool.submit(result, client, job) for _ in range(3)]
+        until(lambda: reading.begun >= 3)
+        reading.go.set()
+        assert {download.result().split("\n")[0] for download in downloads} == {"Yo canto."}
+
+
+def test_an_earlier_download_does_not_bring_an_old_text_back(client, jobs, run, reading, monkeypatch, serve):
+    client = serve()
+    job = ended(client, send(client).json())
+    corrected(client, job, "Primero.")
+    keep, held = JobFiles.keep, threading.Event()
+
+    def slowly(self, content):  # the first download comes to its end after the second one
+        if content.startswith(b"Primero"):
+            held.set()
+            until(lambda: own.jobs[job["id"]].corrections == 2)
+            time.sleep(0.2)
+        keep(self, content)
+
+    (own,) = jobs
+    monkeypatch.setattr(JobFiles, "keep", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(result, client, job)
+        until(held.is_set)
+        own.jobs[job["id"]].files.accept(0, Target(Marked("Segundo."), "person"))
+        own.jobs[job["id"]].corrections += 1
+        second = pool.submit(result, client, job)
+        assert first.result().startswith(("Primero.", "Segundo."))
+        assert second.result().startswith("Segundo.")
+    assert result(client, job).startswith("Segundo.")
+
+
+def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(client, jobs, serve, monkeypatch):
+    spent = []
+
+    def watched(work):
+        def watching(*given):
+            assert threading.current_thread().name.startswith("workshop")
+            begun = time.thread_time()
+            try:
+                return work(*given)
+            finally:
+                spent[-1] += time.thread_time() - begun
+
+        return watching
+
+    for name in ("read_shown", "shown", "tags_of"):
+        monkeypatch.setattr(editing, name, watched(getattr(editing, name)))
+    client = serve()
+    (own,) = jobs
+    for count in (500, 4000):
+        job = own.jobs[ended(client, send(client).json())["id"]]
+        marks = [Mark(0, "<b>" if i % 2 == 0 else "</b>", list(Side)[i % 2], i // 2) for i in range(2 * count)]
+        source = Marked("I sing.", tuple(marks))
+        (job.files.folder / "segments.sqlite").unlink()
+        job.files.begin([Segment(source, "line 1")])
+        job.files.translated([(0, Target(source))])
+        spent.append(0.0)
+        (row,) = client.get(f"/documents/{job.id}/segments").json()
+        assert row["target"] == row["source"] and len(row["tags"]) == 2 * count
+        answer = client.put(f"/documents/{job.id}/segments/0", json={"text": "⟨99999⟩" * count})
+        assert (answer.status_code, "⟨1⟩ is missing" in answer.json()["error"]) == (400, True)
+    assert spent[1] < 30 * spent[0] + 0.1
+
+
+def test_a_segment_of_too_many_tags_is_refused(client, monkeypatch):
+    monkeypatch.setattr(document_jobs, "MOST_MARKS", 10)
+    told = ended(client, send(client, b"<p>I sing" + b" <i>a</i>" * 6 + b" song.</p>", "a.html").json())
+    assert (told["state"], "more than 10 tags" in told["error"]) == ("failed", True)
+
+
+def test_a_long_tag_is_shown_in_short(client):
+    image = b'<img src="data:image/png;base64,' + b"A" * 5000 + b'">'
+    job = ended(client, send(client, b"<p>I sing " + image + b" now.</p>", "a.html").json())
+    (row,) = client.get(f"/documents/{job['id']}/segments").json()
+    (tag,) = row["tags"].values()
+    assert tag.startswith('<img src="data:') and len(tag) < 1100
+    assert image.decode() in result(client, job)
+
+
+def test_what_disappears_while_files_are_counted_counts_nothing(tmp_path):
+    files = JobFiles(tmp_path / "job", io.BytesIO(b"12345"))
+    (files.folder / "segments.sqlite-journal").symlink_to("nowhere")  # its figures can't be had, as of one just deleted
+    assert files.size == 5
+    files.delete()
+    assert files.size == 0
+
+
+def test_old_documents_are_forgotten_after_an_error_in_between(serve, jobs, monkeypatch, caplog):
+    monkeypatch.setattr(application, "TIDY_SECONDS", 0.02)
+    tidy, failures = DocumentJobs.tidy_up, iter([OSError("gone"), RuntimeError("strange")])
+
+    def failing(self):
+        if threading.current_thread() is not threading.main_thread() and (error := next(failures, None)):
+            raise error
+        tidy(self)
+
+    client = serve(keep_seconds=0.1)
+    (own,) = jobs
+    job = ended(client, send(client).json())
+    monkeypatch.setattr(DocumentJobs, "tidy_up", failing)
+    until(lambda: "strange" in caplog.text)
+    until(lambda: job["id"] not in own.jobs)
+    assert not list(own.folder.iterdir())
+
+
+def test_documents_come_in_when_the_folder_was_cleared_away(serve, jobs):
+    client = serve()
+    (own,) = jobs
+    ended(client, send(client).json())
+    shutil.rmtree(own.folder)
+    assert ended(client, send(client).json())["state"] == "done"
+    assert own.folder.stat().st_mode & 0o777 == 0o700
+
+
+class FullDisk(io.BytesIO):
+    """A document that comes in until the disk is full."""
+
+    def read(self, size=-1):
+        if self.tell():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().read(3)
+
+
+def test_a_full_disk_is_no_fault_of_the_request_and_nothing_is_left(client, jobs, tmp_path, serve, monkeypatch):
+    with pytest.raises(OSError, match="space"):
+        JobFiles(tmp_path / "job", FullDisk(b"123456"))
+    files = JobFiles(tmp_path / "other", io.BytesIO(b"1"))
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="space"):
+        files.keep(b"result")
+    assert [path.name for path in tmp_path.rglob("*")] == ["other", "document"]
+    client = serve()
+    told = ended(client, send(client).json())
+    assert (told["state"], "disk is full" in told["error"]) == ("failed", True)
+    assert client.get(f"/documents/{told['id']}/result").status_code == 503
+    monkeypatch.setattr(SpooledTemporaryFile, "write", full)
+    refused = send(client)
+    assert (refused.status_code, "disk is full" in refused.json()["error"]) == (503, True)
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_a_failure_of_ours_is_told_as_one(client, monkeypatch, caplog):
     monkeypatch.setattr(texts, "SegmentTranslator", lambda *_, **__: 1 / 0)
     told = ended(client, send(client).json())
     assert told["state"] == "failed"
     assert "Internal error" in told["error"] and "zero" not in told["error"]
     assert "ZeroDivisionError" in caplog.text
+    assert client.get(f"/documents/{told['id']}/result").status_code == 500
+    answer = send(client, path="/translate_file")
+    assert (answer.status_code, "Internal error" in answer.json()["error"]) == (500, True)
 
 
 def test_short_requests_go_first_for_some_time(monkeypatch):

@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
@@ -18,11 +19,15 @@ from typer.main import get_command
 
 from translucid.cli import main
 from translucid.ground.errors import UserError
+from translucid.lessons.beside import recorded_routes
 from translucid.serving import catalogue
 from translucid.serving.app import create_app
+from translucid.serving.assets import Asset
 from translucid.serving.catalogue import load
+from translucid.serving.guard import Guard, trusted_proxies
 from translucid.serving.offered import is_language
-from translucid.serving.server_options import Quota, ServerOptions, read_keys
+from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read_keys
+from translucid.translator import Translator
 
 SECRET = "a text that nobody else may read"
 
@@ -45,7 +50,7 @@ def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path
     file = tmp_path / "keys.txt"
     file.write_text("# who: somebody\n\nfirst\nsecond per-minute=1\n  third per-day=2 per-minute=9  \n")
     keys = read_keys(file)
-    assert keys == {"first": None, "second": Quota(per_minute=1), "third": Quota(9, 2)}
+    assert keys == {"first": ApiKey(), "second": ApiKey(Quota(per_minute=1)), "third": ApiKey(Quota(9, 2))}
     client = serve(api_keys=keys, quota=Quota(per_minute=3))
 
     def statuses(key, count):
@@ -57,8 +62,15 @@ def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path
     assert int(say(client, api_key="third").headers["retry-after"]) > 80_000
     assert statuses("# who: somebody", 1) == [403]
     usual = read_keys(file, Quota(per_minute=5, per_day=50))
-    assert usual == {"first": None, "second": Quota(1, 50), "third": Quota(9, 2)}
-    for wrong in ("key per-hour=3\n", "key per-day=many\n", f"key per-day={9:05000}\n", "two keys\n", "# nothing\n"):
+    assert usual == {"first": ApiKey(), "second": ApiKey(Quota(1, 50)), "third": ApiKey(Quota(9, 2))}
+    for wrong in (
+        "key per-hour=3\n",
+        "key per-day=many\n",
+        f"key per-day={9:05000}\n",
+        "two keys\n",
+        "key name=\n",
+        "# nothing\n",
+    ):
         file.write_text(wrong)
         with pytest.raises(UserError, match=r"keys\.txt"):
             read_keys(file)
@@ -84,6 +96,112 @@ def test_a_client_that_is_no_address_is_not_logged_and_not_remembered(run, caplo
     assert statuses == [200, 200, 429, 200, 200]
     clients = [record.message.split()[1] for record in caplog.records if record.name == "translucid.serving.requests"]
     assert clients == ["-", "-", "-", "fe80::1", "192.0.2.7"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "statuses"),
+    [
+        (["2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::3", "2001:db8:0:1::1"], [200, 200, 429, 200]),
+        (["::ffff:192.0.2.7", "192.0.2.7", "64:ff9b::192.0.2.7", "::ffff:192.0.2.8"], [200, 200, 429, 200]),
+        (["fe80::1%eth0", "fe80::1%eth1", "fe80::1"], [200, 200, 429]),
+    ],
+)
+def test_a_network_of_ipv6_is_one_client(run, hosts, statuses):
+    options = ServerOptions(quota=Quota(per_minute=2), hosts=("testserver",))
+    app = create_app(load([str(run)], "cpu", options), options)
+    assert [say(TestClient(app, client=(host, 1))).status_code for host in hosts] == statuses
+
+
+def test_wrong_keys_are_counted_by_network_and_work_is_shared_by_it(run):
+    options = ServerOptions(api_keys={"right": None}, hosts=("testserver",))
+    app = create_app(load([str(run)], "cpu", options), options)
+    tried = [say(TestClient(app, client=(f"2001:db8::{i}", 1)), api_key="wrong").status_code for i in range(1, 13)]
+    assert tried == [403] * 10 + [429] * 2
+    assert say(TestClient(app, client=("2001:db8:0:1::1", 1)), api_key="wrong").status_code == 403
+    client = SimpleNamespace(client=SimpleNamespace(host="2001:db8::9"), headers={})
+    assert Guard(ServerOptions()).check(client, {}) == "address 2001:db8::/64"
+
+
+def test_proxies_are_addresses_and_ipv4_ones_are_known_on_a_socket_for_both():
+    assert trusted_proxies(["127.0.0.1", "10.1.2.3/8", "2001:db8::/32"]) == [
+        "127.0.0.1/32",
+        "::ffff:127.0.0.1/128",
+        "10.0.0.0/8",
+        "::ffff:10.0.0.0/104",
+        "2001:db8::/32",
+    ]
+    assert trusted_proxies(["*"]) == ["*"]
+    with pytest.raises(UserError, match="'nginx' is no address"):
+        trusted_proxies(["nginx"])
+
+
+def test_a_browser_asks_each_time_whether_there_is_a_newer_script(run):
+    options = ServerOptions(hosts=("testserver",))
+    client = TestClient(create_app(load([str(run)], "cpu", options), options, lessons=lambda _: recorded_routes()))
+    for path in ("/", "/docs", "/page.js", "/page.css", "/space.js", "/swagger-ui-bundle.js", "/lessons/"):
+        first = client.get(path)
+        assert first.headers["cache-control"] == "no-cache"
+        tag = first.headers["etag"]
+        for known in (tag, f"W/{tag}", f'"other", {tag}'):
+            again = client.get(path, headers={"If-None-Match": known})
+            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+        assert client.get(path, headers={"If-None-Match": '"other"'}).content == first.content
+    assert Asset("page.js", b"new").etag != Asset("page.js", b"old").etag
+
+
+def test_what_is_wrong_with_a_model_is_no_fault_of_the_request(client, monkeypatch, caplog):
+    message = "the model's predictions are not numbers (NaN or infinite)"
+
+    def broken(*_, **__):
+        raise UserError(message)
+
+    monkeypatch.setattr(Translator, "stream", broken)
+    html = {"q": "<p>I sing</p>", "source": "en", "target": "es", "format": "html"}
+    deepl = {"text": "I sing", "source_lang": "EN", "target_lang": "ES"}
+    asked = [("/translate", {"q": "I sing", "source": "en", "target": "es"}), ("/translate", html)]
+    asked += [("/translate", {"q": "I sing. " * 100, "source": "en", "target": "es"})]
+    asked += [("/v2/translate", deepl), ("/v2/translate", {**deepl, "split_sentences": "0"})]
+    for path, fields in asked:
+        answer = client.post(path, json=fields)
+        name = "message" if path.startswith("/v2") else "error"
+        assert (answer.status_code, answer.json()) == (500, {name: "Internal error; it is in the server's log"})
+    assert caplog.text.count(message) >= len(asked)
+
+
+def test_a_damaged_run_is_no_fault_of_the_request(client, monkeypatch, caplog):
+    def broken(*_, **__):
+        raise UserError("is damaged", file=Path("runs/mine/model.safetensors"))
+
+    monkeypatch.setattr(Translator, "inspect", broken)
+    answer = client.post("/look", json={"q": "I sing", "source": "en", "target": "es", "translations": ["Canto"]})
+    assert (answer.status_code, "damaged" in answer.text) == (500, False)
+    assert "runs/mine/model.safetensors: is damaged" in caplog.text
+
+
+def test_an_error_of_ours_is_told_in_the_words_of_each_api(client, monkeypatch):
+    monkeypatch.setattr("translucid.serving.deepl.texts_field", lambda *_: 1 / 0)
+    assert client.post("/v2/translate", json={}).json() == {"message": "Internal error; it is in the server's log"}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_log_has_the_names_of_keys(serve, tmp_path, caplog, form):
+    file = tmp_path / "keys.txt"
+    file.write_text("secret-one name=office per-minute=2\nsecret-two name=Büro@2\nsecret-three\n")
+    keys = read_keys(file)
+    assert keys["secret-one"] == ApiKey(Quota(per_minute=2), "office")
+    assert keys["secret-two"] == ApiKey(None, "Büro@2")
+    client = serve(log=form, api_keys=keys)
+    with caplog.at_level(logging.INFO, "translucid.serving.requests"):
+        statuses = [
+            say(client, api_key=f"secret-{key}").status_code for key in ("one", "one", "one", "two", "three", "x")
+        ]
+    assert statuses == [200, 200, 429, 200, 200, 403]
+    lines = [record.message for record in caplog.records if record.name == "translucid.serving.requests"]
+    if form == "json":
+        assert [json.loads(line)["key"] for line in lines] == ["office"] * 3 + ["Büro@2", "", ""]
+    else:
+        assert [line.split()[2] for line in lines] == ["office"] * 3 + ["Büro@2", "POST", "POST"]
+    assert "secret" not in "".join(lines)
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

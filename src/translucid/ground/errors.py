@@ -25,6 +25,8 @@ class UserError(Exception):
             line: its line number, counted from 1.
             fix: what the user can do about it.
         """
+        self.file = file
+        """As given: a `Path` is a file of this machine, a text the name of somebody's document."""
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         super().__init__(_one_line(f"{place}{what}. {fix}".strip()))
 
@@ -34,7 +36,9 @@ class UserError(Exception):
 
     @staticmethod
     def _saying(line: str) -> UserError:
-        return UserError.__new__(UserError, line)
+        error = UserError.__new__(UserError, line)
+        error.file = None
+        return error
 
 
 def _one_line(text: str) -> str:

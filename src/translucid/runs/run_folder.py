@@ -161,7 +161,7 @@ class RunFolder:
         except OSError as error:  # such as a sentence in its place, too long for a name
             raise UserError(f"can't be read ({error.strerror})", file=self.path, fix="Give a run folder.") from error
         if not there:
-            fix = "Give the folder that `translucid train` wrote."
+            fix = "Train a model first (`translucid demo` makes runs/demo), or give the folder of one."
             raise UserError("there is no such folder", file=self.path, fix=fix)
         if not self.exists:
             fix = "Give the folder given to train --out."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,14 +11,15 @@ from importlib.resources import files
 from pathlib import Path
 
 import fastapi_offline  # at the top, so that its absence is told like that of any other package
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
 from translucid.kernels.machine import give_memory_back
+from translucid.serving.assets import Asset
 from translucid.serving.captioning import Captioning
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.deepl import DeepL
@@ -35,8 +37,9 @@ from translucid.serving.looking import Looking
 from translucid.serving.measuring import measure
 from translucid.serving.picturing import Picturing
 from translucid.serving.remembering import Remembering
-from translucid.serving.server_options import PAGE_HEADERS, ServerOptions
+from translucid.serving.server_options import ServerOptions
 
+log = logging.getLogger("translucid.serving")
 TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
 """How often freed memory is given back, and how long the process has to have worked meanwhile."""
 
@@ -116,10 +119,13 @@ async def _tidy_up(jobs: DocumentJobs) -> None:
     worked = time.process_time()
     while True:
         await asyncio.sleep(TIDY_SECONDS)
-        await asyncio.to_thread(jobs.tidy_up)
-        if time.process_time() > worked + WORK_SECONDS:
-            await asyncio.to_thread(give_memory_back)
-            worked = time.process_time()
+        try:
+            await asyncio.to_thread(jobs.tidy_up)
+            if time.process_time() > worked + WORK_SECONDS:
+                await asyncio.to_thread(give_memory_back)
+                worked = time.process_time()
+        except Exception:  # nothing may end this task, or documents would stay for ever
+            log.exception("old documents could not be forgotten")
 
 
 class _Below:
@@ -151,8 +157,10 @@ def _page() -> dict[str, Path]:
     return {"/": Path(str(ours / "index.html")), "/docs": Path(str(ours / "docs.html")), **page}
 
 
-def _file(file: Path) -> Callable[[], Awaitable[FileResponse]]:
-    async def send() -> FileResponse:
-        return FileResponse(file, headers=PAGE_HEADERS)
+def _file(file: Path) -> Callable[[Request], Awaitable[Response]]:
+    asset = Asset(file.name, file.read_bytes())
+
+    async def send(request: Request) -> Response:
+        return asset.answer(request)
 
     return send

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from translucid.ground.stopping import Stopped, between_steps
 from translucid.serving.errand import Errand
-from translucid.serving.failures import ApiError
+from translucid.serving.failures import ApiError, no_request_to_blame
 from translucid.serving.turns import Turns
 from translucid.translation import Translation
 from translucid.translator import Translator
@@ -53,7 +53,8 @@ def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> l
     found: dict[str, Translation] = {}
     for part in in_chunks(dict.fromkeys(texts), len):
         between_steps()
-        found.update(zip(part, translator.stream(part, options), strict=True))
+        with no_request_to_blame():
+            found.update(zip(part, translator.stream(part, options), strict=True))
     return [found[text] for text in texts]
 
 

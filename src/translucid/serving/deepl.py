@@ -22,7 +22,7 @@ from translucid.serving.batcher import in_chunks
 from translucid.serving.desk import Desk
 from translucid.serving.detection import detect_sources
 from translucid.serving.errand import Errand
-from translucid.serving.failures import ApiError
+from translucid.serving.failures import ApiError, no_request_to_blame
 from translucid.serving.glossaries import Glossaries
 from translucid.serving.guard import REMEMBERED
 from translucid.serving.incoming import text_field, texts_field
@@ -39,6 +39,7 @@ REFUSED = ("glossary_ids", "style_id", "translation_memory_id", "custom_instruct
 """What would change a translation and is not there: better refused than passed over."""
 FORMALITIES = ("default", "prefer_more", "prefer_less")
 """Those that leave a translation as it is where formality can't be chosen."""
+_SPACE = re.compile(r"\s+")
 MODELS = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 
 
@@ -144,7 +145,7 @@ class DeepL:
             work = self.desk.workshop.submit(errand, lambda: _whole(served, texts))
             return await errand.result(request, work)
         if split == "nonewlines":
-            texts = [re.sub(r"\s*\n\s*", " ", text) for text in texts]
+            texts = [_SPACE.sub(_without_newlines, text) for text in texts]
         return [one.versions[0] for one in await translate_texts(self.desk, errand, request, served, texts)]
 
     async def languages(self, request: Request) -> JSONResponse:
@@ -272,10 +273,15 @@ def _fragment(text: str, elements: Elements) -> XmlFragment:
         raise ApiError(400, f"Tag handling parsing failed, please check input: {error}") from error
 
 
+def _without_newlines(space: re.Match[str]) -> str:
+    return " " if "\n" in space[0] else space[0]
+
+
 def _whole(served: Served, texts: Sequence[str]) -> list[str]:
     """Translate each text as one sentence."""
     done: list[str] = []
     for part in in_chunks(texts, len):
         between_steps()
-        done += [found.text for found in served.translator.stream(part, split=False)]
+        with no_request_to_blame():
+            done += [found.text for found in served.translator.stream(part, split=False)]
     return done

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import tempfile
 import threading
@@ -21,7 +20,7 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from translucid.documents.document import Document, Segment
+from translucid.documents.document import Document, Segment, Target
 from translucid.documents.kinds import Kind, kind_of, read_document
 from translucid.ground.errors import UserError
 from translucid.ground.stopping import Stopped, between_steps
@@ -30,7 +29,7 @@ from translucid.serving.batcher import in_chunks
 from translucid.serving.desk import Desk
 from translucid.serving.detection import detect_sources
 from translucid.serving.errand import Errand, until_disconnected
-from translucid.serving.failures import ApiError, ClientLeft, GoneError
+from translucid.serving.failures import ApiError, ClientLeft, GoneError, status_of
 from translucid.serving.job_files import JobFiles
 from translucid.serving.offered import Served
 from translucid.serving.texts import heeding, translated
@@ -49,8 +48,9 @@ KEPT_BYTES = 2 << 30
 """That the files of all documents that are done may have; likewise."""
 LONGEST = 200_000
 """Characters of a segment; one with more is no text of a document."""
+MOST_MARKS = 20_000
+"""Tags and placeholders of a segment; likewise."""
 
-log = logging.getLogger("translucid.serving")
 State = Literal["waiting", "translating", "done", "failed", "cancelled"]
 
 
@@ -74,6 +74,8 @@ class Job:
     """The second half of what DeepL's clients have to know."""
     state: State = "waiting"
     error: str = ""
+    status: int = 503
+    """Of the answer to those who ask for the result when there is none."""
     segments: int = 0
     done: int = 0
     """Of them, those that have their translation, or need none."""
@@ -83,8 +85,12 @@ class Job:
     began: float = 0.0
     touched: float = field(default_factory=time.monotonic)
     """When it was asked for last."""
-    stale: bool = False
-    """Whether segments were corrected since the result was made."""
+    corrections: int = 0
+    """How often segments were corrected."""
+    written: int = -1
+    """How many of these corrections the result has at least; -1 while there is no result."""
+    writing: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the result is replaced."""
     errand: Errand | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -112,8 +118,7 @@ class DocumentJobs:
         self.jobs: dict[str, Job] = {}
         self.waiting: deque[Job] = deque()
         self.working = 0
-        self._temporary = tempfile.TemporaryDirectory(prefix="translucid-documents-")
-        self.folder = Path(self._temporary.name)
+        self._temporary, self.folder = _folder()
 
     def submit(
         self,
@@ -154,6 +159,8 @@ class DocumentJobs:
             open_jobs = [job for job in self.jobs.values() if not job.ended.is_set()]
             if len(open_jobs) >= self.options.documents or sum(job.client == client for job in open_jobs) >= SHARE:
                 raise ApiError(503, "Too many documents are being translated, please come again", retry_after=30)
+            if not self.folder.exists():  # whatever clears temporary files up may have taken it after some days
+                self._temporary, self.folder = _folder()
             files = JobFiles(self.folder / secrets.token_hex(16), content)
             job = Job(client, name, kind, source, target, model, files, terms or {})
             self.jobs[job.id] = job
@@ -181,7 +188,7 @@ class DocumentJobs:
         """Wait for the end of a job, as long as its client does; one that leaves cancels it.
 
         Raises:
-            ApiError: 400, it has failed; 503, it took too long.
+            ApiError: 400, it can't be translated; 500, that is the server's fault; 503, it took too long.
             ClientLeft: nobody is there to answer.
         """
         gone = asyncio.ensure_future(until_disconnected(request))
@@ -194,7 +201,7 @@ class DocumentJobs:
         finally:
             gone.cancel()
         if job.state != "done":
-            error = ApiError(400 if job.state == "failed" else 503, job.error)
+            error = ApiError(job.status, job.error)
             self.delete(job)
             raise error
 
@@ -202,27 +209,44 @@ class DocumentJobs:
         """Send the translated document, with all that was corrected.
 
         Raises:
-            ApiError: 400, it has failed; 503, it is not done; 404, it was deleted meanwhile.
+            ApiError: 400, it can't be translated; 500, that is the server's fault; 503, it is not done; 404, it was
+                deleted meanwhile.
             ClientLeft: nobody is there to answer.
         """
         if job.state == "failed":
-            raise ApiError(400, job.error)
+            raise ApiError(job.status, job.error)
         if job.state != "done":
             raise ApiError(503, job.error or "The document is not translated yet", retry_after=5)
-        errand = Errand(job.client, self.options.seconds)
-        if job.stale:
-            await errand.result(request, self.desk.workshop.submit(errand, lambda: self._fill_anew(job)))
+        # A document that took minutes to be read takes as long again after a correction.
+        errand = Errand(job.client, self.options.document_seconds)
+        if job.written < job.corrections:
+            await errand.result(request, self.desk.workshop.submit(errand, lambda: self._write_result(job)))
         headers = {"Content-Disposition": disposition(job.file_name), "X-Content-Type-Options": "nosniff"}
         parts, size = await run_in_threadpool(job.files.sent)
         headers["Content-Length"] = str(size)
         return StreamingResponse(parts, media_type=job.kind.media, headers=headers)
 
-    def _fill_anew(self, job: Job) -> None:
-        """Make the result again after corrections."""
-        job.stale = False
-        document = read_document(job.name, job.files.content, (job.source, job.target))
+    def correct(self, job: Job, number: int, target: Target) -> None:
+        """Take the translation of a segment that a person has written."""
+        job.files.accept(number, target)
+        with job.writing:
+            job.corrections += 1
+
+    def _write_result(self, job: Job, document: Document | None = None) -> None:
+        """Make the result, with what was translated and corrected until now.
+
+        Several clients may do so at once, and each may leave in the middle: what they make takes the place of the
+        result only if it has more corrections.
+        """
+        corrections = job.corrections  # before the translations are read: what comes in between counts as missing
+        document = document or read_document(job.name, job.files.content, (job.source, job.target))
         between_steps()
-        job.files.keep(document.filled(job.files.targets()))
+        result = document.filled(job.files.targets())
+        between_steps()
+        with job.writing:
+            if corrections > job.written:
+                job.files.keep(result)
+                job.written = corrections
 
     def delete(self, job: Job) -> None:
         """Cancel a job that is not done, and forget its files."""
@@ -283,7 +307,7 @@ class DocumentJobs:
             elif isinstance(error, Stopped):
                 job.state, job.error = "cancelled", f"It took more than {self.options.document_seconds:g} seconds"
             else:
-                job.state, job.error = "failed", _told(error)
+                job.state, (job.status, job.error) = "failed", status_of(error)
             job.touched = time.monotonic()
             job.ended.set()
         self.tidy_up()
@@ -298,9 +322,11 @@ class DocumentJobs:
         if len(segments) > self.options.document_segments:
             what = f"has {len(segments)} segments; this server translates {self.options.document_segments} at once"
             raise UserError(what, file=job.name, fix="Split it.")
-        long = next((one for one in segments if len(one.source.text) > LONGEST), None)
-        if long:
-            raise UserError(f"{long.place} has more than {LONGEST} characters", file=job.name, fix="Split it.")
+        for segment in segments:
+            if len(segment.source.text) > LONGEST:
+                raise UserError(f"{segment.place} has more than {LONGEST} characters", file=job.name, fix="Split it.")
+            if len(segment.source.marks) > MOST_MARKS:
+                raise UserError(f"{segment.place} has more than {MOST_MARKS} tags", file=job.name, fix="Split it.")
         between_steps()
         job.files.begin(segments)  # they can be asked for as soon as their number is known
         job.segments, job.characters = len(segments), sum(len(one.source.text) for one in segments)
@@ -310,7 +336,7 @@ class DocumentJobs:
             wanted = asked_for(document, again=False)
             served = heeding(self.desk.catalogue.find(job.source, job.target, job.model), job.terms)
             self._translate(job, served, segments, wanted)
-        job.files.keep(document.filled(job.files.targets()))
+        self._write_result(job, document)
 
     def _translate(self, job: Job, served: Served, segments: list[Segment], wanted: list[int]) -> None:
         job.done = len(segments) - len(wanted)
@@ -331,6 +357,12 @@ class DocumentJobs:
         return found
 
 
+def _folder() -> tuple[tempfile.TemporaryDirectory[str], Path]:
+    """Make a folder that only this user can read, and that goes with what it returns."""
+    temporary = tempfile.TemporaryDirectory(prefix="translucid-documents-", ignore_cleanup_errors=True)
+    return temporary, Path(temporary.name)
+
+
 def _give_way(served: Served, seconds: float) -> None:
     """Let short requests go first for some time, as long as there are any."""
     end = time.monotonic() + seconds
@@ -347,15 +379,6 @@ def disposition(name: str) -> str:
     # Some clients, curl among them, know no filename*.
     form = f"filename*=UTF-8''{quoted.replace(' ', '%20')}" if "%" in quoted else f'filename="{quoted}"'
     return f"attachment; {form}"
-
-
-def _told(error: BaseException) -> str:
-    if isinstance(error, UserError):
-        return str(error)
-    if isinstance(error, ApiError):
-        return error.message
-    log.error("a document failed", exc_info=error)
-    return "Internal error; it is in the server's log"
 
 
 def _first_texts(document: Document, characters: int = 2000) -> Iterator[str]:

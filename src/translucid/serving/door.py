@@ -12,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from translucid.serving.failures import INTERNAL, said
 from translucid.serving.incoming import Bodies
 from translucid.serving.server_options import ServerOptions
 
@@ -61,8 +62,7 @@ class Door:
         except Exception:
             log.exception("a request failed")
             if not answered:
-                error = {"error": "Internal error; it is in the server's log"}
-                await JSONResponse(error, 500)(scope, received, sent)
+                await JSONResponse(said(scope, INTERNAL), 500)(scope, received, sent)
         finally:
             self.bodies.release(scope)
 

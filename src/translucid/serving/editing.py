@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -13,10 +14,12 @@ from starlette.concurrency import run_in_threadpool
 from translucid.data.corpus import Pair
 from translucid.documents.document import Target
 from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
 from translucid.serving.document_jobs import DocumentJobs, Job
-from translucid.serving.failures import ApiError
+from translucid.serving.errand import Errand
+from translucid.serving.failures import ApiError, ServerError
 from translucid.serving.incoming import number_field, text_field
 from translucid.serving.job_files import Row
 from translucid.serving.shown_marks import read_shown, shown, tags_of
@@ -24,8 +27,14 @@ from translucid.serving.shown_marks import read_shown, shown, tags_of
 MOST_ROWS = 500
 """Segments in one answer."""
 
+LONGEST_TAG = 1000
+"""Characters that are shown of a tag; an image may stand in one."""
+
 CORRECTED = "corrected on the page"
 """What a memory notes of pairs that a person has accepted."""
+
+
+log = logging.getLogger("translucid.serving")
 
 
 @dataclass(frozen=True)
@@ -76,37 +85,48 @@ class Editing:
         first = number_field(dict(request.query_params), "first", 0, job.segments)
         count = number_field(dict(request.query_params), "count", 100, MOST_ROWS)
         doubtful = bool(number_field(dict(request.query_params), "doubtful", 0, 1))
-        work = partial(job.files.rows, first, count, doubtful=doubtful)
-        rows = await run_in_threadpool(work) if job.segments else []
-        return JSONResponse([_row(row) for row in rows])
+
+        def answer() -> JSONResponse:
+            rows = job.files.rows(first, count, doubtful=doubtful) if job.segments else []
+            return JSONResponse([_row(row) for row in _each(rows)])
+
+        errand = Errand(job.client, self.desk.options.seconds)
+        return await errand.result(request, self.desk.workshop.submit(errand, answer))
 
     async def accept(self, request: Request, key: str, number: int) -> Response:
         """Take the translation of a segment as a person has written it."""
-        fields, _ = await self.desk.fields(request)
+        fields, errand = await self.desk.fields(request)
         job, text = self._begun(key), text_field(fields, "text")
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
-        (row,) = await run_in_threadpool(job.files.rows, number, 1)
         if not text.strip():
             raise ApiError(400, "The translation is empty")
+        work = self.desk.workshop.submit(errand, lambda: self._accepted(job, number, text))
+        row, pair = await errand.result(request, work)
+        remembered = await self._remembered(request, errand, job, pair)
+        return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
+
+    def _accepted(self, job: Job, number: int, text: str) -> tuple[dict[str, Any], Pair]:
+        """Write a translation down; return its segment as it is then, and the pair that a memory may have."""
+        (row,) = job.files.rows(number, 1)
         try:
             target = Target(read_shown(row.segment.source, text), "person")
         except UserError as error:
             raise ApiError(400, str(error)) from error
-        await run_in_threadpool(job.files.accept, number, target)
-        job.stale = True
-        pair = Pair(row.segment.source.text, target.marked.text)
-        remembered = await run_in_threadpool(self._remembered, job, pair)
-        (row,) = await run_in_threadpool(job.files.rows, number, 1)
-        return JSONResponse({**_row(row), "remembered": remembered})
+        self.jobs.correct(job, number, target)
+        (row,) = job.files.rows(number, 1)
+        return _row(row), Pair(row.segment.source.text, target.marked.text)
 
-    def _remembered(self, job: Job, pair: Pair) -> bool:
-        """Let the memory have a pair, if there is one that takes it."""
+    async def _remembered(self, request: Request, errand: Errand, job: Job, pair: Pair) -> bool:
+        """Let the memory have a pair, if there is one that takes it; the correction stands in any case."""
         if not self.desk.memory or not job.source:
             return False
         try:
-            self.desk.memory.add(job.source, job.target, pair, CORRECTED)
+            await errand.result(request, self.desk.memory.add(job.source, job.target, pair, CORRECTED))
         except ApiError:
+            return False
+        except ServerError:
+            log.exception("a correction did not go into the memory")
             return False
         return True
 
@@ -115,6 +135,13 @@ class Editing:
         if not job.segments and not job.ended.is_set():
             raise ApiError(503, job.error or "The document is not read yet", retry_after=2)
         return job
+
+
+def _each(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield rows; between two of them, others may have their turn."""
+    for row in rows:
+        between_steps()
+        yield row
 
 
 def _told(job: Job) -> dict[str, Any]:
@@ -140,7 +167,7 @@ def _row(row: Row) -> dict[str, Any]:
         "note": segment.note,
         "longest": segment.longest,
         "source": shown(segment.source, segment.source),
-        "tags": {tag: mark.raw for tag, mark in tags_of(segment.source).items()},
+        "tags": {tag: _shortened(mark.raw) for tag, mark in tags_of(segment.source).items()},
         "existing": segment.existing,
         "target": shown(segment.source, target.marked) if target else None,
         "origin": target.origin if target else None,
@@ -148,3 +175,7 @@ def _row(row: Row) -> dict[str, Any]:
         "doubts": target.doubts if target else [],
         "accepted": row.accepted,
     }
+
+
+def _shortened(tag: str) -> str:
+    return tag if len(tag) <= LONGEST_TAG else f"{tag[:LONGEST_TAG]}…"

@@ -173,7 +173,7 @@ async def _form(
         parser = MultiPartParser(request.headers, stream, max_files=1, max_fields=MOST_FIELDS, max_part_size=most)
         parser.spool_max_size = in_memory
         form = await parser.parse()
-    except (ApiError, ClientDisconnect):
+    except (ApiError, ClientDisconnect, OSError):  # of the last, such as a full disk, the form is innocent
         raise
     except Exception as error:
         raise ApiError(400, "Invalid request: the form can't be read") from error

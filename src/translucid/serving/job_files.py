@@ -21,7 +21,7 @@ _TABLE = """CREATE TABLE segments (
     target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, accepted INTEGER DEFAULT 0)"""
 
 MOST_CHARACTERS = 200_000
-"""Of segments that are returned together."""
+"""Of segments that are returned together, with their tags."""
 SURE = 0.5
 """Confidence under which a translation wants to be looked at."""
 
@@ -48,8 +48,12 @@ class JobFiles:
         self._document = folder / "document"
         self.result = folder / "result"
         """The translated document."""
-        with self._document.open("xb") as file:
-            shutil.copyfileobj(content, file)
+        try:
+            with self._document.open("xb") as file:
+                shutil.copyfileobj(content, file)
+        except BaseException:  # such as a full disk, which would stay full
+            self.delete()
+            raise
 
     @property
     def content(self) -> bytes:
@@ -59,15 +63,25 @@ class JobFiles:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.stat().st_size for file in self.folder.iterdir())
+        """Bytes of all files that are there: SQLite's journal, for one, comes and goes with every correction."""
+        total = 0
+        with suppress(OSError), os.scandir(self.folder) as files:
+            for file in files:
+                with suppress(FileNotFoundError):
+                    total += file.stat().st_size
+        return total
 
     def keep(self, result: bytes) -> None:
         """Keep the translated document."""
         temporary = self.folder / "result.new"  # one that is being sent stays as it is
         with self._kept():
-            temporary.write_bytes(result)
-            temporary.replace(self.result)
+            try:
+                temporary.write_bytes(result)
+                temporary.replace(self.result)
+            except OSError:  # such as a full disk, which would stay full
+                with suppress(OSError):
+                    temporary.unlink()
+                raise
 
     def sent(self) -> tuple[Iterator[bytes], int]:
         """Open the translated document; return its parts, which are there whatever becomes of the file, and its size.
@@ -82,9 +96,9 @@ class JobFiles:
     def delete(self) -> None:
         """Forget all; who is reading meanwhile is told `GoneError`."""
         going = self.folder.with_suffix(".going")
-        with suppress(FileNotFoundError):  # it was deleted before
+        with suppress(OSError):  # it was deleted before
             self.folder.rename(going)
-            shutil.rmtree(going, ignore_errors=True)
+        shutil.rmtree(going, ignore_errors=True)
 
     def begin(self, segments: Sequence[Segment]) -> None:
         """Write the segments down."""
@@ -131,7 +145,7 @@ class JobFiles:
             characters = 0
             for columns in cursor:
                 rows.append(_row(*columns))
-                characters += len(rows[-1].segment.source.text)
+                characters += len(columns[2]) + len(columns[3])  # the source and its marks
                 if count >= 0 and characters > MOST_CHARACTERS:
                     break
             return rows

@@ -137,12 +137,12 @@ class LibreTranslate:
 
     async def suggest(self, request: Request) -> JSONResponse:
         """Take a better translation (s) of a text (q) into the translation memory, if the server has one that grows."""
-        fields, _ = await self.desk.fields(request)
+        fields, errand = await self.desk.fields(request)
         if self.desk.memory is None:
             raise ApiError(403, "Suggestions are disabled on this server.")
         pair = Pair(text_field(fields, "q"), text_field(fields, "s"))
         languages = text_field(fields, "source"), text_field(fields, "target")
-        await run_in_threadpool(self.desk.memory.add, *languages, pair, SUGGESTED)
+        await errand.result(request, self.desk.memory.add(*languages, pair, SUGGESTED))
         return JSONResponse({"success": True})
 
     async def languages(self) -> Response:

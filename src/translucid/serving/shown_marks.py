@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.ground.errors import UserError
@@ -32,21 +33,21 @@ def shown(source: Marked, marked: Marked) -> str:
         source: whose marks they are.
         marked: itself, or its translation.
     """
-    left = tags_of(source)
+    left = defaultdict[tuple[object, ...], deque[str]](deque)  # of equal marks, the first tag is the first one's
+    for tag, mark in tags_of(source).items():
+        left[_look(mark)].append(tag)
     parts = []
     for part in marked.parts:
         if isinstance(part, Mark):
-            same = (
-                tag for tag, one in left.items() if (one.raw, one.side, one.pair) == (part.raw, part.side, part.pair)
-            )
-            tag = next(same, None)
-            if tag is not None:
-                del left[tag]
-                part = tag
-            else:  # none of the source's: as it is
-                part = part.raw
+            same = left[_look(part)]
+            part = same.popleft() if same else part.raw  # one that is none of the source's stays as it is
         parts.append(part)
     return "".join(parts)
+
+
+def _look(mark: Mark) -> tuple[object, ...]:
+    """Return what a mark has in common with the same mark in a translation."""
+    return mark.raw, mark.side, mark.pair
 
 
 def read_shown(source: Marked, text: str) -> Marked:
@@ -55,14 +56,15 @@ def read_shown(source: Marked, text: str) -> Marked:
     Raises:
         UserError: a mark is missing, there twice, or not where it can be.
     """
-    left = tags_of(source)
+    tags = tags_of(source)
+    left = dict(tags)
     words: list[str] = []
     marks: list[Mark] = []
     opened: list[str] = []
     at = size = 0
     for match in _SHOWN.finditer(text):
         tag = match[0]
-        if tag not in tags_of(source):
+        if tag not in tags:
             continue  # a text may hold such brackets
         if tag not in left:
             raise UserError(f"{tag} is there twice", fix="Each stands once.")

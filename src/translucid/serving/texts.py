@@ -21,6 +21,7 @@ from translucid.segment_translator import SegmentTranslator
 from translucid.serving.batcher import in_chunks, translate
 from translucid.serving.desk import Desk, off_the_loop
 from translucid.serving.errand import Errand
+from translucid.serving.failures import no_request_to_blame
 from translucid.serving.offered import Served
 from translucid.translation import Translation
 
@@ -108,7 +109,9 @@ def translated(desk: Desk, served: Served, sources: Iterable[Marked]) -> Iterato
     segments = SegmentTranslator(served.translator, recall=recall)
     for part in in_chunks(sources, lambda source: len(source.text)):
         between_steps()
-        yield from segments.stream(part)
+        with no_request_to_blame():
+            targets = list(segments.stream(part))
+        yield from targets
 
 
 def fill(desk: Desk, served: Served, documents: Sequence[Document]) -> list[bytes]:

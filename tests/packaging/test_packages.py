@@ -92,6 +92,23 @@ def test_the_container_is_nobody_and_writes_nowhere():
     assert all(volume.endswith(":ro") for volume in service["volumes"])
 
 
+def test_the_container_says_train_first_and_serves_as_soon_as_there_is_a_model(tmp_path):
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    shell, option, script = services["translucid"]["entrypoint"]
+    run, programs = tmp_path / "runs" / "demo", tmp_path / "bin"
+    programs.mkdir()
+    for name, does in (("sleep", f"mkdir -p {run}; touch {run}/model.safetensors"), ("translucid", 'echo "done: $*"')):
+        (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+        (programs / name).chmod(0o755)
+    variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "TRANSLUCID_RUNS": str(run)}
+    command = [shell, option, script.replace("$$", "$")]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "done: serve\n")
+    assert "Train first: docker compose run --rm train" in done.stderr and done.stderr.count("\n") == 1
+    assert services["train"]["command"].split()[:2] == ["demo", "--out"]
+    assert services["train"]["volumes"] == ["./runs:/runs"]
+
+
 def test_the_health_check_is_a_command_that_parses():
     (check,) = (rest for what, rest in instructions() if what == "HEALTHCHECK")
     command = json.loads(check.split("CMD", 1)[1])

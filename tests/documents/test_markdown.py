@@ -11,6 +11,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed, installed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.marked import Marked
+from translucid.ground.errors import UserError
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
@@ -151,7 +152,32 @@ def test_real_files_keep_their_structure(file):
         (":::{note} no\nyes\n:::\n(target)=\n## yes {#id}\n", ["yes", "yes"]),
         ("import X from 'y';\n\nimport it from here\n", ["import it from here"]),
         ("{% if no %}\nyes\n{% endif %}\n", ["yes"]),
-        ("!!! note no\n    code\n", []),
+        ("!!! note no\n    yes\n\n    more\n\nthen\n", ["yes", "more", "then"]),
+        (
+            '!!! note "Title"\n    yes\n    ??? tip\n        ```\n        no\n        ```\n        more\n    and\n',
+            ["Title", "yes", "more", "and"],
+        ),
+        ('- one\n\n    !!! note "Title"\n        two\n\n    three\n', ["one", "Title", "two", "three"]),
+        ('=== "Tab"\n\n    ```\n    no\n    ```\n\n    - yes\n\nmore\n', ["Tab", "yes", "more"]),
+        ("!!! Really, this is text.\n", ["!!! Really, this is text."]),
+        ("/// note | Title\nyes\n///\n", ["Title", "yes"]),
+        (":::tip[Title]\nyes\n:::\n\n::: warning Take care\nmore\n:::\n", ["Title", "yes", "Take care", "more"]),
+        ("Term\n:   yes\n    it is\n\n    more\n\nOther\n: two\n", ["Term", "yes it is", "more", "Other", "two"]),
+        ("*[HTML]: Hyper Text\n*[W3C]: World Wide\n", ["Hyper Text", "World Wide"]),
+        ("| one line\n| and another\n\n| a | b |\n|---|---|\n| c | d |\n", ["one line", "and another", *"abcd"]),
+        ("| a\n|-\n| b\n", ["a", "b"]),
+        ("\\newpage\n\n\\begin{align}\nx\n\\end{align}\n\n\\[\ny\n\\]\nyes\n", ["yes"]),
+        ("$$ is more than money\n", ["$$ is more than money"]),
+        ("[TOC]\n\n[[_TOC_]]\n\nyes\n", ["yes"]),
+        ("See [[Page]], [[page|the page]] and ![[a.png|300]].", ["See , the page and ."]),
+        ("See [[1]](x.html) here", ["See [1] here"]),
+        ("A :smile: and at 10:30:45 ==is lit== or a==b", ["A  and at 10:30:45 is lit or a==b"]),
+        ("Press ++ctrl+c++ now. ^a-1b\n", ["Press  now."]),
+        ("> [!tip]- yes\n> more\n", ["yes more"]),
+        ("%%\nno\n%%\nyes %%no%% more #tag here\n", ["yes  more  here"]),
+        ("# Yes {/* no */}\n\n{/*\nno\n\nno\n*/}\n\n{/* is text\n", ["Yes", "{/* is text"]),
+        ("import {\n  A,\n} from 'a';\n\nyes {props.name} and {a, b}\n", ["yes  and {a, b}"]),
+        ("<Tab a={{b: 1}} on={() => c}>yes</Tab> more", ["yes more"]),
         ("> [!NOTE]\n> yes\n> more\n", ["yes more"]),
         ("- [ ] yes\n- [x] more `x`\n- https://x.org\n", ["yes", "more "]),
         ("[ref]: http://x 'no'\n\n[^1]: yes it is\n", ["yes it is"]),
@@ -164,6 +190,27 @@ def test_what_is_translated(text, found):
     assert texts(text) == found
 
 
+def test_mdx_has_expressions_and_modules():
+    text = "export const a = {\n  b: 1,\n\n  c: 'no',\n}\n\nimport it from 'here'\n\nYes {a, b} <C d={e}/> and so\n"
+    document = read_document("a.mdx", text.encode(), ENGLISH_SPANISH)
+    assert [segment.source.whole for segment in document.segments] == ["Yes {a, b} <C d={e}/> and so"]
+    after = document.filled({0: Target(Marked("a < b {c}", document.segments[0].source.marks))}).decode()
+    assert after.endswith("\n\na \\< {a, b}b \\{<C d={e}/>c}\n") or "\\{" in after
+
+
+@pytest.mark.parametrize("levels", [9, 30, 99])
+def test_lists_are_read_at_any_level(levels):
+    text = "".join("  " * level + f"- item {level}\n" for level in range(levels)) + "\nend\n"
+    assert texts(text) == [*(f"item {level}" for level in range(levels)), "end"]
+    assert texts("> " * levels + "one\n\ntwo\n") == ["one", "two"]
+
+
+@pytest.mark.parametrize("sign", ["> ", "- "])
+def test_what_is_nested_too_deep_is_refused_with_its_line(sign):
+    with pytest.raises(UserError, match=r"a\.md:3: has more lists and quotes in each other"):
+        read("one\n\n" + sign * 1000 + "two\n\nthree\n")
+
+
 @pytest.mark.parametrize(
     ("text", "translation", "after"),
     [
@@ -174,6 +221,26 @@ def test_what_is_translated(text, found):
         ("One \\\\\n[^1]\n", "uno \\", "uno \\\\\n[^1]\n"),
         ("One\n", "- uno", "\\- uno\n"),
         ("One\n", "*uno* [x] <b> `y` a_b _c &amp; 5 * 3", "\\*uno\\* \\[x\\] \\<b> \\`y\\` a_b \\_c &amp;amp; 5 * 3\n"),
+        ("One\n", "1.", "1\\.\n"),
+        ("One\n", "2) uno", "2\\) uno\n"),
+        ("One\n", ">uno", "\\>uno\n"),
+        ("One\n", "+", "\\+\n"),
+        ("One\n", "+ uno", "\\+ uno\n"),
+        ("One\n", "    uno", "uno\n"),
+        ("One\n", "uno\n\n# dos\r- tres\u2028x", "uno # dos - tres x\n"),
+        ("# One\n", "C #", "# C \\#\n"),
+        ("# One\n", "C ##", "# C \\##\n"),
+        ("# One\n", "C#", "# C#\n"),
+        ("One\n", "===", "\\===\n"),
+        ("One\n", "---", "\\---\n"),
+        ("One\n", "* * *", "\\* * *\n"),
+        ("One\n", "| uno", "\\| uno\n"),
+        ("One\n", "!!! uno", "\\!!! uno\n"),
+        ("One\n---\n", "|a|", "\\|a\\|\n---\n"),
+        ("|One|\n|-|\n", "a \\| b\nc", "|a \\\\\\| b c|\n|-|\n"),
+        ("- One\n", "uno\n- dos", "- uno - dos\n"),
+        ("*One*: two\n", "uno: dos", "*uno: dos*\n"),
+        ('!!! note "One"\n', 'a "b"', '!!! note "a ”b”"\n'),
         ("See https://x.org/a_", "ver https://x.org/_a_*b", "ver https://x.org/_a_*b"),
         ("|One|\n|-|\n", "a | b", "|a \\| b|\n|-|\n"),
         ("[One]\n\n[one]: x\n", "uno", "[uno][One]\n\n[one]: x\n"),
@@ -199,11 +266,33 @@ def test_texts_and_titles_of_links_and_images():
     assert document.filled(targets).decode() == "A ![CAT *X*](a.png 'l\\'x') and [b](c \"T\") d."
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_texts_and_titles_may_go_on_over_lines(end):
+    text = '> See ![one\n> *two*](a.png "three\n> four") and [b](c "five\n> six").\n'.replace("\n", end)
+    assert texts(text) == ["See  and b.", "one two", "three four", "five six"]
+    document = read(text)
+    assert document.filled({}) == text.encode()
+    after = document.filled({1: Target(Marked("1 2")), 2: Target(Marked("3\n4")), 3: Target(Marked("5 6"))}).decode()
+    assert after == f'> See ![1 2](a.png "3 4") and [b](c "5 6").{end}'
+    assert document.filled(all_changed(document)).decode() == (
+        f'> SEE ![ONE *TWO*](a.png "THREE FOUR") AND [B](c "FIVE SIX").{end}'
+    )
+
+
+def test_what_stands_behind_a_line_break_begins_no_block():
+    document = read("one  \ntwo\n")
+    (source,) = (segment.source for segment in document.segments)
+    (mark,) = source.marks
+    for begins in ("- x", "===", "|-|-|", "3. x", "# x", "* x", "> x"):
+        target = Marked(f"uno {begins}", (mark.__class__(3, mark.raw, mark.side, mark.pair),))
+        assert structure(document.filled({0: Target(target)}).decode())[0] == structure("one  \ntwo\n")[0], begins
+
+
 def test_line_breaks_keep_what_stands_before_the_next_line():
     assert filled("> - one\\\n>   two\n", "uno dos").count("\\\n>   ") == 1
     assert filled("one  \n  two\n", "uno dos").count("  \n  ") == 1
 
 
 def test_nothing_takes_long():
-    for text in ("[" * 20_000, "*a " * 20_000, "`" * 20_000, "![a](" * 5_000, "> " * 5_000 + "a", "$a" * 20_000):
+    for text in ("[" * 20_000, "*a " * 20_000, "`" * 20_000, "![a](" * 5_000, "$a" * 20_000):
         assert read(text).filled({}) == text.encode()

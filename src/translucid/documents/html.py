@@ -15,13 +15,12 @@ from translucid.documents.document import Segment, Target
 from translucid.documents.html_elements import IMPLIED, VOID, Attribute, Tag, is_inline
 from translucid.documents.html_tokens import Token, tokens
 from translucid.documents.marked import Side
-from translucid.documents.spans import Part, Span, Spans, spanned
+from translucid.documents.spans import BLANK_OF_HTML, Part, Span, Spans, spanned
 from translucid.documents.splicing import Edit, TextFile
 from translucid.ground.errors import UserError
 
 DEEPEST = 500
 """Elements that may stand in each other."""
-_BLANK = re.compile(r"(?:\s|&nbsp;|&#160;|&#xa0;)*", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\{%(?:[^{%]|\{(?!%)|%(?!\}))*+%\}|\{#(?:[^{#]|\{(?!#)|#(?!\}))*+#\}")
 """It ends before the next one begins, so that a thousand that are never closed are not each looked for to the end."""
 _CHARSET = re.compile(
@@ -152,7 +151,7 @@ class Html:
 
     def _block(self) -> None:
         """Take the text up to here."""
-        span = spanned(self._file.text, self._parts, unescape, blank=_BLANK, folds=True)
+        span = spanned(self._file.text, self._parts, unescape, blank=BLANK_OF_HTML, folds=True)
         self._parts = []
         if span:
             self._add(span, "", None)

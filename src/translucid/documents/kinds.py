@@ -40,7 +40,7 @@ KINDS = (
     Kind("SubRip subtitles", (".srt",), "application/x-subrip", "subtitles"),
     Kind("WebVTT subtitles", (".vtt",), "text/vtt", "subtitles"),
     Kind("HTML", (".html", ".htm", ".xhtml"), "text/html", "html"),
-    Kind("Markdown", (".md", ".markdown"), "text/markdown", "markdown"),
+    Kind("Markdown", (".md", ".markdown", ".mdx"), "text/markdown", "markdown"),
     Kind("text", (".txt",), "text/plain", "text"),
     Kind("Word", (".docx",), f"{_OFFICE}.wordprocessingml.document", "docx"),
     Kind("PowerPoint", (".pptx",), f"{_OFFICE}.presentationml.presentation", "pptx"),

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from translucid.documents.markdown_lines import plain_lines
+from translucid.ground.errors import UserError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
-_FORMULA = re.compile(r"[ \t>]*\$\$")
-_NOT_TEXT = re.compile(
-    r"[ \t>]*(?::{3,}.*|\{\{[<%].*[>%]\}\}|\{%.*%\}|\([\w:.-]+\)=|%%.*|(?:!!!|\?\?\?\+?)[ \t].*)[ \t]*"
-    r"|(?:import|export)[ \t].*(?:[ \t]from[ \t]*['\"].*|;)[ \t]*"
-)
-"""Lines of directives, templates, targets and modules, which programs know that read Markdown."""
+DEEPEST = 200
+"""Lists and quotes that may stand in each other, counted as markdown-it does: a list and its item are two."""
+_INLINE = 20
+"""Likewise of links and images; what is in more of them is read as plain text."""
+Kind = Literal["text", "cell", "heading", "underlined", "title"]
 
 
 class Block(NamedTuple):
@@ -25,31 +27,40 @@ class Block(NamedTuple):
     """Its lines, without what stands before each in a quote or a list."""
     places: list[int]
     """Of each character, in the file."""
-    cell: bool
-    """Of a table."""
+    kind: Kind
+    """A cell of a table, a heading behind `#` or over a line, the title of an admonition in quotes, or else text."""
 
 
-def blocks(markdown: MarkdownIt, text: str, env: dict[str, Any]) -> Iterator[Block]:
+def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, modules: bool) -> Iterator[Block]:
     """Yield the blocks of a file in order.
 
     Args:
         markdown: finds them.
+        name: of the file, for messages.
         text: of the file.
         env: takes the references of the document.
+        modules: it is MDX.
+
+    Raises:
+        UserError: lists and quotes are nested too deep.
     """
     text = text.replace("\0", "\ufffd")  # as CommonMark wants it; what stands in a file of NUL has to be found again
     starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
     lines = _LINE_END.split(text)
-    cell, row, at = False, -1, 0
-    for token in markdown.parse("\n".join(_cleared(lines)), env):
+    plain = plain_lines(lines, modules=modules)
+    kind: Kind = "text"
+    row, at = -1, 0
+    for token in _tokens(markdown, name, "\n".join(line.text for line in plain), env):
         if token.type in ("td_open", "th_open"):
-            cell = True
-        elif token.type in ("td_close", "th_close"):
-            cell = False
+            kind = "cell"
+        elif token.type == "heading_open":
+            kind = "heading" if token.markup.startswith("#") else "underlined"
+        elif token.type in ("td_close", "th_close", "heading_close"):
+            kind = "text"
         if token.type != "inline" or not token.map or not token.content.strip():
             continue
         first = token.map[0]
-        if cell:
+        if kind == "cell":
             if first != row:
                 row, at = first, 0
             written = token.content.replace("|", "\\|")
@@ -58,9 +69,39 @@ def blocks(markdown: MarkdownIt, text: str, env: dict[str, Any]) -> Iterator[Blo
                 continue
             at = found + len(written)
             within = [i for i in range(found, at) if not (lines[first][i] == "\\" and lines[first][i + 1] == "|")]
-            yield Block(token.content, [starts[first] + i for i in within], True)
+            yield Block(token.content, [starts[first] + i for i in within], kind)
         elif places := _places(token.content, lines[first : token.map[1]], starts[first : token.map[1]]):
-            yield Block(token.content, places, False)
+            depths = [line.depth for line in plain[first : token.map[1]]]
+            for start, end in _parts(token.content, depths):
+                yield Block(token.content[start:end], places[start:end], "title" if plain[first].titled else kind)
+
+
+def _parts(content: str, depths: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield where the parts of a paragraph begin and end whose lines are in the same admonition."""
+    start = at = 0
+    for (i, line), depth in zip(enumerate(content.split("\n")), depths, strict=False):
+        if i and depth != depths[i - 1]:
+            yield start, at - 1
+            start = at
+        at += len(line) + 1
+    yield start, len(content)
+
+
+def _tokens(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any]) -> list[Token]:
+    markdown.options["maxNesting"] = DEEPEST
+    try:
+        tokens = markdown.parse(text, env)
+    except RecursionError:
+        raise UserError("is nested too deep", file=name) from None
+    finally:
+        markdown.options["maxNesting"] = _INLINE
+    for token in tokens:
+        # What is nested deeper than this, and the rest of the document with it, is not among the tokens.
+        if token.type in ("blockquote_open", "list_item_open") and token.level >= DEEPEST - 1:
+            line = token.map[0] + 1 if token.map else None
+            what = f"has more lists and quotes in each other than can be read, {DEEPEST // 2} lists"
+            raise UserError(what, file=name, line=line, fix="Indent it less.")
+    return tokens
 
 
 def _places(content: str, lines: list[str], starts: list[int]) -> list[int] | None:
@@ -79,29 +120,3 @@ def _places(content: str, lines: list[str], starts: list[int]) -> list[int] | No
         if i + 1 < len(said):
             places.append(starts[i] + len(lines[i]))
     return places
-
-
-def _cleared(lines: list[str]) -> Iterator[str]:
-    """Yield lines, those empty that are no Markdown: front matter, directives, formulas."""
-    front = _front_matter(lines)
-    fence, formula = "", False
-    for i, line in enumerate(lines):
-        if i < front:
-            yield ""
-            continue
-        mark = _FENCE.match(line)
-        if mark and not formula and (not fence or (mark[1].startswith(fence) and not line[mark.end() :].strip())):
-            fence = "" if fence else mark[1]
-        elif not fence and (begins := _FORMULA.match(line)):
-            formula = not formula and "$$" not in line[begins.end() :]
-            yield ""
-            continue
-        yield "" if not fence and (formula or _NOT_TEXT.fullmatch(line)) else line
-
-
-def _front_matter(lines: list[str]) -> int:
-    """Return how many lines the front matter has, YAML or TOML."""
-    if lines[0].rstrip() not in ("---", "+++"):
-        return 0
-    ends = ("---", "...") if lines[0].startswith("-") else ("+++",)
-    return next((i + 1 for i, line in enumerate(lines) if i and line.rstrip() in ends), 0)

@@ -17,13 +17,42 @@ from markdown_it.token import Token
 
 _Rule = Callable[[StateInline, bool], bool]
 
-_KEPT = re.compile(
-    r"(?P<loose>\{%(?:[^{%\n]|\{(?!%)|%(?!\}))*+%\}|\[\^[^\[\]\s]+\]:?|\[![A-Z]+\]|\{[#.:][^{}\n]*\}|\[[ xX]\](?=\s))"
-    # templates, footnotes, alerts, attributes, tasks; then templates, roles, formulas
-    r"|\{\{(?:[^{}\n]|\{(?!\{)|\}(?!\}))*+\}\}|\{[\w:.+-]+\}`[^`\n]+`"
-    r"|\\\((?:[^\\\n]|\\(?![()]))*+\\\)|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)"
+_BRACES = r"\{(?:[^{}\n]++|\{(?:[^{}\n]++|\{[^{}\n]*+\})*+\})*+\}"
+"""With two more pairs of braces in each other at most."""
+_LOOSE = re.compile(
+    r"\{%(?:[^{%\n]|\{(?!%)|%(?!\}))*+%\}"  # templates
+    r"|\{/\*(?:[^{*]|\{(?!/\*)|\*(?!/\}))*+\*/\}"  # comments of MDX
+    r"|%%(?:[^%\n]|%(?!%))*+%%|(?<=\s)\^[\w-]+[ \t]*\Z"  # comments and names of blocks in Obsidian
+    r"|\[\^[^\[\]\s]+\]:?|\[![\w-]+\][+-]?|\[[ xX]\](?=\s)"  # footnotes, alerts, tasks
+    r"|\{[:#.][^{}\n]*\}|\{[ \t]+[#.][^{}\n]*\}|\{:?[ \t]*[\w-]+=[^{}\n]*\}"  # attributes
+    r"|(?<![\w:]):[a-z+-][\w+-]*:(?![\w:])"  # pictures by their names
 )
-"""What Markdown does not know and many programs that read it do."""
+"""What stands beside a sentence, not in it."""
+_KEPT = re.compile(
+    r"\{\{(?:[^{}\n]|\{(?!\{)|\}(?!\}))*+\}\}|\{[\w:.+-]+\}`[^`\n]+`"  # templates, roles
+    r"|\\\((?:[^\\\n]|\\(?![()]))*+\\\)|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)"  # formulas
+    r"|\\[A-Za-z]+(?:\{[^{}\n]*\})+"  # TeX
+    r"|!\[\[[^\[\]\n]+\]\]|\[\[[^\[\]\n|]+\]\](?![(\[:])"  # pages of a wiki
+    r"|(?<!~)~(?!~)[^~\s]+~(?!~)|(?<!\^)\^(?!\^)[^^\s]+\^(?!\^)"  # what stands lower or higher
+    r"|\+\+[A-Za-z\"][\w+\" -]*\+\+|(?<![\w&#/])#[A-Za-z][\w/-]*"  # keys, tags
+)
+"""What stands for a word."""
+_EXPRESSION = re.compile(
+    rf"(?=\{{[ \t]*(?:[A-Za-z_$][\w$]*(?:\??\.[\w$]|[(\[]|[ \t]*[=+?&|])|[<`'\"(\d]))(?:{_BRACES})"
+)
+_ANY_EXPRESSION = re.compile(_BRACES)
+"""JavaScript in braces: in Markdown only what can't be read as text."""
+_JSX = re.compile(
+    r"<[A-Za-z][\w.-]*(?=[\s/])(?:[^<>{}\"']++|\"[^\"]*+\"|'[^']*+'"
+    r"|(?P<braces>\{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+\}))*+>"
+)
+"""A tag with JavaScript in it, which is none of HTML."""
+_WIKI_LINK = re.compile(r"(\[\[[^\[\]\n|]+\|)[^\[\]\n|]+\]\]")
+_HIGHLIGHT = re.compile(
+    r"(==)(?=[^\s=])(?:[^=\n]|=(?!=))*+(?<=[^\s=])==|(\^\^)(?=[^\s^])(?:[^^\n]|\^(?!\^))*+(?<=[^\s^])\^\^"
+)
+_SIGNS = "{[\\$!:+=<%#^~]"
+"""The first characters of all these."""
 _TITLE = re.compile(r"""\]\(\s*+(?:<[^<>\n]*+>|\S*+)\s++(?:"(.*)"|'(.*)'|\((.*)\))\s*\)\Z""", re.DOTALL)
 
 
@@ -53,13 +82,46 @@ def parser() -> MarkdownIt:
 
 
 def _kept(state: StateInline, silent: bool) -> bool:
-    match = _KEPT.match(state.src, state.pos) if state.src[state.pos] in "{[\\$" else None
-    if not match:
+    """Read what Markdown does not know and many programs that read it do."""
+    sign = state.src[state.pos]
+    if sign not in _SIGNS:
         return False
+    closing = state.env.get("closing", {}).pop((state.src, state.pos), None) if sign in "=^]" and not silent else None
+    if closing:
+        state.push(closing, "", 0)
+        state.pos += 2
+        return True
+    kind, end = _construct_at(state.src, state.pos, modules=state.env.get("modules", False))
+    if not kind:
+        return False
+    if kind in ("wiki", "highlight") and not silent:
+        opening = _WIKI_LINK if kind == "wiki" else _HIGHLIGHT
+        match = opening.match(state.src, state.pos)
+        assert match
+        # The words between are read next; where they end, the other sign stands.
+        state.env.setdefault("closing", {})[state.src, end - 2] = f"{kind}_close"
+        kind, end = f"{kind}_open", max(match.end(1), match.end(2) if kind == "highlight" else 0)
     if not silent:
-        state.push("loose" if match["loose"] else "kept", "", 0)
-    state.pos = match.end()
+        state.push(kind, "", 0)
+    state.pos = end
     return True
+
+
+def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, int]:
+    """Return the kind of what stands at a place, and its end; empty if it is nothing of ours."""
+    kinds = (
+        ("html_inline", _JSX),
+        ("wiki", _WIKI_LINK),
+        ("highlight", _HIGHLIGHT),
+        ("loose", _LOOSE),
+        ("kept", _KEPT),
+        ("kept", _ANY_EXPRESSION if modules else _EXPRESSION),
+    )
+    for kind, pattern in kinds:
+        match = pattern.match(text, at)
+        if match and (kind != "html_inline" or match["braces"]):
+            return kind, match.end()
+    return "", at
 
 
 def _placed(name: str, rule: _Rule) -> _Rule:

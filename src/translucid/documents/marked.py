@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import accumulate
 
-from translucid.documents.splicing import Edit, splice
+from translucid.documents.splicing import LINE_BREAKS, Edit, splice
+
+_WHITE = " \t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""White space but hard spaces, which are there for a reason."""
 
 
 class Side(Enum):
@@ -88,7 +91,12 @@ class Marked:
 
     @property
     def stripped(self) -> Marked:
-        """It without white space at both ends."""
-        end = len(self.text.rstrip())
-        start = min(end, len(self.text) - len(self.text.lstrip()))
+        """It without white space at both ends; that between a mark and words stays."""
+        end = max(len(self.text.rstrip(_WHITE)), *(mark.at for mark in self.marks), 0)
+        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *(mark.at for mark in self.marks), end)
         return self.spliced([Edit(0, start, ""), Edit(end, len(self.text), "")])
+
+    @property
+    def in_one_line(self) -> Marked:
+        """It with a space in the place of line ends, `stripped`."""
+        return self.replaced(LINE_BREAKS, " ").stripped

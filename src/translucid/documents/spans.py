@@ -17,6 +17,8 @@ from translucid.documents.splicing import Edit, splice
 from translucid.ground.stopping import between_steps
 
 _BLANK = re.compile(r"\s*")
+BLANK_OF_HTML = re.compile(r"(?:\s|&nbsp;|&#160;|&#xa0;)*", re.IGNORECASE)
+"""White space, hard spaces by their names among it."""
 _FOLDED = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -178,11 +180,18 @@ class Spans:
     def __init__(self, text: str) -> None:
         """`text`: in which they stand."""
         self.text = text
-        self._spans: dict[int, tuple[Span, Write]] = {}
+        self._spans: dict[int, tuple[Span, Write, Write]] = {}
 
-    def add(self, number: int, span: Span, write: Write = str) -> None:
-        """Add the span of a segment; they may come in any order."""
-        self._spans[number] = (span, write)
+    def add(self, number: int, span: Span, write: Write = str, write_first: Write | None = None) -> None:
+        """Add the span of a segment; they may come in any order.
+
+        Args:
+            number: of the segment.
+            span: where it stands.
+            write: gives words as they are written.
+            write_first: gives those at the beginning of a line; `write` if not given.
+        """
+        self._spans[number] = (span, write, write_first or write)
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
         """Return what has to change for the translations that are of these spans."""
@@ -190,11 +199,11 @@ class Spans:
         for number in sorted(self._spans, key=lambda number: self._spans[number][0].start, reverse=True):
             between_steps()
             if number in targets:
-                span, write = self._spans[number]
+                span, write, write_first = self._spans[number]
                 inside = []
                 while done and done[-1].start < span.end:
                     inside.append(done.pop())
-                new = "".join(self._written(span, targets[number].marked, inside, write))
+                new = "".join(self._written(span, targets[number].marked, inside, write, write_first))
                 done.append(Edit(span.start, span.end, new))
         return done
 
@@ -202,7 +211,9 @@ class Spans:
         """Return the text with these translations."""
         return splice(self.text, self.edits(targets))
 
-    def _written(self, span: Span, target: Marked, inside: list[Edit], write: Write) -> Iterator[str]:
+    def _written(
+        self, span: Span, target: Marked, inside: list[Edit], write: Write, write_first: Write
+    ) -> Iterator[str]:
         """Yield words and marks of a target; `inside` are edits in marks of its source."""
         changed: dict[str, list[str]] = defaultdict(list)
         if inside:
@@ -211,10 +222,13 @@ class Spans:
             for mark, (start, end) in zip(span.marked.marks, span.places, strict=True):
                 near = coming[bisect_left(starts, start) : bisect_left(starts, end)]
                 edits = [Edit(e.start - start, e.end - start, e.new) for e in near if e.end <= end]
-                changed[mark.raw].append(splice(mark.raw, edits) if edits else mark.raw)
+                changed[mark.raw].append(splice(self.text[start:end], edits) if edits else mark.raw)
+        begins = True
         for part in target.parts:
             if isinstance(part, Mark):
                 ready = changed.get(part.raw)
                 yield ready.pop(0) if ready else part.raw
+                begins = "\n" in part.raw
             else:
-                yield write(part)
+                yield (write_first if begins else write)(part)
+                begins = False

@@ -18,7 +18,7 @@ from translucid.documents.caption_turns import TAG, Turn, ends_sentence, turns
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Marked, Side
 from translucid.documents.spans import Part, Span, Spans, spanned
-from translucid.documents.splicing import LINE_END, Edit, TextFile
+from translucid.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile
 from translucid.ground.errors import UserError
 
 FASTEST = 21
@@ -31,8 +31,6 @@ _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{LINE_END}|\Z)")
 _LINE = re.compile(rf"([^\r\n]*)(?:{LINE_END}|\Z)")
 _NUMBER = re.compile(rf"[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*+")
-_BREAKS = re.compile(r"[ \t]*+[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
-"""A line break, or several: an empty line would end the caption."""
 _APART = re.compile(r"\s*[(#]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -109,7 +107,7 @@ class Subtitles:
         if len(group) == 1:
             texts = [group[0].broken(target.marked, self._end)]
         else:
-            whole = _BREAKS.sub(" ", target.marked.whole.strip())
+            whole = target.marked.in_one_line.whole
             parts = map(Marked, split(whole, [len(one.span.marked.text) for one in group]))
             texts = [in_lines(text, one.lines, self._end) for one, text in zip(group, parts, strict=True)]
         for one, marked in zip(group, texts, strict=True):
@@ -140,9 +138,9 @@ class _Spoken(NamedTuple):
         """Return a translation in lines; those that a person has made stay."""
         target = target.stripped
         if self.turn.kind == "song":
-            return target.replaced(_BREAKS, " ")
-        if _BREAKS.search(target.text):
-            return target.replaced(_BREAKS, end)
+            return target.in_one_line
+        if LINE_BREAKS.search(target.text):
+            return target.replaced(LINE_BREAKS, end)
         return in_lines(target, self.lines, end)
 
 

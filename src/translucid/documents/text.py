@@ -29,7 +29,9 @@ class Text:
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """See `Document`."""
-        return self._file.spliced(Edit(*self._spans[i], target.marked.whole) for i, target in targets.items())
+        return self._file.spliced(
+            Edit(*self._spans[i], target.marked.in_one_line.whole) for i, target in targets.items()
+        )
 
 
 def read(name: str, content: bytes, languages: Languages) -> Text:

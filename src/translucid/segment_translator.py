@@ -9,8 +9,9 @@ from itertools import islice
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import NearMatch, Target
 from translucid.documents.marked import Marked
-from translucid.documents.placeholders import Way
+from translucid.documents.placeholders import Way, lost_and_invented_doubts
 from translucid.documents.placing import placed, readable
+from translucid.documents.word_links import Links
 from translucid.engines.recalling import RecallingEngine
 from translucid.memory.recall import Recall
 from translucid.translation import Translation
@@ -56,18 +57,16 @@ class SegmentTranslator:
             )
             for source, match in zip(window, known, strict=True):
                 if match:
-                    yield Target(self._placed(source, match.target), origin="memory")
+                    yield self._from_memory(source, match.target)
                 else:
-                    way, found = next(translated)
-                    links = found.word_weights if way.source.marks and self.translator.can_look() else []
-                    marked, doubts = way.target(found.text, links), (*found.warnings, *way.doubts)
-                    yield Target(marked, confidence=found.confidence, doubts=doubts, matches=self._near(source))
+                    yield self._from_model(source, *next(translated))
 
     def _translated(
         self, sources: Sequence[Marked], on_done: Callable[[int], None] | None
     ) -> list[tuple[Way, Translation]]:
         """Translate texts, and those whose placeholders have not come through in another way, until they have."""
-        waiting = {i: Way.first(source) for i, source in enumerate(sources)}
+        pieces = self.translator.tokenizer.has_placeholders
+        waiting = {i: Way.first(source, pieces=pieces) for i, source in enumerate(sources)}
         done: dict[int, tuple[Way, Translation]] = {}
         while waiting:
             texts = [way.text for way in waiting.values()]
@@ -78,15 +77,37 @@ class SegmentTranslator:
             on_done = None  # which has been told of all of them
         return [done[i] for i in range(len(sources))]
 
+    def _from_model(self, source: Marked, way: Way, found: Translation) -> Target:
+        """Return a translation with the marks and placeholders of its source, and what looks wrong in it."""
+        links = found.word_weights if way.source.marks and self.translator.can_look() else []
+        marked = way.target(found.text, links)
+        # What the translator has missed may only have stood in; what counts is in the text that comes out.
+        seen = [way.restored(doubt) for doubt in found.warnings if doubt.partition(":")[0] not in ("lost", "invented")]
+        doubts = (*seen, *lost_and_invented_doubts(source, marked), *way.doubts)
+        others = tuple(self._alternatives(way, found))
+        return Target(marked, "model", found.confidence, doubts, self._near(source), others)
+
+    def _alternatives(self, way: Way, found: Translation) -> Iterator[Marked]:
+        """Yield the other translations in which everything is that has to be."""
+        for text in found.alternatives[1:]:
+            if way.after(text) is None:
+                yield way.target(text, self._links(way.source, text))
+
+    def _from_memory(self, source: Marked, target: str) -> Target:
+        marked = placed(source, target, self._links(source, target))
+        # A person may have written a number in words.
+        doubts = tuple(lost_and_invented_doubts(source, marked, numbers=False))
+        return Target(marked, origin="memory", doubts=doubts)
+
+    def _links(self, source: Marked, target: str) -> Links:
+        """Return the links to a translation that the model has not made, if there are marks to place by them."""
+        links = links_between(self.translator, readable(source).text, target) if source.marks else []
+        return [(s, t, 1.0) for s, t in links]
+
     def _near(self, source: Marked) -> tuple[NearMatch, ...]:
         """Return what the memory has that is like a segment, if that is wanted."""
         found = self.recall.shown(readable(source).text) if self.recall and self.near_matches else []
         return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in found)
-
-    def _placed(self, source: Marked, target: str) -> Marked:
-        """Put the marks of a source into a translation that the model has not made."""
-        links = links_between(self.translator, readable(source).text, target) if source.marks else []
-        return placed(source, target, [(s, t, 1.0) for s, t in links])
 
 
 def shown_matches(translator: Translator, recall: Recall) -> Translator:

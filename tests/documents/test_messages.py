@@ -2,11 +2,11 @@
 
 import pytest
 
-from translucid.documents.messages import is_language, message_spans
+from translucid.documents.messages import is_language, message_spans, message_writer
 
 
-def found(text, icu=True):
-    return [span.marked.whole for span in message_spans(text, icu=icu)]
+def found(text):
+    return [span.marked.whole for span in message_spans(text)]
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,50 @@ def test_no_language(text):
         ("a <b>c</b><br/>", ["a <b>c</b>"]),
         ("run <code>x y</code>", ["run <code>x y</code>"]),
         ("Give a <name>", ["Give a <name>"]),
+        ("no cats | one cat | {n} cats", ["no cats", "one cat", "{n} cats"]),
+        ("a {{ b | upper }} c", ["a {{ b | upper }} c"]),
+        ("you have {{count, number}} cats", ["you have {{count, number}} cats"]),
+        ("it's '{'a'}' and '{b}' {n}", ["it's '{'a'}' and '{b}' {n}"]),
+        ("{n, plural, one {a '{' b} other {'{c}' # d}}", ["a '{' b", "'{c}' # d"]),
+        ("{n, plural, =1 {<x a='}'/> one} other {<x a='{{n}}'/> two}}", ["<x a='}'/> one", "<x a='{{n}}'/> two"]),
+        ("%<n>d and %<all>s", ["%<n>d and %<all>s"]),
+        ("<style>p { color: red }</style>go", ["go"]),
     ],
 )
 def test_spans(text, segments):
     assert found(text) == segments
 
 
-def test_without_icu_a_plural_is_text():
-    assert found("{n, plural, one {# item} other {# items}}", icu=False) == [
-        "{n, plural, one {# item} other {# items}}"
-    ]
+def test_quoted_braces_are_marks():
+    (span,) = message_spans("She's in '{'a'}'")
+    assert [mark.raw for mark in span.marked.marks] == ["'{'", "'}'"]
+    assert span.marked.text == "She's in a"
+
+
+@pytest.mark.parametrize(
+    ("message", "words", "written"),
+    [
+        ("{n, plural, other {it''s}}", "c'est", "c''est"),
+        ("{n, plural, other {it is}}", "c'est l'{a}", "c'est l''{a}"),
+        ("{n, plural, other {it is #}}", "l'", "l''"),
+        ("it is {a}", "c'est l'{a}", "c'est l'{a}"),
+        ("''it'' is", "''c'est", "''c'est"),
+    ],
+)
+def test_apostrophes_are_written_as_icu_reads_them(message, words, written):
+    assert message_writer(message)(words) == written
+
+
+def test_doubled_apostrophes_are_read_as_one():
+    (span,) = message_spans("{n, plural, other {it''s}}")
+    assert span.marked.text == "it's"
+
+
+@pytest.mark.parametrize("text", ["_File", "E_xit", "%Y more", "50% off", "Note: {a}"])
+def test_words_with_signs_are_language(text):
+    assert is_language(text)
+
+
+@pytest.mark.parametrize("text", ["%Y-%m-%d", "%B %d, %Y", "%u%n", ":year", "$t(a)", "__name__", "_private", "{ a }"])
+def test_placeholders_alone_are_not(text):
+    assert not is_language(text)

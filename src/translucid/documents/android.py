@@ -6,9 +6,11 @@ from dataclasses import replace
 from functools import partial
 
 from translucid.data.languages import Languages
+from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.android_text import items_of, items_of_cdata, written, written_cdata
 from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
+from translucid.documents.messages import is_language
 from translucid.documents.plural_forms import ORDER, categories, examples_of
 from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml_inline import Added, Inline, Role, add_text
@@ -37,8 +39,9 @@ class _Strings:
 
     def __init__(self, document: SlottedXml, language: str | None) -> None:
         self.document, self.language, self.forms = document, language, categories(language)
-        self.inline = Inline(document.file, _role, edges=False, texts=items_of, write=written)
-        self.cdata = Inline(document.file, _role, edges=False, texts=items_of_cdata, write=written_cdata)
+        inline = partial(Inline, document.file, _role, edges=False, syntax=PlaceholderSyntax.message)
+        self.inline = inline(texts=items_of, write=written)
+        self.cdata = inline(texts=items_of_cdata, write=written_cdata)
 
     def take(self, unit: Element) -> None:
         """Add the texts of a resource."""
@@ -51,7 +54,8 @@ class _Strings:
 
     def _text(self, text: Element, note: str | None) -> tuple[Added, Inline] | None:
         """Add a text, if there is one to translate; return it, and how it is written."""
-        if text.text.lstrip().startswith(("@", "?")):  # names another resource
+        # What begins so names another resource.
+        if text.text.lstrip().startswith(("@", "?")) or not is_language(text.text, text.attributes.get("name", "")):
             return None
         parts, inline = text.parts, self.inline
         cdata = [

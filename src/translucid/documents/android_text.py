@@ -8,7 +8,12 @@ from collections.abc import Iterator
 from translucid.documents.marked import Mark, Side
 from translucid.documents.xml_inline import PARTS_WORDS, Item, escaped
 
-_SPECIAL = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|\"|</?[A-Za-z][^<>]*>|\\", re.DOTALL)
+_SPECIAL = re.compile(
+    r"(?i:<style\b[^<>]*>(?:[^<]|<(?!/?style\b))*+</style\s*+>)"
+    r"|(?i:<script\b[^<>]*>(?:[^<]|<(?!/?script\b))*+</script\s*+>)"
+    r"|\\u[0-9A-Fa-f]{4}|\\.|\"|</?[A-Za-z][^<>]*>|\\",
+    re.DOTALL,
+)
 _PLAIN = {r"\'": "'", r"\"": '"', r"\\": "\\", r"\@": "@", r"\?": "?"}
 _SPACE = re.compile(r"[ \t\r\n]+")
 _NAME = re.compile(r"</?([A-Za-z0-9]+)")

@@ -47,6 +47,8 @@ class Target:
     """What looks wrong, each as `kind: what was seen`."""
     matches: tuple[NearMatch, ...] = ()
     """Near ones, the best first, if these are wanted, there is a memory, and the translation is not from it."""
+    alternatives: tuple[Marked, ...] = ()
+    """Other translations, the best first, if the model was asked for more than one."""
 
     def within(self, longest: int | None) -> Target:
         """Return it with one doubt more if it has more characters than it may; none: any number."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from translucid.data.languages import Languages
+from translucid.documents.messages import is_language
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings import Strings
 from translucid.ground.errors import UserError
 
 _QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_ENTRY = re.compile(rf"(?:{_QUOTED}|[\w.$/:-]+)\s*(?:=\s*(?P<value>{_QUOTED}|[\w.$/:-]+)\s*)?;", re.DOTALL)
+_ENTRY = re.compile(rf"(?P<key>{_QUOTED}|[\w.$/:-]+)\s*(?:=\s*(?P<value>{_QUOTED}|[\w.$/:-]+)\s*)?;", re.DOTALL)
 _BETWEEN = re.compile(r"\s+|/\*(?P<block>.*?)\*/|//(?P<line>[^\r\n]*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:[Uu]([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -37,7 +38,9 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             raise UserError(what, file=name, line=file.line(at))
         if (entry["value"] or "").startswith('"'):
             start, end = entry.start("value") + 1, entry.end("value") - 1
-            found.add(start, end, _unescaped(file.text[start:end]), _written, note=note.strip() if note else None)
+            text = _unescaped(file.text[start:end])
+            if is_language(text, _unescaped(entry["key"].strip('"'))):
+                found.add(start, end, text, _written, note=note.strip() if note else None)
         at, note = entry.end(), None
     return found
 

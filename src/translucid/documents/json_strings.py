@@ -44,12 +44,12 @@ class JsonStrings(Strings):
             first = value.keys[0] if value.keys else ""
             if arb and first == _LOCALE:
                 self._locale = (value.start, value.end)
-            elif not (arb and first.startswith("@")) and is_language(value.text):
+            elif not (arb and first.startswith("@")) and is_language(value.text, value.keys[-1] if value.keys else ""):
                 said = about.get(f"@{first}")
                 described = said.get("description") if isinstance(said, dict) else None
                 note = described if isinstance(described, str) else ".".join(value.keys) or None
                 write = partial(self._written, raw=file.text[value.start : value.end])
-                self.add(value.start, value.end, value.text, write, note=note, icu=True)
+                self.add(value.start, value.end, value.text, write, note=note)
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
         """Return what has to change; with it, the language that an .arb says it is in."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import accumulate
 
+from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.splicing import LINE_BREAKS, Edit, splice
 
 _WHITE = " \t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -51,6 +52,8 @@ class Marked:
     text: str
     """What is translated; characters, not their escapes."""
     marks: tuple[Mark, ...] = ()
+    syntax: PlaceholderSyntax = field(default=PlaceholderSyntax.prose, compare=False, repr=False)
+    """Which placeholders may stand in the text."""
 
     @property
     def parts(self) -> Iterator[str | Mark]:
@@ -83,7 +86,7 @@ class Marked:
             at = min(mark.at, edits[done].start) if done < len(edits) else mark.at
             return replace(mark, at=at + shifts[done])
 
-        return Marked(splice(self.text, edits), tuple(map(moved, self.marks)))
+        return replace(self, text=splice(self.text, edits), marks=tuple(map(moved, self.marks)))
 
     def replaced(self, pattern: re.Pattern[str], new: str) -> Marked:
         """Return it with `new` in the place of each match of a pattern."""

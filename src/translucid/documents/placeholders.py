@@ -8,26 +8,32 @@ other one; or they are taken out of the text, and put into the translation as ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from translucid.data.fixed import kept_parts, lost_numbers, numbers
+from translucid.data.fixed import differences, kept_parts, lost_numbers
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.placing import placed, readable
+from translucid.documents.stand_ins import (
+    LAST,
+    Unit,
+    cut_at_marks,
+    is_sign,
+    merged,
+    numbers_of,
+    occurrences,
+    parts_of,
+    stand_in_names,
+    touched,
+)
 from translucid.documents.word_links import Links
 
-NAMES = "Tom", "Max", "Nina", "Oscar", "Eva", "Victor", "Sonia", "Martin"
-"""They are the same in many languages."""
-NUMBERS = "47", "58", "63", "72", "86", "94", "35", "29"
-LAST = 3
-"""The way in which nothing can be lost."""
-_COUNTS = re.compile(
-    r"%[-+#0 ]*\d*(?:\.\d+)?(?:hh?|ll?|z)?[diufFeEgGxXo]"
-    r"|\{(?:\d+|n|num|number|count|total)\}|%\((?:n|num|number|count|total)\)[sd]"
+_TAG = re.compile(
+    r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>"
+    r"|\{\{(?P<open_block>[#^])\s*(?P<block>\w+)[^{}]*\}\}|\{\{/\s*(?P<end_of_block>\w+)\s*\}\}"
 )
-"""Placeholders that numbers take the place of."""
-_TAG = re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>")
 _KEY = re.compile(r"(?<!\S)(?:[^\W_]{1,2})?_(?=[^\W\d_])|(?<!\S)(?:[^\W_]+)?&(?=[a-zß-ÿ])|(?<!\S)&(?=[^\W\d_])")
 """`_` or `&` before the letter of a key."""
 
@@ -43,6 +49,15 @@ class _Edit(NamedTuple):
     new: str | Part
 
 
+class _StandIn(NamedTuple):
+    """What a word stands in for."""
+
+    raw: str
+    touches_left: bool
+    """Whether a letter touches it on that side; in the text for the model there is a space."""
+    touches_right: bool
+
+
 @dataclass(frozen=True)
 class Way:
     """A source as the model is to read it."""
@@ -51,16 +66,25 @@ class Way:
     """The source, with the sign of a key as a part."""
     source: Marked
     """With what stands in for some parts, and with others as marks."""
-    stand_ins: dict[str, str]
-    """By what stands in for it, the part."""
+    stand_ins: Mapping[str, _StandIn]
+    """By the word."""
+    expected: Counter[str] = field(default_factory=Counter)
+    """How often each part has to come out; those that are marks are not among them."""
     level: int = 0
     lost: frozenset[str] = frozenset()
     """Numbers that are taken out."""
+    pieces: bool = False
+    """Whether the model has learned to copy pieces."""
 
     @classmethod
-    def first(cls, source: Marked) -> Way:
-        """Return the first one to try."""
-        return _way(_with_key(source), 0, frozenset())
+    def first(cls, source: Marked, *, pieces: bool = False) -> Way:
+        """Return the first one to try.
+
+        Args:
+            source: a text.
+            pieces: whether the model has learned to copy pieces of the vocabulary that stand for placeholders.
+        """
+        return _way(_with_key(source), 0, frozenset(), pieces)
 
     @property
     def text(self) -> str:
@@ -69,10 +93,11 @@ class Way:
 
     def after(self, translation: str) -> Way | None:
         """Return the way to try next; None if everything is in the translation of `text` that has to be."""
-        if self._broken(translation):
-            return _way(self.whole, self.level + 1, self.lost) if self.level < LAST else None
-        lost = frozenset(lost_numbers(self.text, translation)) - self.lost
-        return _way(self.whole, self.level, self.lost | lost) if lost else None
+        source, target = self.restored(self.text), self.restored(translation)
+        if self._is_broken(source, target, translation):
+            return _way(self.whole, self.level + 1, self.lost, self.pieces) if self.level < LAST else None
+        lost = frozenset(lost_numbers(source, target, syntax=self.whole.syntax)) - self.lost
+        return _way(self.whole, self.level, self.lost | lost, self.pieces) if lost else None
 
     def target(self, translation: str, links: Links) -> Marked:
         """Return the translation with the marks and parts of the source, each once.
@@ -81,59 +106,84 @@ class Way:
             translation: of `text`, with which `after` is content.
             links: between the words of both.
         """
-        found = placed(self.source, translation, links)
+        return _absorbed(self._restored(placed(self.source, translation, links)))
+
+    def restored(self, text: str) -> str:
+        """Return what somebody says of the text or its translation, with the parts themselves."""
         edits = [
-            _Edit(*match.span(), part)
-            for name, part in self.stand_ins.items()
-            for match in _occurrences(name, found.text)
+            _Edit(*match.span(), stand_in.raw)
+            for name, stand_in in self.stand_ins.items()
+            for match in occurrences(name, text)
         ]
-        return _absorbed(_edited(found, edits))
+        return _edited(Marked(text), edits).text if edits else text
 
     @property
     def doubts(self) -> list[str]:
         """What a person should look at: parts whose place the words beside them decide."""
-        guessed = [mark.raw for mark in self.source.marks if isinstance(mark, Part) and not _is_sign(mark.raw)]
+        guessed = [mark.raw for mark in self.source.marks if isinstance(mark, Part) and not is_sign(mark.raw)]
         return [f"placed: {' '.join(dict.fromkeys(guessed))}"] if guessed else []
 
-    def _broken(self, translation: str) -> bool:
+    def _is_broken(self, source: str, target: str, translation: str) -> bool:
         """Whether something that stands in the text is lost, doubled or invented, or tags are in another order."""
         text = self.text
-        if any(len(_occurrences(name, translation)) != len(_occurrences(name, text)) for name in self.stand_ins):
+        if any(len(occurrences(name, translation)) != len(occurrences(name, text)) for name in self.stand_ins):
             return True
-        before, after = ([part for part, _, _ in kept_parts(one)] for one in (text, translation))
-        if any(translation.count(part) != text.count(part) for part in before) or {*after} - {*before}:
+        if any(differences(self.expected, target, self.whole.syntax)):
             return True
+        before, after = ([part for part, _, _ in kept_parts(one, self.whole.syntax)] for one in (source, target))
         return _nested(before) and not _nested(after)
 
+    def _restored(self, marked: Marked) -> Marked:
+        """Return a text with the parts in the place of what stands in for them, without the spaces that it needed."""
+        text = marked.text
+        edits: list[_Edit] = []
+        for name, stand_in in self.stand_ins.items():
+            for match in occurrences(name, text):
+                start, end = match.span()
+                edits.append(_Edit(start, end, stand_in.raw))
+                if stand_in.touches_left and text[max(start - 1, 0) : start] == " ":
+                    edits.append(_Edit(start - 1, start, ""))
+                if stand_in.touches_right and text.startswith(" ", end):
+                    edits.append(_Edit(end, end + 1, ""))
+        return _edited(marked, dict.fromkeys(edits))
 
-def _way(whole: Marked, level: int, lost: frozenset[str]) -> Way:
+
+def _way(whole: Marked, level: int, lost: frozenset[str], pieces: bool) -> Way:
     """Return a source on one of the levels; with numbers that were lost likewise, or shorter ones in their place."""
+    parts = parts_of(whole)
+    units = list(merged(whole, parts)) if level or pieces else []
+    units = sorted([*units, *numbers_of(whole, lost)], key=lambda unit: unit.start)
+    names = stand_in_names(whole.text, units, level, pieces)
+    left, right = touched(whole.text, units, names)
+    stand_ins: dict[str, _StandIn] = {}
     edits: list[_Edit] = []
-    stand_ins: dict[str, str] = {}
-    parts = [*kept_parts(whole.text)] if level else []
-    for part, first, after in [*parts, *(one for one in numbers(whole.text) if one[0] in lost)]:
-        name = None
-        if level < LAST and not _is_sign(part):
-            name = stand_ins.get(part) or _free_name(part, level, whole.text, stand_ins.values())
-        if name:
-            stand_ins[part] = name
-        edits.append(_Edit(first, after, name or Part(0, part)))
-    return Way(whole, _edited(whole, edits), {name: part for part, name in stand_ins.items()}, level, lost)
+    taken: list[Unit] = []
+    for i, unit in enumerate(units):
+        if unit.raw in names:
+            name = names[unit.raw]
+            edits.append(_Edit(unit.start, unit.end, " " * left[i] + name + " " * right[i]))
+            same = stand_ins.get(name, _StandIn(unit.raw, True, True))
+            stand_ins[name] = _StandIn(unit.raw, same.touches_left and left[i], same.touches_right and right[i])
+        elif level or unit.raw[0].isdigit():
+            edits.append(_Edit(unit.start, unit.end, Part(0, unit.raw)))
+            taken.append(unit)
+    out = {at for unit in taken for at in range(unit.start, unit.end)}
+    expected = Counter(raw for raw, start, _ in parts if start not in out)
+    return Way(whole, _edited(whole, edits), stand_ins, expected, level, lost, pieces)
 
 
-def _free_name(part: str, level: int, text: str, taken: Iterable[str]) -> str | None:
-    """Return what stands in for a part: a number for what counts, a name for others; on level 2, the other one."""
-    counts = part[0].isdigit() or bool(_COUNTS.fullmatch(part)) == (level == 1)
-    return next((name for name in (NUMBERS if counts else NAMES) if name not in text and name not in {*taken}), None)
+def lost_and_invented_doubts(source: Marked, target: Marked, *, numbers: bool = True) -> list[str]:
+    """Return what a person should know of a translation that lacks parts of its source, or has others.
 
-
-def _is_sign(part: str) -> bool:
-    """Whether a part is a tag, an entity or a picture, which no word stands in for."""
-    return part[0] in "<&_" or (not any(map(str.isalnum, part.replace("⟦", "a"))) and part[0] not in "{%$#")
-
-
-def _occurrences(name: str, text: str) -> list[re.Match[str]]:
-    return list(re.finditer(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text))
+    Args:
+        source: of the translation.
+        target: the translation.
+        numbers: whether numbers that are not there count too.
+    """
+    lost, invented = differences(Counter(raw for raw, _, _ in parts_of(source)), cut_at_marks(target), source.syntax)
+    if numbers:
+        lost += lost_numbers(source.text, target.text, syntax=source.syntax)
+    return [f"lost: {' '.join(lost)}"] * bool(lost) + [f"invented: {' '.join(invented)}"] * bool(invented)
 
 
 def _with_key(source: Marked) -> Marked:
@@ -142,7 +192,7 @@ def _with_key(source: Marked) -> Marked:
     if len(found) != 1 or source.text.count(found[0][0][-1]) != 1:
         return source
     at = found[0].end() - 1
-    if any(first <= at < after for _, first, after in kept_parts(source.text)):
+    if any(first <= at < after for _, first, after in kept_parts(source.text, source.syntax)):
         return source
     return _edited(source, [_Edit(at, at + 1, Part(0, source.text[at]))])
 
@@ -153,68 +203,95 @@ def _edited(marked: Marked, edits: Iterable[_Edit]) -> Marked:
     A tag becomes a mark of a pair if its partner becomes one too.
     """
     coming = sorted(edits, key=lambda edit: edit.start)
-    text, at, marks = "", 0, []
-    waiting = list(marked.marks)
+    text: list[str] = []
+    size = at = 0
+    marks: list[Mark] = []
+    waiting = deque(marked.marks)
+
+    def write(new: str) -> None:
+        nonlocal size
+        text.append(new)
+        size += len(new)
 
     def take(end: int) -> None:
         """Go on to a character of the text, with the marks before it."""
-        nonlocal text, at
+        nonlocal at
         while waiting and waiting[0].at <= end:
-            mark = waiting.pop(0)
-            text, at = text + marked.text[at : mark.at], max(at, mark.at)
-            marks.append(replace(mark, at=len(text)))
-        text, at = text + marked.text[at:end], max(at, end)
+            mark = waiting.popleft()
+            write(marked.text[at : mark.at])
+            at = max(at, mark.at)
+            marks.append(replace(mark, at=size))
+        write(marked.text[at:end])
+        at = max(at, end)
 
     for edit in coming:
         take(edit.start)
         at = edit.end
         if isinstance(edit.new, Part):
-            marks.append(replace(edit.new, at=len(text)))
+            marks.append(replace(edit.new, at=size))
         else:
-            text += edit.new
+            write(edit.new)
     take(len(marked.text))
-    return Marked(text, tuple(_paired(marks)))
+    return replace(marked, text="".join(text), marks=tuple(_paired(marks)))
 
 
 def _paired(marks: list[Mark]) -> Iterator[Mark]:
     """Yield the marks, parts that are tags as pairs."""
     partner: dict[int, int] = {}
-    waiting: list[tuple[int, str]] = []
+    waiting: list[int] = []
+    opened: dict[str, list[int]] = defaultdict(list)  # by name, places in `waiting`
+    names: list[str] = []
     for i, mark in enumerate(marks):
-        tag = _TAG.fullmatch(mark.raw) if isinstance(mark, Part) else None
-        if tag and not tag["closes"] and not tag["empty"]:
-            waiting.append((i, tag["name"]))
-        elif tag and tag["closes"] and (same := [one for one in waiting if one[1] == tag["name"]]):
-            partner[i] = partner[same[-1][0]] = -1 - same[-1][0]  # the document's own pairs are counted from 0
-            del waiting[waiting.index(same[-1]) :]
+        opens, closes = _tag_names(mark.raw) if isinstance(mark, Part) else ("", "")
+        if opens:
+            opened[opens].append(len(waiting))
+            waiting.append(i)
+            names.append(opens)
+        elif closes and opened[closes]:
+            depth = opened[closes][-1]
+            partner[i] = partner[waiting[depth]] = -1 - waiting[depth]  # the document's own pairs are counted from 0
+            while len(waiting) > depth:
+                waiting.pop()
+                opened[names.pop()].pop()
     for i, mark in enumerate(marks):
         if i in partner:
-            yield replace(mark, side=Side.closes if mark.raw.startswith("</") else Side.opens, pair=partner[i])
+            yield replace(mark, side=Side.closes if _tag_names(mark.raw)[1] else Side.opens, pair=partner[i])
         else:
             yield mark
 
 
+def _tag_names(raw: str) -> tuple[str, str]:
+    """Return the name of what a tag, or a sign of a template such as `{{#if x}}`, opens; and of what it closes."""
+    tag = _TAG.fullmatch(raw)
+    if not tag:
+        return "", ""
+    if tag["closes"] or tag["end_of_block"]:
+        return "", tag["name"] or "{{" + tag["end_of_block"]
+    return "" if tag["empty"] else tag["name"] or "{{" + tag["block"], ""
+
+
 def _absorbed(marked: Marked) -> Marked:
     """Return a text with its parts as text again."""
-    text, marks = "", []
+    text: list[str] = []
+    marks: list[Mark] = []
+    size = 0
     for piece in marked.parts:
-        if isinstance(piece, Part):
-            text += piece.raw
-        elif isinstance(piece, Mark):
-            marks.append(replace(piece, at=len(text)))
-        else:
-            text += piece
-    return Marked(text, tuple(marks))
+        if isinstance(piece, Mark) and not isinstance(piece, Part):
+            marks.append(replace(piece, at=size))
+            continue
+        new = piece.raw if isinstance(piece, Mark) else piece
+        text.append(new)
+        size += len(new)
+    return replace(marked, text="".join(text), marks=tuple(marks))
 
 
 def _nested(parts: Iterable[str]) -> bool:
     """Whether each tag that closes belongs to the last one that is open."""
     waiting: list[str] = []
     for part in parts:
-        tag = _TAG.fullmatch(part)
-        if tag and tag["closes"]:
-            if not waiting or waiting.pop() != tag["name"]:
-                return False
-        elif tag and not tag["empty"]:
-            waiting.append(tag["name"])
+        opens, closes = _tag_names(part)
+        if closes and (not waiting or waiting.pop() != closes):
+            return False
+        if opens:
+            waiting.append(opens)
     return not waiting

@@ -7,18 +7,19 @@ and what looks wrong stand in a comment. What a memory or a person says is not m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from translucid.data.fixed import fixed_parts
 from translucid.data.languages import Languages, usual_code
+from translucid.data.placeholder_syntax import PlaceholderSyntax, syntax_of_flags
 from translucid.documents.document import Segment, Target
-from translucid.documents.messages import message_spans
+from translucid.documents.messages import message_spans, message_writer
 from translucid.documents.plural_forms import PluralForms
 from translucid.documents.po_entries import OURS, Entry, entries
 from translucid.documents.po_formats import broken_format
 from translucid.documents.po_strings import WIDTH, columns, quoted
-from translucid.documents.spans import Spans
+from translucid.documents.spans import Span, Spans
 from translucid.documents.splicing import Edit, TextFile
 from translucid.ground.errors import UserError
 
@@ -34,9 +35,17 @@ class _Form(NamedTuple):
     form: int
     source: str
     spans: Spans
-    """One, of the source."""
-    number: int
-    """Of its segment."""
+    """Of the source: one, or one for each case of a message in ICU's syntax."""
+    numbers: range
+    """Of its segments."""
+    existing: Spans | None
+    """Of the translation that is there, if it has as many."""
+
+    def filled(self, targets: Mapping[int, Target]) -> str:
+        """Return the text with translations; where some are missing, with what is there."""
+        if self.existing and any(number not in targets for number in self.numbers):
+            return self.existing.filled(targets)
+        return self.spans.filled(targets)
 
 
 class Po:
@@ -80,19 +89,26 @@ class Po:
             raise UserError(f"has Plural-Forms that mean nothing: {error}", file=name, line=line) from error
 
     def _add(self, entry: Entry, place: str) -> None:
+        syntax = syntax_of_flags(entry.flags) or PlaceholderSyntax.message
         for index in range(self._plurals.nplurals if entry.plural is not None else 1):
             source, where = entry.source, place
             if entry.plural is not None:
                 source = self._text_of_form(entry.source, entry.plural, index)
                 examples = self._plurals.examples(index)
                 where = f"{place}, for {examples}" if examples else f"{place}, form {index}"
-            if found := message_spans(source, accelerators=True):
-                spans = Spans(source)
-                spans.add(len(self.segments), found[0])
-                said = entry.forms[index].text if index in entry.forms else ""
-                existing = said if said and not entry.fuzzy else None
-                self._forms[len(self.segments)] = _Form(entry, index, source, spans, len(self.segments))
-                self.segments.append(Segment(found[0].marked, where, existing, entry.note))
+            said = entry.forms[index].text if index in entry.forms else ""
+            existing = said if said and not entry.fuzzy else None
+            first = len(self.segments)
+            found = message_spans(source, syntax=syntax, accelerators=True)
+            there = message_spans(existing, syntax=syntax, accelerators=True) if existing else []
+            matched = there if len(there) == len(found) > 1 else []
+            numbers = range(first, first + len(found))
+            fills = _filling(existing, matched, first) if existing and matched else None
+            form = _Form(entry, index, source, _filling(source, found, first), numbers, fills)
+            for i, span in enumerate(found):
+                self._forms[first + i] = form
+                of_span = matched[i].marked.whole if matched else existing
+                self.segments.append(Segment(span.marked, where, of_span, entry.note))
 
     def _text_of_form(self, singular: str, plural: str, index: int) -> str:
         """Return what a form translates: the singular where it is right for all numbers of the form."""
@@ -117,9 +133,9 @@ class Po:
 
     def _edits(self, targets: dict[int, Target]) -> Iterator[Edit]:
         """Yield what changes in an entry."""
-        forms = [self._forms[number] for number in targets]
+        forms = list({self._forms[number].form: self._forms[number] for number in targets}.values())
         entry = forms[0].entry
-        new = {form.form: form.spans.filled(targets) for form in forms}
+        new = {form.form: form.filled(targets) for form in forms}
         count = self._plurals.nplurals if entry.plural is not None else 1
         if set(entry.forms) == set(range(count)):
             for index, text in new.items():
@@ -186,6 +202,14 @@ class Po:
             yield Edit(value.start + charset.start(1), value.start + charset.end(1), "UTF-8")
         if any(word in raw for word in _UNSET):
             yield from self._marked_fuzzy(self._header, False)
+
+
+def _filling(text: str, spans: Sequence[Span], first: int) -> Spans:
+    """Return the spans of a text, numbered from `first`."""
+    filling, write = Spans(text), message_writer(text)
+    for number, span in enumerate(spans, first):
+        filling.add(number, span, write)
+    return filling
 
 
 def _unwrapped(line: str) -> bool:

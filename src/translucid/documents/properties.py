@@ -10,7 +10,7 @@ import re
 from functools import partial
 
 from translucid.data.languages import Languages
-from translucid.documents.messages import is_language
+from translucid.documents.messages import QUOTED, is_language
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings import Strings
 from translucid.ground.errors import UserError
@@ -52,11 +52,9 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             raise UserError("has a \\u without four digits", file=name, line=file.line(start + broken.start()))
         text = _unescaped(file.text[start:end])
         # java.text.MessageFormat, which fills in {0}, wants apostrophes twice.
-        doubles = bool(_PATTERN.search(text)) and "'{" not in text
-        if is_language(text):
-            shown = text.replace("''", "'") if doubles else text
-            write = partial(_written, doubles=doubles, plain=plain)
-            found.add(start, end, shown, write, note=" ".join(notes) or None, icu=True)
+        doubled = True if _PATTERN.search(text) and "'{" not in QUOTED.sub("", text) else None
+        if is_language(text, file.text[line.start("entry") : start].rstrip(" \t=:")):
+            found.add(start, end, text, partial(_written, plain=plain), note=" ".join(notes) or None, doubled=doubled)
         notes = []
     return found
 
@@ -68,9 +66,7 @@ def _unescaped(raw: str) -> str:
     return _ESCAPE.sub(character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _written(text: str, doubles: bool, plain: bool) -> str:
-    if doubles:
-        text = text.replace("'", "''")
+def _written(text: str, plain: bool) -> str:
     written = "".join(_WRITTEN.get(c, c) for c in text)
     if written.startswith(" "):
         written = f"\\{written}"

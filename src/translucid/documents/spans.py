@@ -11,6 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from translucid.data.fixed import stands_alone
+from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import Target
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.splicing import Edit, splice
@@ -57,6 +58,7 @@ def spanned(
     *,
     blank: re.Pattern[str] = _BLANK,
     folds: bool = False,
+    syntax: PlaceholderSyntax = PlaceholderSyntax.prose,
 ) -> Span | None:
     """Return the span that parts make up; none if there is nothing to translate in it.
 
@@ -69,6 +71,7 @@ def spanned(
         decode: gives the characters of words as they stand.
         blank: matches white space, as much as there is, or nothing.
         folds: any white space is worth one space.
+        syntax: of placeholders in the words.
     """
     found = _trimmed(text, _paired(parts), blank)
     words, marks, places = "", [], []
@@ -89,9 +92,9 @@ def spanned(
             marks.append(Mark(len(words), raw, part.side, pair))
             places.append((part.start, part.end))
             spaced = spaced and (part.side is not Side.alone or part.spaces)
-    if not words.strip() or stands_alone(words):
+    if not words.strip() or stands_alone(words, syntax):
         return None
-    return Span(found[0][0].start, found[-1][0].end, Marked(words, tuple(marks)), tuple(places))
+    return Span(found[0][0].start, found[-1][0].end, Marked(words, tuple(marks), syntax), tuple(places))
 
 
 _Paired = list[tuple[Part, int | None]]

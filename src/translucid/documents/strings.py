@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from translucid.documents.document import Segment, Target
-from translucid.documents.messages import message_spans
-from translucid.documents.spans import Span, Spans
+from translucid.documents.messages import message_spans, message_writer
+from translucid.documents.spans import Spans
 from translucid.documents.splicing import Edit, TextFile
 
 
@@ -39,8 +39,7 @@ class Strings:
         *,
         note: str | None = None,
         existing: str | None = None,
-        spans: Iterable[Span] | None = None,
-        icu: bool = False,
+        doubled: bool | None = None,
     ) -> None:
         """Add the next string.
 
@@ -51,15 +50,15 @@ class Strings:
             write: gives what stands in the file for other characters.
             note: for the translator.
             existing: translation.
-            spans: in the text that are translated; as messages have them if not given.
-            icu: messages have ICU's syntax.
+            doubled: whether an apostrophe is written twice; see `message_spans`.
         """
         self._line += self.file.text.count("\n", self._at, start)
         self._at = max(self._at, start)
         own = Spans(text)
-        found = list(message_spans(text, icu=icu) if spans is None else spans)
+        found = message_spans(text, doubled=doubled)
+        write_words = message_writer(text, doubled=doubled)
         for span in found:
-            own.add(len(self.segments), span)
+            own.add(len(self.segments), span, write_words)
             self.segments.append(Segment(span.marked, f"line {self._line}", existing, note))
         if found:
             self._strings.append(_String(start, end, own, write))

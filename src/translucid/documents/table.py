@@ -51,7 +51,8 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         if chosen.language is not None and _is_of_other_language(row, chosen.language, languages):
             continue
         for source, target in chosen.pairs:
-            if source >= len(row) or not is_language(row[source].text):
+            # A formula begins with "=".
+            if source >= len(row) or row[source].text.startswith("=") or not is_language(row[source].text):
                 continue
             cell, existing, missing = row[source], None, ""
             if target != source:

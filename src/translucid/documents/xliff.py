@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+from html import unescape
 from typing import NamedTuple
 
 from translucid.data.inline import BREAKS, CODES
 from translucid.data.languages import Languages, short_code, usual_code
-from translucid.documents.document import Segment, Target
-from translucid.documents.marked import Side
+from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.documents.document import Segment
+from translucid.documents.marked import Marked, Side
+from translucid.documents.messages import has_cases, is_language, message_spans, message_writer
 from translucid.documents.slots import Kept, SlottedXml, Targets
+from translucid.documents.spans import Spans
 from translucid.documents.xliff_notes import add_notes, notes_of
-from translucid.documents.xml_inline import Content, Inline, Role, by_line, folded
+from translucid.documents.xml_inline import Content, Inline, Role, by_line, escaped, folded
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml_tags import margin, opened, prefix, with_attributes
 from translucid.ground.errors import UserError
@@ -50,12 +55,17 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
 
 
 class _Text(NamedTuple):
-    """A text that is translated as a whole: all of a source, or what is in a `<mrk mtype="seg">` of it."""
+    """All of a source, or what is in a `<mrk mtype="seg">` of it."""
 
-    number: int
-    content: Content
+    numbers: range
+    """Of its segments: one, or one for each case of a message in ICU's syntax."""
+    content: Content | Spans
     whole: Element
     """What it is all of."""
+
+    def is_in(self, targets: Targets) -> bool:
+        """Whether there is a translation of it."""
+        return any(number in targets for number in self.numbers)
 
 
 class _Xliff:
@@ -130,28 +140,41 @@ class _Xliff:
         }
         texts = list[_Text]()
         for piece in pieces:
-            inline = self._inline(piece)
-            content = inline.content(piece.parts)
-            if content is None:
-                continue
             there = target if piece is source else old.get(piece.attributes.get("mid"))
             made = Segment(
-                content.source,
+                Marked(""),
                 f"line {piece.line}",
                 existing=_said(there).strip() or None if there and stays else None,
                 note=self.note,
                 longest=_longest(unit, segment),
             )
-            texts.append(_Text(self.document.add_segment(made), content, piece))
+            if text := self._text(piece, made):
+                texts.append(text)
         if not texts:
             return
-        numbers = range(texts[0].number, texts[-1].number + 1)
+        numbers = range(texts[0].numbers.start, texts[-1].numbers.stop)
         before = source if cut is None else cut
         write = partial(self._target, unit, segment, before, target, old, texts)
         start, end = (before.end, before.end) if target is None else (target.start, target.end)
         self.document.add_slot(start, end, numbers, write)
         if segment is not unit:
             self.document.add_slot(segment.start, segment.inner, numbers, partial(self._segment, segment, numbers))
+
+    def _text(self, piece: Element, segment: Segment) -> _Text | None:
+        """Add the segments of a text, if there is something to translate in it."""
+        content = self._inline(piece).content(piece.parts)
+        if content is None or not is_language(content.source.text):
+            return None
+        first = len(self.document.segments)
+        if not has_cases(content.source.text):
+            self.document.add_segment(replace(segment, source=content.source))
+            return _Text(range(first, first + 1), content, piece)
+        # Its cases are found in what stands in the file, where the tags are.
+        raw = self.file.raw(piece.inner, piece.inner_end)
+        spans, write = Spans(raw), message_writer(raw)
+        for span in message_spans(raw, decode=unescape):
+            spans.add(self.document.add_segment(replace(segment, source=span.marked)), span, _escaping(write))
+        return _Text(range(first, len(self.document.segments)), spans, piece)
 
     def _target(
         self,
@@ -166,8 +189,7 @@ class _Xliff:
     ) -> str:
         """Return the element of a target."""
         if texts[0].whole.name == "source":
-            text = texts[0]
-            inside = self._written(text, targets[text.number], kept)
+            inside = self._written(texts[0], targets, kept)
         else:
             inside = self._cut_again(before, old, texts, targets, kept)
         tag = self.file.raw(before.start, before.inner)
@@ -194,8 +216,8 @@ class _Xliff:
             text, there = by_place.get(mark.start), old.get(mark.attributes.get("mid"))
             if text is None:
                 parts.append(self.file.raw(mark.inner, mark.inner_end))
-            elif text.number in targets:
-                parts.append(self._written(text, targets[text.number], kept))
+            elif text.is_in(targets):
+                parts.append(self._written(text, targets, kept))
             elif there:
                 parts.append(self.file.raw(there.inner, there.inner_end))
             at = mark.inner_end
@@ -207,14 +229,22 @@ class _Xliff:
         states = {"state": "translated", "subState": _SUB_STATES[origin]}
         return with_attributes(self.file.raw(segment.start, segment.inner), states)
 
-    def _written(self, text: _Text, target: Target, kept: Kept) -> str:
-        content, marked = text.content, target.marked
+    def _written(self, text: _Text, targets: Targets, kept: Kept) -> str:
+        content = text.content
+        if isinstance(content, Spans):
+            return content.filled(targets)
+        marked = targets[text.numbers.start].marked
         return self._inline(text.whole).written([*content.lead, *marked.parts, *content.tail], kept, {})
 
     def _inline(self, text: Element) -> Inline:
         """Return a reader of one text; the two marks of a pair have the same number in it."""
         texts = by_line if text.inherited("xml:space") == "preserve" else folded
-        return Inline(self.file, partial(_role, {}), edges=False, texts=texts)
+        syntax = PlaceholderSyntax.message
+        return Inline(self.file, partial(_role, {}), edges=False, texts=texts, syntax=syntax)
+
+
+def _escaping(write: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: escaped(write(text))
 
 
 def _always(text: str, targets: Targets, kept: Kept) -> str:
@@ -257,9 +287,10 @@ def _is_code(part: Element | Piece) -> bool:
 
 def _state(texts: list[_Text], targets: Targets) -> dict[str, str | None]:
     """Return the attributes of a target of XLIFF 1.2."""
-    if any(text.number not in targets for text in texts):
+    numbers = [number for text in texts for number in text.numbers]
+    if any(number not in targets for number in numbers):
         return {"state": "needs-translation", "state-qualifier": None}
-    origins = {targets[text.number].origin for text in texts}
+    origins = {targets[number].origin for number in numbers}
     return _STATES[next(origin for origin in _STATES if origin in origins)]  # type: ignore[return-value]
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from translucid.data.fixed import stands_alone
+from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import Segment
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.slots import Kept, SlottedXml, Targets
@@ -59,12 +60,15 @@ class Content(NamedTuple):
     tail: tuple[Item, ...]
 
     @classmethod
-    def of(cls, items: Iterable[Item], *, edges: bool) -> Content | None:
+    def of(
+        cls, items: Iterable[Item], *, edges: bool, syntax: PlaceholderSyntax = PlaceholderSyntax.prose
+    ) -> Content | None:
         """Part a text from what is around it: white space, and marks that enclose all of it.
 
         Args:
             items: texts and marks in their order.
             edges: whether marks that stand alone before or behind all text are around it too.
+            syntax: of placeholders in the text.
 
         Returns:
             Nothing where no letter is.
@@ -100,8 +104,8 @@ class Content(NamedTuple):
                 end -= 2
             else:
                 break
-        source = marked(items[at:end])
-        if not source.text or stands_alone(source.text):
+        source = replace(marked(items[at:end]), syntax=syntax)
+        if not source.text or stands_alone(source.text, syntax):
             return None
         return cls(tuple(lead), source, tuple(reversed(tail)))
 
@@ -154,6 +158,7 @@ class Inline:
         holding: Collection[str] = (),
         texts: Callable[[str], Iterable[Item]] = lambda text: [text],
         write: Callable[[str], str] = escaped,
+        syntax: PlaceholderSyntax = PlaceholderSyntax.prose,
     ) -> None:
         """Say how.
 
@@ -164,13 +169,14 @@ class Inline:
             holding: names of elements with texts of their own; they may be in a mark.
             texts: takes apart what stands between tags.
             write: gives what stands there for a text.
+            syntax: of placeholders in the texts.
         """
         self.file, self.role, self.edges, self.holding = file, role, edges, holding
-        self.texts, self.write = texts, write
+        self.texts, self.write, self.syntax = texts, write, syntax
 
     def content(self, parts: Iterable[Element | Piece]) -> Content | None:
         """Return the text of some parts that follow each other; nothing where there is nothing to translate."""
-        return Content.of(parted(paired(self._items(parts))), edges=self.edges)
+        return Content.of(parted(paired(self._items(parts))), edges=self.edges, syntax=self.syntax)
 
     def _items(self, parts: Iterable[Element | Piece]) -> Iterator[Item]:
         for part in parts:

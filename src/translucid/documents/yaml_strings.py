@@ -45,12 +45,12 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     except RecursionError:
         raise UserError("is nested too deep", file=name) from None
     for node, keys, flow in sorted(nodes, key=lambda one: one[0].start_mark.index):
-        if node.tag == _STRING and is_language(node.value):
+        if node.tag == _STRING and is_language(node.value, keys[-1] if keys else ""):
             start, end = node.start_mark.index, node.end_mark.index
             if properties := _PROPERTIES.match(file.text, start, end):
                 start = properties.end()
             write = partial(_written, raw=file.text[start:end], style=node.style, flow=flow)
-            found.add(start, end, node.value, write, note=".".join(keys) or None, icu=True)
+            found.add(start, end, node.value, write, note=".".join(keys) or None)
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import NearMatch, Segment, Target
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.engines.alignment_file import alignment_mark
@@ -76,9 +77,10 @@ def _target_line(target: Target) -> str:
 
 
 def _record(marked: Marked) -> dict[str, Any]:
-    return {"text": marked.text, "marks": [(m.at, m.raw, m.side.value, m.pair) for m in marked.marks]}
+    marks = [(m.at, m.raw, m.side.value, m.pair) for m in marked.marks]
+    return {"text": marked.text, "marks": marks, "syntax": marked.syntax.value}
 
 
 def _marked(record: dict[str, Any]) -> Marked:
     marks = (Mark(at, raw, Side(side), pair) for at, raw, side, pair in record["marks"])
-    return Marked(record["text"], tuple(marks))
+    return Marked(record["text"], tuple(marks), PlaceholderSyntax(record["syntax"]))

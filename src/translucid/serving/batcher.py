@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.stopping import Stopped, between_steps
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError, no_request_to_blame
@@ -46,10 +47,15 @@ def in_chunks(items: Iterable[Item], characters: Callable[[Item], int]) -> Itera
         yield chunk
 
 
+def options_for(translator: Translator, nbest: int) -> DecodingOptions:
+    """Return how a translator searches for so many translations of each text."""
+    own = translator.configuration.decoding
+    return own.model_copy(update={"nbest": nbest, "beam": max(own.beam, nbest)})
+
+
 def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> list[Translation]:
     """Translate any number of texts in small parts, between which others may have their turn."""
-    own = translator.configuration.decoding
-    options = own.model_copy(update={"nbest": nbest, "beam": max(own.beam, nbest)})
+    options = options_for(translator, nbest)
     found: dict[str, Translation] = {}
     for part in in_chunks(dict.fromkeys(texts), len):
         between_steps()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -12,13 +11,14 @@ from typing import NamedTuple
 
 from fastapi import Request
 
-from translucid.data.fixed import kept_parts
+from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.sentences import split_sentences
 from translucid.documents.document import Document, Target
 from translucid.documents.marked import Marked
+from translucid.documents.placeholders import Way
 from translucid.ground.stopping import between_steps
 from translucid.segment_translator import SegmentTranslator
-from translucid.serving.batcher import in_chunks, translate
+from translucid.serving.batcher import in_chunks, options_for, translate
 from translucid.serving.desk import Desk, off_the_loop
 from translucid.serving.errand import Errand
 from translucid.serving.failures import no_request_to_blame
@@ -103,10 +103,10 @@ def heeding(served: Served, terms: Mapping[str, str]) -> Served:
     return replace(served, translator=served.translator.with_terms(terms.items())) if terms else served
 
 
-def translated(desk: Desk, served: Served, sources: Iterable[Marked]) -> Iterator[Target]:
+def translated(desk: Desk, served: Served, sources: Iterable[Marked], nbest: int = 1) -> Iterator[Target]:
     """Translate texts with their marks, in small parts, between which others may have their turn."""
     recall = desk.memory.recall(served.source, served.target) if desk.memory else None
-    segments = SegmentTranslator(served.translator, recall=recall)
+    segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), recall)
     for part in in_chunks(sources, lambda source: len(source.text)):
         between_steps()
         with no_request_to_blame():
@@ -155,36 +155,45 @@ async def translate_texts(
     if not sentences:
         return [Answered([text]) for text in texts]
     found = await errand.result(request, begin(desk, errand, served, sentences, alternatives + 1))
-    mended: dict[int, str] = {}
-    if lost := [i for i, one in enumerate(found) if _loses(sentences[i], one.text)]:
-        sources = [Marked(sentences[i]) for i in lost]
-        mending = desk.workshop.submit(errand, lambda: list(translated(desk, served, sources)))
-        again = await errand.result(request, mending)
-        mended = {i: target.marked.whole for i, target in zip(lost, again, strict=True)}
+    sources = [Marked(sentence, syntax=PlaceholderSyntax.message) for sentence in sentences]
+    kept = await off_the_loop(size, lambda: list(map(_complete, sources, found)))
+    again: dict[int, Target] = {}
+    if lost := [i for i, one in enumerate(found) if one.text not in kept[i][:1]]:
+        wanted = [sources[i] for i in lost]
+        mending = desk.workshop.submit(errand, lambda: list(translated(desk, served, wanted, alternatives + 1)))
+        mended: list[Target] = await errand.result(request, mending)
+        again = dict(zip(lost, mended, strict=True))
+    confidences: list[float | None] = [None] * len(found)
     if sure:
-        work = desk.workshop.submit(errand, lambda: list(served.translator.assessed(found)))
-        found = await errand.result(request, work)
-    return await off_the_loop(size, lambda: _filled(layouts, found, mended, alternatives, sure=sure))
+        work = desk.workshop.submit(errand, lambda: served.translator.confidences(found))
+        confidences = await errand.result(request, work)
+    answers = [
+        _of_target(again[i], kept[i]) if i in again else Answered(kept[i], confidence)
+        for i, confidence in enumerate(confidences)
+    ]
+    return await off_the_loop(size, lambda: _filled(layouts, answers, alternatives, sure=sure))
 
 
-def _loses(source: str, translation: str) -> bool:
-    """Whether placeholders and the like have not come through."""
-    kept = Counter(part for part, _, _ in kept_parts(source))
-    return bool(kept) and kept != Counter(part for part, _, _ in kept_parts(translation))
+def _complete(source: Marked, found: Translation) -> list[str]:
+    """Return the translations in which everything is that has to be, such as placeholders and numbers."""
+    way = Way.first(source)
+    return [text for text in found.alternatives if way.after(text) is None]
+
+
+def _of_target(target: Target, kept: Sequence[str]) -> Answered:
+    """Return a sentence that was translated again, and other translations, those of the first time last."""
+    versions = [target.marked.whole, *(other.whole for other in target.alternatives), *kept]
+    return Answered(list(dict.fromkeys(versions)), target.confidence)
 
 
 def _filled(
-    layouts: Sequence[Layout],
-    found: Sequence[Translation],
-    mended: Mapping[int, str],
-    alternatives: int,
-    *,
-    sure: bool,
+    layouts: Sequence[Layout], sentences: Sequence[Answered], alternatives: int, *, sure: bool
 ) -> list[Answered]:
+    """Put sentences together to texts."""
     results, at = [], 0
     for layout in layouts:
-        ours = found[at : at + len(layout.sentences)]
-        texts = [[mended[at + i]] if at + i in mended else one.alternatives for i, one in enumerate(ours)]
+        ours = sentences[at : at + len(layout.sentences)]
+        texts = [one.versions for one in ours]
         at += len(ours)
         versions: list[str] = []
         for rank in range(alternatives + 1):

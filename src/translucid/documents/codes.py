@@ -1,0 +1,112 @@
+"""Values that only programs read: colours, file names, patterns of dates, time zones, style sheets, formulas."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import groupby
+
+LONGEST_CODE = 200
+"""Characters of a name, an address or the like, at most."""
+_CODE = re.compile(
+    r"\#[0-9a-fA-F]{3,8}"  # colours
+    r"|(?:rgba?|hsla?|url|var|calc|(?:linear|radial)-gradient)\([^\n]*\)"
+    r"|(?:\.{0,2}/|~/|[A-Za-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}/?|[\w-]+/[\w-]+\.\w+|(?:application|text|image)/[\w.+-]+"
+    r"|[a-z][a-z0-9]*[A-Z]\w*(?:\(\))?|[\w-]+(?:\.[\w-]+)+(?:\(\))?"  # camelCase, dotted names, files
+    r"|\w*_\w+|--?[a-z][\w-]*|@[\w/-]+"  # names, switches
+    r"|[a-z]{2,3}-(?:[A-Z]{2}|\d{3}|(?:Hans|Hant|Latn|Cyrl|Arab|Deva|Guru)(?:-[A-Z]{2})?)"  # languages
+    r"|\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4,12}){1,4}\}?"  # identifiers
+    # Versions, dates, sizes; but "2nd", "80s", "5pm" and "3-day" are words.
+    r"|v\d[\w.:+-]*|(?!\d+(?:st|nd|rd|th|s|[ap]m)\Z)\d[\w.:+]*|\d[\d.:+-]*(?:T[\d:.+-]*Z?)?|\d[\d.]*\.\d[\w.:+-]*"
+    r"|(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?"
+)
+_KEY_OF_LANGUAGE = re.compile(r"(?:^|[^a-z])(?:lang|language|locale|lng|hreflang)(?:[_-]?code)?$", re.IGNORECASE)
+_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
+_FORMULA = re.compile(r"=\s*[-+]?(?:[A-Za-z_.]+\(|\$?[A-Za-z]{1,3}\$?\d|\d|'[^']*'!|\"|\()")
+_ZONE = re.compile(r"[A-Z][A-Za-z]+/[\w/+-]+")
+_PATTERN = re.compile(r"(?:[GyYuMLdDEeacbBHhKkmsSAzZOvVXxQqwW]|[\s/.,:;()\[\]年月日時分秒-]|'[^']*'|T)+")
+_FIELD = re.compile(r"[A-Za-z]+")
+_LETTERS_OF_PATTERN = "yYMdDEHhms"
+_PROPERTY = re.compile(
+    r"\s*(?:--[\w-]+|(?:-(?:webkit|moz|ms)-)?(?:color|background|fonts?|margin|padding|border|display|width|height"
+    r"|min|max|top|left|right|bottom|position|text|line|letter|word|opacity|float|clear|overflow|cursor|z-index"
+    r"|transform|transition|animation|flex|grid|gap|align|justify|white-space|visibility|vertical-align|list-style"
+    r"|box|outline|fill|stroke)(?:-[a-z]+)*)\s*:\s*\S"
+)
+_RULE = re.compile(r"([^{}]*+)\{([^{}]*+)\}\s*+")
+_SCRIPT = re.compile(
+    r"javascript:|(?:async\s+)?function\b\s*[\w$]*\s*\(|(?:var|let|const)\s+[\w$]+\s*=|\([\w$, ]*\)\s*=>"
+    r"|[\w$]+(?:\.[\w$]+)+\s*=[^=]"
+)
+_CALL = re.compile(r"[\w$]+(?:\.[\w$]+)*\(")
+
+
+def is_code(text: str, key: str = "") -> bool:
+    """Whether a string is no text for people.
+
+    Args:
+        text: without white space around it.
+        key: under which a file has it; that of a language makes `en` a code.
+
+    >>> [text for text in ("Save", "user_name", "yyyy-MM-dd", "=SUM(A1:A3)", "color: red;", "2nd") if is_code(text)]
+    ['user_name', 'yyyy-MM-dd', '=SUM(A1:A3)', 'color: red;']
+    """
+    if _FORMULA.match(text) or _is_style(text) or _is_script(text):
+        return True
+    if len(text) > LONGEST_CODE:
+        return False
+    if _LANGUAGE.fullmatch(text) and _KEY_OF_LANGUAGE.search(key):
+        return True
+    if _CODE.fullmatch(text) or _is_date_pattern(text):
+        return True
+    return bool(_ZONE.fullmatch(text)) and text in _zones()
+
+
+def _is_date_pattern(text: str) -> bool:
+    """Whether a text is a pattern such as `d MMM yyyy` or `HH:mm`; single words such as `Daddy` and `Hmm` are not.
+
+    It has letters of fields alone, two of them or more written double; or one, and each part is one field.
+    """
+    if not _PATTERN.fullmatch(text):
+        return False
+    parts = _FIELD.findall(re.sub(r"'[^']*'", " ", text).replace("T", " "))
+    fields = [(letter, len(list(same))) for part in parts for letter, same in groupby(part)]
+    double = {letter for letter, count in fields if count > 1 and letter in _LETTERS_OF_PATTERN}
+    if len(double) > 1:
+        return True
+    if any(letter in "yYMEL" and count == 4 for letter, count in fields):
+        return len(fields) == len(parts)
+    return bool(double) and len(parts) > 1 and len(fields) == len(parts) and text[0] not in ".,;"
+
+
+def _is_style(text: str) -> bool:
+    """Whether a text is a style sheet, or declarations such as `color: red; margin: 0`."""
+    if text.startswith("@media") and text.endswith("}"):
+        return True
+    if text.endswith("}"):
+        end = 0
+        while rule := _RULE.match(text, end):
+            if not _are_declarations(rule[2]):
+                return False
+            end = rule.end()
+        return end == len(text)
+    return ";" in text and _are_declarations(text)
+
+
+def _are_declarations(text: str) -> bool:
+    declarations = [one for one in text.split(";") if one.strip()]
+    return bool(declarations) and all(map(_PROPERTY.match, declarations))
+
+
+def _is_script(text: str) -> bool:
+    if text.startswith("javascript:"):
+        return True
+    return text.endswith((";", "}")) and bool(_SCRIPT.match(text) or (_CALL.match(text) and text.endswith(");")))
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Return the names of all time zones."""
+    from babel.core import get_global
+
+    return frozenset(get_global("zone_territories")) | frozenset(get_global("zone_aliases"))

@@ -1,0 +1,177 @@
+"""What a model reads in the place of placeholders: names, numbers, or pieces that it has learned to copy."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from translucid.data.fixed import FOUND, kept_parts, numbers
+from translucid.data.placeholder_syntax import UNITS
+from translucid.data.reserved import PLACEHOLDERS
+from translucid.documents.marked import Marked
+
+NAMES = "Tom", "Max", "Nina", "Oscar", "Eva", "Victor", "Sonia", "Martin"
+"""They are the same in many languages."""
+NUMBERS = "47", "58", "63", "72", "86", "94", "35", "29"
+LAST = 3
+"""The way in which nothing can be lost."""
+_COUNTS = re.compile(
+    r"%[-+#0 ]*\d*(?:\.\d+)?(?:hh?|ll?|z)?[diufFeEgGxXo]"
+    r"|\{(?:\d+|n|num|number|count|total)\}|%\((?:n|num|number|count|total)\)[sd]"
+)
+"""Placeholders that numbers take the place of."""
+_UNIT = re.compile(rf"(?:{UNITS})(?![^\W_])")
+_ENDINGS = {"s", "in"}
+"""These may be endings of a word, as in `{name}s`."""
+_BLOCK = re.compile(r"\{\{\s*(?:[#/^!>]|else\b)|\{[#/:@]|\{%|<%(?!=)|<\?php")
+"""What begins, parts or ends a block of a template: no word stands in for it."""
+_WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+)
+"""Letters of scripts that put no spaces between words."""
+_PARTS_WORDS = re.compile(r"<(?:br|hr|img)\b|<[^>]*/>|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
+"""Signs that part words without a space, as `readable` knows."""
+_LATIN = "A-Za-z\u00c0-\u024f"
+
+
+class Unit(NamedTuple):
+    """Parts of a text that touch each other, or one of them: one word stands in for all of it."""
+
+    raw: str
+    start: int
+    end: int
+    is_sign: bool = False
+    """It is a tag, an entity or a picture, which no word stands in for."""
+    counts: bool = False
+    """It is a number, or a placeholder for one."""
+
+
+def parts_of(marked: Marked) -> list[tuple[str, int, int]]:
+    """Return what must stay of a text, as `kept_parts` does; a mark ends a word, such as that of `%s<b>dogs</b>`."""
+    text = marked.text
+    places = [at + i for i, at in enumerate(_cuts(marked))]
+    found = []
+    for _, first, after in kept_parts(cut_at_marks(marked), marked.syntax):
+        start, end = first - bisect_left(places, first), after - bisect_left(places, after)
+        found.append((text[start:end], start, end))
+    return found
+
+
+def cut_at_marks(marked: Marked) -> str:
+    """Return a text with `FOUND` where marks stand."""
+    return FOUND.join(marked.text[start:end] for start, end in pairwise([0, *_cuts(marked), len(marked.text)]))
+
+
+def _cuts(marked: Marked) -> list[int]:
+    return sorted({mark.at for mark in marked.marks if 0 < mark.at < len(marked.text)})
+
+
+def merged(marked: Marked, parts: Iterable[tuple[str, int, int]]) -> Iterator[Unit]:
+    """Yield parts, those that touch each other as one; signs and what a mark stands between stay apart."""
+    marks = {mark.at for mark in marked.marks}
+    last: Unit | None = None
+    for raw, start, end in parts:
+        apart = is_sign(raw)
+        if last and last.end == start and start not in marks and not apart and not last.is_sign:
+            last = Unit(last.raw + raw, last.start, end)
+            continue
+        if last:
+            yield _with_unit(marked.text, last, marks)
+        last = Unit(raw, start, end, apart, counts=bool(_COUNTS.fullmatch(raw)))
+    if last:
+        yield _with_unit(marked.text, last, marks)
+
+
+def numbers_of(marked: Marked, wanted: Collection[str]) -> Iterator[Unit]:
+    """Yield some of the numbers of a text."""
+    marks = {mark.at for mark in marked.marks}
+    for raw, start, end in numbers(marked.text, marked.syntax):
+        if raw in wanted:
+            yield _with_unit(marked.text, Unit(raw, start, end, counts=True), marks)
+
+
+def _with_unit(text: str, unit: Unit, marks: Collection[int]) -> Unit:
+    """Return what counts with the sign of a unit that touches it, as in `%dpx` and `10kg`."""
+    match = None if unit.is_sign or unit.end in marks else _UNIT.match(text, unit.end)
+    if not match or (match[0] in _ENDINGS and not unit.counts):
+        return unit
+    return unit._replace(raw=unit.raw + match[0], end=match.end())
+
+
+def stand_in_names(text: str, units: Iterable[Unit], level: int, pieces: bool) -> dict[str, str]:
+    """Return what stands in for each unit, by its text; nothing for those that have to be taken out.
+
+    That is a number for what counts and a name for others, on level 2 the other one; of a model that has learned them,
+    first of all pieces.
+    """
+    names: dict[str, str] = {}
+    free = {words: _not_in(text, words) for words in (NAMES, NUMBERS)} | {PLACEHOLDERS: iter(PLACEHOLDERS)}
+    for unit in units:
+        is_number = unit.raw[0].isdigit()
+        if unit.raw in names or level == LAST or (unit.is_sign and level):
+            continue
+        words = NUMBERS if is_number or unit.counts == (level == 1) else NAMES
+        if pieces and not level and not is_number:
+            words = PLACEHOLDERS
+        if name := next(free[words], None):
+            names[unit.raw] = name
+    return names
+
+
+def _not_in(text: str, words: Iterable[str]) -> Iterator[str]:
+    return (word for word in words if word not in text)
+
+
+def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple[list[bool], list[bool]]:
+    """Return for each unit whether a letter or what stands in for another unit touches it on the left, and the right.
+
+    There a space is needed, unless what is on the left has got one.
+    """
+    left: list[bool] = []
+    right = [False] * len(units)
+    before, end = False, -1
+    for unit in units:
+        if unit.start > end:
+            before = _is_letter(text[unit.start - 1 : unit.start])
+        named = unit.raw in names and not unit.is_sign
+        left.append(named and before)
+        before = named or (before and not _PARTS_WORDS.match(unit.raw))
+        end = unit.end
+    behind, start = False, len(text) + 1
+    for i in range(len(units) - 1, -1, -1):
+        unit = units[i]
+        if unit.end < start:
+            behind = _is_letter(text[unit.end : unit.end + 1])
+        named = unit.raw in names and not unit.is_sign
+        right[i] = named and behind
+        # The next one to the left needs no space if this one has it already.
+        behind = not named and behind and not _PARTS_WORDS.match(unit.raw)
+        start = unit.start
+    return left, right
+
+
+def _is_letter(character: str) -> bool:
+    """Whether it is a letter or a digit of a script that puts spaces between words."""
+    return character.isalnum() and not _WITHOUT_SPACES.match(character)
+
+
+def is_sign(part: str) -> bool:
+    """Whether a part is a tag, an entity or a picture, which no word stands in for."""
+    if part[0] in "<&" and not part.startswith(("<%=", "<?=")):
+        return True
+    if part in "_&" or _BLOCK.match(part):
+        return True
+    return not any(map(str.isalnum, part.replace("⟦", "a"))) and part[0] not in "{%$#"
+
+
+def occurrences(name: str, text: str) -> list[re.Match[str]]:
+    """Return where a stand-in stands; letters behind a number, as in `47kg`, are no part of it."""
+    if name not in text:
+        return []
+    around = (
+        rf"(?<!\d)(?<!\d[.,]){name}(?!\d|[.,]\d)" if name.isdigit() else rf"(?<![{_LATIN}\d]){name}(?![{_LATIN}\d])"
+    )
+    return list(re.finditer(re.escape(name) if name in PLACEHOLDERS else around, text))

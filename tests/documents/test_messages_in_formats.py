@@ -101,7 +101,7 @@ def test_one_of_other_shape_is_not_mixed_with_the_source():
         ("qt-format", "%1 of %2", "%2 de %1", None),
         ("qt-format", "%1 of %2", "%1", "placeholders: %2 is lost"),
         ("kde-format", "%1 is 5%", "%1 es el 5%", None),
-        ("boost-format", "%1% a", "a", "placeholders: %% is lost"),
+        ("boost-format", "%1% a", "a", "placeholders: %1% is lost"),
         ("ruby-format", "%<n>d a", "a %<n>d", None),
         ("icu-format", "{n, plural, other {a}}", "{n, plural, other {b}}", None),
     ],

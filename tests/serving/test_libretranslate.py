@@ -149,6 +149,39 @@ def test_placeholders_come_through_once(client):
         assert [translation.count(part) for part in kept] == [1, 1], translation
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("I like {a}{b}.", ["{a}", "{b}"]),
+        ("You sing {h}h {m}m", ["{h}h", "{m}m"]),
+        ("I like %1$s%2$s", ["%1$s", "%2$s"]),
+        ("%s<b>dogs</b> sing", ["%s", "<b>", "</b>"]),
+        ("{{#if x}}She{{/if}} sings", ["{{#if x}}", "{{/if}}"]),
+        ("I like %ddogs and :name", ["%d", ":name"]),
+        ("I have 10kg", ["10"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["text", "html"])
+def test_what_touches_letters_tags_or_others_comes_through_once(client, text, parts, kind):
+    found = say(client, q=text, format=kind).json()["translatedText"]
+    assert all(found.count(part) == 1 for part in parts if kind == "text" or part not in ("%d", ":name"))
+
+
+def test_a_sentence_translated_again_keeps_its_alternatives_and_says_its_own_confidence(client, monkeypatch):
+    seen = []
+
+    def confidences(self, found):
+        seen.append([one.source for one in found])
+        return [0.25 if "{" in one.source else 0.5 for one in found]
+
+    monkeypatch.setattr(Translator, "confidences", confidences)
+    answer = say(client, q="I like {a}{b}.", alternatives=2, confidence=True).json()
+    assert 0 < len(answer["alternatives"]) <= 2
+    assert all(one.count("{a}{b}") == 1 for one in [answer["translatedText"], *answer["alternatives"]])
+    again = [source for sources in seen for source in sources if "{" not in source]
+    assert again and answer["confidence"] == 0.5
+
+
 def test_html_keeps_its_tags_and_what_is_not_to_be_translated(client, run):
     page = """<!doctype html><html lang="en"><head><meta charset="latin-1"><title>You sing</title>
         <script>var sing = "You sing";</script></head><body><p translate="no">You sing</p><!-- You sing -->

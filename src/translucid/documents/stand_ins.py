@@ -113,9 +113,11 @@ def stand_in_names(text: str, units: Iterable[Unit], level: int, pieces: bool) -
         is_number = unit.raw[0].isdigit()
         if unit.raw in names or level == LAST or (unit.is_sign and level):
             continue
-        words = NUMBERS if is_number or unit.counts == (level == 1) else NAMES
+        words: tuple[str, ...] = NAMES
         if pieces and not level and not is_number:
             words = PLACEHOLDERS
+        elif is_number or unit.counts == (level == 1):
+            words = NUMBERS
         if name := next(free[words], None):
             names[unit.raw] = name
     return names

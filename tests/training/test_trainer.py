@@ -108,7 +108,7 @@ def test_the_average_has_less_memory_in_the_first_updates(train, tmp_path, monke
         "training.accumulate=1",
         "training.precision=bfloat16",
         "data.subword_dropout=0",
-        "data.max_tokens=12",
+        "data.max_tokens=18",
         "model.dropout=0",
     ],
 )

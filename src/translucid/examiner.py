@@ -79,13 +79,14 @@ class Examiner:
             if self.model.max_length and longest > self.model.max_length:
                 what = f"pair {number} has {longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")
-        return self.watch(ids)
+        return self.watch(ids, [source for source, _ in pairs])
 
-    def watch(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[Inspected]:
-        """Do so with pairs of source and target ids, end tokens included."""
+    def watch(self, pairs: Sequence[tuple[list[int], list[int]]], texts: Sequence[str] = ()) -> list[Inspected]:
+        """Do so with pairs of source and target ids, end tokens included; `texts`: the sources, to be shown."""
         from translucid.inspection.watching import watch
 
-        return watch(self.model, self.tokenizer, pairs, self.device, layer=self.alignment_layer, run=self.run)
+        layer, run = self.alignment_layer, self.run
+        return watch(self.model, self.tokenizer, pairs, self.device, layer=layer, run=run, texts=texts)
 
     def inspect_all(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None

@@ -9,8 +9,9 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.explain import METHODS, explain, faithfulness
+from translucid.inspection.explain import METHODS, compare_with_random, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.faithfulness import _random_subsets
 from translucid.models.protocol import Memory, SequenceModel
 
 WORDS = ["uno", "dos", "tres", "cuatro", "cinco"]
@@ -70,6 +71,24 @@ def test_faithfulness_tells_them_apart(case):
     true, false = (faithfulness(case, explain(case, method)) for method in ("erasure", "attention"))
     assert true.comprehensiveness > 5 > false.comprehensiveness
     assert true.sufficiency < 0 < false.sufficiency
+
+
+def test_the_random_baseline_is_the_mean_over_random_choices_of_words(case):
+    """Of four words, each alone is all there is to choose; one choice in four happens to be the best."""
+    keep = torch.eye(4, dtype=torch.bool)
+    whole = case.log_probs(torch.ones(1, 4, dtype=torch.bool))[0]
+    found = random_faithfulness(case)
+    assert found.comprehensiveness == pytest.approx((whole - case.log_probs(~keep)).mean().item(), abs=1e-5)
+    assert found.sufficiency == pytest.approx((whole - case.log_probs(keep)).mean().item(), abs=1e-5)
+    assert compare_with_random(case, explain(case, "erasure"), 2)["random"] == random_faithfulness(case, 2)
+
+
+def test_of_many_choices_a_few_are_drawn_the_same_ones_each_time():
+    subsets = _random_subsets(40, 4, 32, seed=1)
+    assert subsets.shape == (32, 40) and set(subsets.sum(1).tolist()) == {4}
+    assert len({tuple(row) for row in subsets.tolist()}) == 32
+    assert torch.equal(subsets, _random_subsets(40, 4, 32, seed=1))
+    assert not torch.equal(subsets, _random_subsets(40, 4, 32, seed=2))
 
 
 def test_erasure_is_a_difference_of_log_probabilities(case):

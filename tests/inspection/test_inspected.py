@@ -10,6 +10,7 @@ from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import cross_attention, forced_pass, rollout
+from translucid.inspection.records import viewer_record
 from translucid.inspection.watching import watch
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
@@ -164,3 +165,21 @@ def test_watching_in_batches_is_watching_alone(model):
         assert one.maps.keys() == alone.maps.keys()
         for name, weights in one.maps.items():
             torch.testing.assert_close(weights, alone.maps[name], rtol=0, atol=1e-5)
+
+
+def test_characters_that_the_model_does_not_know_are_shown_as_they_are():
+    pairs = [Pair("she reads a book", "ella lee un libro")] * 20
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=40), seed=1)
+    text = "she reads 足球 a Б"
+    ids = [*tokenizer.encode_source([text])[0], 3]
+    model = build_model(KINDS["transformer"], tokenizer.source_size, tokenizer.target_size).eval()
+    (seen,) = watch(model, tokenizer, [(ids, [5, 3])], texts=[text])
+    words = seen.words().source
+    assert words == ["she", "reads", "足球", "a", "Б", "</s>"]
+    assert [words[i] for i in seen.unknown_words] == ["足球", "Б"]
+    assert Inspected.from_json(seen.to_json()).unknown == seen.unknown
+    assert viewer_record(seen)["unknown"] == [2, 4]
+    (without,) = watch(model, tokenizer, [(ids, [5, 3])])
+    assert without.words().source[2] == "<unk>"
+    (other,) = watch(model, tokenizer, [(ids, [5, 3])], texts=["another text"])  # not what the ids encode
+    assert other.source == without.source

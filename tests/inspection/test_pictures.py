@@ -30,6 +30,7 @@ from translucid.inspection.plots import (
     save_figure,
 )
 from translucid.inspection.plots.ribbons import MOST, bands
+from translucid.inspection.plots.saving import rendered
 from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.saving import save
 from translucid.inspection.words import WordMap, word_map
@@ -159,6 +160,20 @@ def test_masks_positions_and_curves(tmp_path):
         {"kind": "validation", "seconds": 12.0, "loss": 2.0, "bleu": 30.0},
     ]
     assert {"loss", "validation BLEU", "learning rate"} <= texts(draw_curves({"a": rows, "b": rows[:1]}))
+
+
+def test_a_title_is_never_cut_off():
+    """The mask of a text of one word is narrower than what is said of it."""
+    figures = [
+        draw_masks(target_mask(torch.tensor([[5, 6]]), 0), [["a", "b"]], "target mask: the past and the present"),
+        draw_padding(padding_mask(torch.tensor([[5, 6]]), 0), [["a", "b"]]),
+    ]
+    for figure in figures:
+        rendered(figure, "png")
+        figure.draw_without_rendering()  # at the figure's own resolution again
+        titles = [*figure.texts, *(axes.xaxis.label for axes in figure.axes)]
+        for box in [title.get_window_extent() for title in titles if title.get_text()]:
+            assert box.x0 >= 0 and box.x1 <= figure.bbox.width
 
 
 def test_the_beam_tree(tmp_path):

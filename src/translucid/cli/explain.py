@@ -77,8 +77,8 @@ def explain(
     from translucid.cli.texts import classifier_of, explain_label
     from translucid.ground.errors import UserError
     from translucid.inspection import refuse_picture, refuse_untranslated
+    from translucid.inspection.explain import compare_with_random, refuse_method
     from translucid.inspection.explain import explain as explaining
-    from translucid.inspection.explain import faithfulness, refuse_method
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.shown import record
     from translucid.inspection.terminal import importance_table
@@ -113,8 +113,7 @@ def explain(
     for source, written in sentences:
         case = Case(translator.model, translator.tokenizer, source, written)
         found = explaining(case, method, samples=samples)
-        tested = {method: found, "random": explaining(case, "random")}
-        scores = {name: faithfulness(case, one, k) for name, one in tested.items()}
+        scores = compare_with_random(case, found, k)
         if as_json:
             print(json.dumps(record(found, scores), ensure_ascii=False))
             continue
@@ -138,8 +137,8 @@ def _explain_image(
     """Explain a caption: LIME by superpixels, the others by cells."""
     from translucid.cli.images import looked_at, picture_of
     from translucid.ground.errors import UserError
+    from translucid.inspection.explain import compare_with_random, part_count, refuse_method
     from translucid.inspection.explain import explain as explaining
-    from translucid.inspection.explain import faithfulness, part_count, refuse_method
     from translucid.inspection.explain.image_case import image_case
     from translucid.inspection.explain.shown import SHARE, lit, record, where
     from translucid.inspection.saving_images import save_lit
@@ -154,8 +153,7 @@ def _explain_image(
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
     found = explaining(case, method, samples=samples)
     k = part_count(SHARE if share is None else share, len(found.source))
-    tested = {method: found, "random": explaining(case, "random")}
-    scores = {name: faithfulness(case, one, k) for name, one in tested.items()}
+    scores = compare_with_random(case, found, k)
     shown, told = (
         lit(case, found),
         {"image": Path(image).name, "parts": parts, "k": k, **record(found, scores), **where(case)},

@@ -135,14 +135,13 @@ def explain_label(
     """Say which words speak for a label, and test whether that is true; see `translucid explain --help`."""
     from translucid.ground.atomic import write_output
     from translucid.inspection.coloured import Coloured, coloured_page
-    from translucid.inspection.explain import explain, faithfulness
+    from translucid.inspection.explain import compare_with_random, explain
     from translucid.inspection.explain.shown import record
 
     _refuse_kind(save)
     found, case = _judged(classifier, text, target)
     explanation = explain(case, method, samples=samples)
-    tested = {method: explanation, "random": explain(case, "random")}
-    scores = {name: faithfulness(case, one, k) for name, one in tested.items()}
+    scores = compare_with_random(case, explanation, k)
     told = {"probabilities": found.probabilities, **record(explanation, scores)}
     label = case.target_words[0]
     heading = f"{label} {percent(found.probabilities[label])}"
@@ -189,4 +188,4 @@ def _judged(classifier: TextClassifier, text: str | None, target: str | None) ->
     assert text is not None
     judge, found = classifier.judges[0], classifier.classify(text)
     (ids,) = judge.ids([text])
-    return found, LabelCase(judge.model, judge.tokenizer, ids, found.label if target is None else target)
+    return found, LabelCase(judge.model, judge.tokenizer, ids, found.label if target is None else target, text)

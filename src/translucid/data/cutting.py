@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from translucid.data.fixed import stands_alone
+from translucid.data.pieces import SPACE
 from translucid.data.placeholders import Hidden
 from translucid.data.sentences import split_sentences
-from translucid.data.tokenizer import SPACE, Tokenizer
+from translucid.data.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 
 MOST_PIECES = 1 << 32

@@ -14,7 +14,8 @@ from importlib import import_module
 import sentencepiece
 
 from translucid.data.corpus import Pair
-from translucid.data.tokenizer import SPACE, Tokenizer, as_read
+from translucid.data.pieces import SPACE, as_read
+from translucid.data.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 
 FEWEST = 5

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from translucid.data.corpus import Pair
 from translucid.data.encoded import EncodedCorpus, synthetic
-from translucid.data.tokenizer import SPACE, Segmenter, Tokenizer
+from translucid.data.pieces import SPACE
+from translucid.data.tokenizer import Segmenter, Tokenizer
 from translucid.ground.special import SPECIAL
 
 FEWEST, MOST = 4, 32

@@ -19,6 +19,7 @@ import sentencepiece
 
 from translucid.data.corpus import Pair
 from translucid.data.filtering import draw
+from translucid.data.pieces import SPACE, as_read, named_pieces
 from translucid.data.placeholders import Hidden, hidden
 from translucid.data.reserved import EVERY, PLACEHOLDERS, TERM
 from translucid.data.tokenizer_options import TokenizerOptions
@@ -26,9 +27,6 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPECIAL, TAG
-
-SPACE = "▁"
-"""What SentencePiece writes for a space: a piece that begins with it begins a word."""
 
 LARGEST = 1 << 26
 """Bytes of a SentencePiece file, at most: one with a million pieces has half of that."""
@@ -239,13 +237,18 @@ class Tokenizer:
         """Return the text of source ids; see `decode`."""
         return _one_line(self._source.decode([int(i) for i in ids]))
 
-    def source_pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the pieces of source ids as they are written in the vocabulary, `▁` for a space."""
-        return [self._source.id_to_piece(int(i)) for i in ids]
+    def source_pieces(self, ids: Sequence[int], text: str | None = None) -> list[str]:
+        """Return the pieces of source ids as they are written in the vocabulary, `▁` for a space.
 
-    def target_pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the pieces of target ids as they are written in the vocabulary, `▁` for a space."""
-        return [self._target.id_to_piece(int(i)) for i in ids]
+        Args:
+            ids: of any pieces.
+            text: the text that they encode, if unknown pieces are to be shown as they stand there.
+        """
+        return named_pieces(self._source, ids, text)
+
+    def target_pieces(self, ids: Sequence[int], text: str | None = None) -> list[str]:
+        """Return the pieces of target ids; see `source_pieces`."""
+        return named_pieces(self._target, ids, text)
 
     @property
     def target_vocabulary(self) -> list[str]:
@@ -275,11 +278,6 @@ def _language(
 
 def _fingerprint(models: Iterable[bytes]) -> str:
     return hashlib.sha256(b"".join(models)).hexdigest()
-
-
-def as_read(text: str) -> str:
-    """Return text that SentencePiece takes: no sign of its own, no lone surrogates (a JSON file may hold some)."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace(SPACE, "_")
 
 
 def _one_line(text: str) -> str:

@@ -7,9 +7,10 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from translucid.data.pieces import SPACE
 from translucid.data.terms.matching import Match
 from translucid.data.terms.words import unspaced
-from translucid.data.tokenizer import SPACE, Tokenizer
+from translucid.data.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 
 if TYPE_CHECKING:

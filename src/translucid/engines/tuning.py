@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
+from translucid.data.pieces import SPACE
 from translucid.data.reserved import PLACEHOLDERS
-from translucid.data.tokenizer import SPACE
 from translucid.decoding.decoding_options import Considered
 from translucid.engines import ALLOWED
 from translucid.engines.choosing import choose_engine

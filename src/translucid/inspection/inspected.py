@@ -38,6 +38,8 @@ class Inspected:
     """[T, S], which source pieces each target piece belongs to by the run's alignment layer, if it has one."""
     run: str = field(default="", compare=False)
     """The run folder of the model, if it has one, for the lines of code that a page shows."""
+    unknown: tuple[int, ...] = ()
+    """Positions of the source pieces that the model does not know."""
 
     @property
     def heads(self) -> dict[str, int]:
@@ -56,6 +58,12 @@ class Inspected:
     def source_spans(self) -> list[tuple[str, int, int]]:
         """The words of the source, see `word_spans`, the end token last; without what stands before the first."""
         return word_spans(self.source, self.opening[0])[self.opening[0] :]
+
+    @property
+    def unknown_words(self) -> list[int]:
+        """The positions of the source words, those of `words`, that have a piece which the model does not know."""
+        spans = word_spans(self.source, self.opening[0])
+        return [i for i, (_, first, after) in enumerate(spans) if any(first <= at < after for at in self.unknown)]
 
     @property
     def target_spans(self) -> list[tuple[str, int, int]]:
@@ -134,6 +142,7 @@ class Inspected:
             "source": self.source,
             "target": self.target,
             "opening": list(self.opening),
+            "unknown": list(self.unknown),
             "source_words": [word for word, _, _ in self.source_spans],
             "target_words": [word for word, _, _ in self.target_spans],
             "log_probs": [round(value, 5) for value in self.log_probs],
@@ -146,7 +155,8 @@ class Inspected:
         maps = {name: torch.tensor(weights) for name, weights in record["attention"].items()}
         before_source, before_target = record.get("opening", (0, 0))
         opening = int(before_source), int(before_target)
-        return cls(record["source"], record["target"], maps, record["log_probs"], opening)
+        unknown = tuple(map(int, record.get("unknown", ())))
+        return cls(record["source"], record["target"], maps, record["log_probs"], opening, unknown=unknown)
 
     def save(self, file: Path) -> None:
         """Write it as JSON."""

@@ -23,7 +23,8 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = ()) -> dict[st
     Each map has a `name`, a `kind`, a `layer` and a `head` (null where it is an average of all) and its `weights`, a
     row for each word that looked and a column for each that it could look at: `target` and `source`. Of the kind
     `encoder` both are `source`; of `decoder` they are `target` and `fed`; `rollout` is what flows through all layers.
-    So many of the first of `source` as `opening` says are no words of it; `sizes` are the pieces of each target word.
+    So many of the first of `source` as `opening` says are no words of it; `unknown` are the positions of
+    those that the model does not know; `sizes` are the pieces of each target word.
 
     Args:
         inspected: of one sentence, with attention.
@@ -38,6 +39,7 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = ()) -> dict[st
         "source": words.source,
         "target": words.target,
         "opening": words.opening,
+        "unknown": inspected.unknown_words,
         "probabilities": [round(math.exp(value), 4) for value in inspected.word_log_probs()],
         "sizes": [after - first for _, first, after in inspected.target_spans],
     }
@@ -50,7 +52,7 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = ()) -> dict[st
 
 
 def beam_record(trace: BeamTrace, beam: int, tokenizer: Tokenizer, alpha: float) -> dict[str, Any]:
-    """Return the tree of a beam search: its nodes, the root first, and what every hypothesis that ended came to.
+    """Return the tree of a beam search: its nodes, the root first, and each finished text once, with its best score.
 
     Args:
         trace: of one sentence.
@@ -64,21 +66,19 @@ def beam_record(trace: BeamTrace, beam: int, tokenizer: Tokenizer, alpha: float)
         | {"log_prob": round(node.log_prob, 5)}
         for node in trace.nodes
     ]
-    finished: list[dict[str, Any]] = []
+    finished: dict[str, dict[str, Any]] = {}  # by text
     for i, node in enumerate(trace.nodes):
         if node.fate == "ended":
             tokens = [trace.nodes[j].token for j in trace.path(i)]
             score = node.log_prob / length_penalty(float(len(tokens) - opening), alpha)
-            finished.append(
-                {
-                    "node": i,
-                    "text": tokenizer.decode(tokens[opening:-1]),
-                    "log_prob": round(node.log_prob, 5),
-                    "score": round(score, 5),
-                }
-            )
-    finished.sort(key=lambda one: -one["score"])
-    return {"nodes": nodes, "best": trace.best, "beam": beam, "opening": opening, "finished": finished}
+            text = tokenizer.decode(tokens[opening:-1])
+            row = {"node": i, "text": text, "log_prob": round(node.log_prob, 5), "score": round(score, 5)}
+            known = finished.get(text)
+            # The same text may be reached by several segmentations into pieces: the chosen one, or the best, stays.
+            if known is None or i == trace.best or (known["node"] != trace.best and score > known["score"]):
+                finished[text] = row
+    rows = sorted(finished.values(), key=lambda one: -one["score"])
+    return {"nodes": nodes, "best": trace.best, "beam": beam, "opening": opening, "finished": rows}
 
 
 def _layers(inspected: Inspected, kind: str, before: str) -> list[dict[str, Any]]:

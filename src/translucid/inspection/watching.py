@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from translucid.data.tokenizer import Tokenizer
+from translucid.ground.special import SPECIAL
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.maps import forced_pass
 from translucid.inspection.pair_scores import paired_batches
@@ -28,6 +29,7 @@ def watch(
     look: bool = True,
     layer: AlignmentLayer | None = None,
     run: str = "",
+    texts: Sequence[str] = (),
 ) -> list[Inspected]:
     """Return what is to be seen of each pair of source and target ids, end tokens included.
 
@@ -40,6 +42,8 @@ def watch(
         look: whether attention is wanted, besides log-probabilities.
         layer: that of the model, if it has one.
         run: the model's run folder, if it has one.
+        texts: the sources that the ids encode, so that characters unknown to the model are shown as they are; if none
+            are given, each is shown as `<unk>`.
     """
     found: dict[int, Inspected] = {}
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
@@ -48,13 +52,14 @@ def watch(
             source_ids, target_ids = pairs[i]
             size = len(target_ids), len(source_ids)
             found[i] = Inspected(
-                tokenizer.source_pieces(source_ids),
+                tokenizer.source_pieces(source_ids, texts[i] if texts else None),
                 tokenizer.target_pieces(target_ids),
                 _cut({name: weights[row] for name, weights in forced.maps.items()}, *reversed(size)),
                 forced.log_probs[row, : size[0]].tolist(),
                 (len(tokenizer.source_opening), len(tokenizer.target_opening)),
                 None if forced.links is None else forced.links[row, : size[0], : size[1]].cpu(),
                 run,
+                tuple(place for place, token in enumerate(source_ids) if token == SPECIAL.unknown),
             )
     return [found[i] for i in range(len(pairs))]
 

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 
 from translucid.ground.errors import UserError
 from translucid.ground.stopping import between_steps
-from translucid.inspection.explain import explain, faithfulness, methods_here
+from translucid.inspection.explain import explain, faithfulness, methods_here, random_faithfulness
 from translucid.inspection.explain.label_case import LabelCase
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
@@ -102,7 +102,7 @@ def _words(judge: Judge, text: str, label: str, method: str) -> dict[str, Any]:
     """Return each word with the label's probability when it had been read, and what it does for the label."""
     (ids,) = judge.ids([text])
     try:
-        case = LabelCase(judge.model, judge.tokenizer, ids, label)
+        case = LabelCase(judge.model, judge.tokenizer, ids, label, text)
     except UserError:  # nothing that the tokenizer keeps
         return {"words": []}
     after = [round(value, 5) for value in case.unfolding().tolist()]
@@ -114,7 +114,7 @@ def _words(judge: Judge, text: str, label: str, method: str) -> dict[str, Any]:
     why = explain(case, method, samples=200)
     for row, value in zip(rows, why.importance[0].tolist(), strict=True):
         row["importance"] = round(value, 4)
-    scores = {"faithfulness": faithfulness(case, why), "random": faithfulness(case, explain(case, "random"))}
+    scores = {"faithfulness": faithfulness(case, why), "random": random_faithfulness(case)}
     told = {name: score._asdict() for name, score in scores.items()}
     return {"words": rows, "explanation": {"method": method, "label": label, "fit": why.fit, **told}}
 

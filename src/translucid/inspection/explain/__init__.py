@@ -1,15 +1,23 @@
 """Why did the model write this word? Answers that do not trust attention, and how faithful each answer is."""
 
 from translucid.inspection.explain.explanation import METHODS, Explanation, explain, methods_here, refuse_method
-from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count
+from translucid.inspection.explain.faithfulness import (
+    Faithfulness,
+    compare_with_random,
+    faithfulness,
+    part_count,
+    random_faithfulness,
+)
 
 __all__ = [
     "METHODS",
     "Explanation",
     "Faithfulness",
+    "compare_with_random",
     "explain",
     "faithfulness",
     "methods_here",
     "part_count",
+    "random_faithfulness",
     "refuse_method",
 ]

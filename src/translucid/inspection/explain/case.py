@@ -126,7 +126,7 @@ class Case(ForcedCase):
         if len(self.source_ids) == self.before + 1 or len(target_ids) == len(tokenizer.target_opening) + 1:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
         device = next(model.parameters()).device
-        self.inspected: Inspected = watch(model, tokenizer, [(self.source_ids, target_ids)], device)[0]
+        self.inspected: Inspected = watch(model, tokenizer, [(self.source_ids, target_ids)], device, texts=[source])[0]
         super().__init__(model, target_ids, self.inspected.target_spans)
         *spans, _ = self.inspected.source_spans
         self.source_words, self.source_spans = [span[0] for span in spans], [span[1:] for span in spans]

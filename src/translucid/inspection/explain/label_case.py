@@ -23,7 +23,9 @@ TOKENS = 16384
 class LabelCase:
     """A text, a label, and the classifier that is asked how likely it is; the parts are the text's words."""
 
-    def __init__(self, model: Classifier, tokenizer: Tokenizer, ids: Sequence[int], label: str) -> None:
+    def __init__(
+        self, model: Classifier, tokenizer: Tokenizer, ids: Sequence[int], label: str, text: str | None = None
+    ) -> None:
         """Begin with a text as the model reads it.
 
         Args:
@@ -31,6 +33,7 @@ class LabelCase:
             tokenizer: its own.
             ids: of the text, start and end token included.
             label: to be explained.
+            text: that the ids encode, so that characters unknown to the model are shown as they are.
 
         Raises:
             UserError: there are no words, or there is no such label.
@@ -43,7 +46,7 @@ class LabelCase:
         self.model, self.device, self.label = model, next(model.parameters()).device, labels.index(label)
         self.backwards = model.options.language.backwards
         self.ids = list(ids[1:-1])[:: -1 if self.backwards else 1]
-        spans = word_spans(tokenizer.target_pieces(self.ids))
+        spans = word_spans(tokenizer.target_pieces(self.ids, text))
         self.source_words, self.source_spans = [span[0] for span in spans], [span[1:] for span in spans]
         self.target_words, self.target_spans = [label], [(0, 1)]
 

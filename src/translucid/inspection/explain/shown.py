@@ -8,7 +8,7 @@ from typing import Any
 
 from translucid.decoding.hypothesis import percent
 from translucid.inspection.explain.explanation import Explanation, explain
-from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count
+from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
 from translucid.inspection.explain.image_case import ImageCase, SuperpixelCase
 from translucid.inspection.lit_image import LitImage
 
@@ -57,5 +57,5 @@ def why_lit_record(case: ImageCase, method: str) -> dict[str, Any]:
         "share": SHARE,
         "fit": [round(x, 3) for x in found.fit],
         "faithfulness": faithfulness(case, found, k)._asdict(),
-        "random": faithfulness(case, explain(case, "random"), k)._asdict(),
+        "random": random_faithfulness(case, k)._asdict(),
     }

@@ -44,6 +44,17 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
     write_output(file, rendered(figure, kind, dpi))
 
 
+def _widen_for_titles(figure: Figure) -> None:
+    """Widen a figure whose titles are cut off at its edges: the layout makes room for their height only."""
+    figure.draw_without_rendering()  # only then titles are where they will be
+    titles = [*figure.texts, *(text for axes in figure.axes for text in (axes.title, axes.xaxis.label))]
+    extents = [title.get_window_extent() for title in titles if title.get_text()]
+    over = max((max(-box.x0, box.x1 - figure.bbox.width) for box in extents), default=0)
+    if over > 0:
+        # Titles are centred, so that each side needs as much; 4 points stay free.
+        figure.set_figwidth(figure.get_figwidth() + 2 * over / figure.dpi + 8 / 72)
+
+
 def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
     """Return the bytes of a figure as `png`, `svg` or `pdf`."""
     # Matplotlib says on the log what glyphs no font has; it draws a box for them, which says it as well.
@@ -54,6 +65,7 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
     with rc_context({"font.family": _fonts(), "svg.fonttype": "path", "svg.hashsalt": "translucid"}):
         for text in figure.findobj(lambda artist: hasattr(artist, "set_fontfamily")):
             text.set_fontfamily(_fonts())  # type: ignore[attr-defined]
+        _widen_for_titles(figure)
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
     return buffer.getvalue()
 

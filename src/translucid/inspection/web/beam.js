@@ -3,7 +3,7 @@
 // showBeam(root, tree, { choose(tokens, text): what a click does, lang, noun: what is written }): tree as beam_record gives it.
 // `grow(step)` shows the tree as it was after so many steps; null shows all of it. winner(tree) is the text that it comes to, or null.
 
-import { colours, drawn, element, isolated, percent, picture, signed } from "./elements.js";
+import { colours, drawn, element, fit, isolated, percent, picture, signed } from "./elements.js";
 
 const [WIDE, HIGH] = [104, 40]; // pixels from step to step, and from one to the next in a step
 const BOX = [88, 30]; // of a node
@@ -24,6 +24,7 @@ export function showBeam(root, tree, options = {}) {
   const height = 2 * EDGE + BOX[1] + (Math.max(...rows.values()) - 1) * HIGH;
   const chosen = new Set(tree.best === null ? [] : path(tree.best));
   const told = element("p", { className: "said", ariaLive: "polite" });
+  let names = []; // what stands in the boxes
   const svg = drawn("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "the tree of the beam search" });
   const parts = nodes.map((node, i) => {
     const group = drawn("g", { class: `node ${node.fate}${chosen.has(i) ? " best" : ""}` }, ...shape(i));
@@ -33,6 +34,8 @@ export function showBeam(root, tree, options = {}) {
   svg.append(...nodes.map((node, i) => link(i)).filter(Boolean), ...parts);
   const scroll = element("div", { className: "scroll" }, svg);
   root.replaceChildren(scroll, told, table());
+  names = parts.map((one) => one.querySelector(".name"));
+  for (const name of names) fit(name, BOX[0] - 8);
   tell(null);
   return { grow, picture: whole };
 
@@ -52,7 +55,7 @@ export function showBeam(root, tree, options = {}) {
 
   function shape(i, paint = {}) {
     const [x, y] = at[i];
-    const name = nodes[i].name.replaceAll("▁", "·");
+    const name = names[i]?.textContent ?? nodes[i].name.replaceAll("▁", "·"); // of a saved picture as short as on the page
     const box = drawn("rect", { x: x - BOX[0] / 2, y: y - BOX[1] / 2, width: BOX[0], height: BOX[1], rx: 5, ...paint.box });
     const word = drawn("text", { x, y: i ? y - 5 : y, class: "name", "text-anchor": "middle", "dominant-baseline": "central", "font-size": 12, ...paint.text }, name);
     if (!i) return [box, word];

@@ -1,16 +1,19 @@
 // A line of words as buttons, each with a bar that says how sure the model was of it; texts, translations and captions are shown so.
 //
-// chips(side, texts, { lang, probabilities, marked: a Set, light(index or null), choose(index) }): `side` is above or below.
+// chips(side, texts, { lang, probabilities, marked: a Set, unknown: indices, light(index or null), choose(index) }): `side` is above or
+//   below; of the words at `unknown` the model does not know all characters.
 
 import { direction, element } from "./elements.js";
 
 export const UNSURE = 0.3; // a word below this probability is underlined
-export const SIGNS = { "</s>": "the end", "<s>": "the beginning", "<unk>": "characters that the model does not know" };
+export const UNKNOWN = "characters that the model does not know";
+export const SIGNS = { "</s>": "the end", "<s>": "the beginning", "<unk>": UNKNOWN };
 
-export function chips(side, texts, { lang = "", probabilities, marked, light, choose }) {
+export function chips(side, texts, { lang = "", probabilities, marked, unknown = [], light, choose }) {
   const words = texts.map((text, i) => {
     const button = element("button", { type: "button", className: "word", textContent: text });
     if (SIGNS[text]) Object.assign(button, { title: SIGNS[text], ariaLabel: SIGNS[text], dir: "ltr" }).classList.add("sign");
+    if (unknown.includes(i)) Object.assign(button, { title: UNKNOWN, ariaLabel: `${text}: ${UNKNOWN}` }).classList.add("sign");
     if (marked?.has(i)) button.classList.add("differs");
     const p = probabilities?.[i];
     if (p !== undefined) {

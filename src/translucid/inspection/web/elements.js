@@ -45,6 +45,15 @@ export function isolated(text) {
   return direction([text]) === "rtl" ? `\u2068${text}\u2069` : text;
 }
 
+// Shorten a text of a picture until it fits into so many pixels; it has to be in the page, where it can be measured.
+export function fit(text, room) {
+  const characters = Array.from(text.textContent); // no half of a surrogate pair stays
+  while (characters.length > 1 && text.getComputedTextLength() > room) {
+    characters.pop();
+    text.textContent = `${characters.join("")}…`;
+  }
+}
+
 // The colours of a place, by the names of the tokens.
 export function colours(place, ...names) {
   const style = getComputedStyle(place);

@@ -13,9 +13,11 @@ function stage(root, { record, map, languages, marked }, options) {
   const { down, across } = sides(record, map);
   const own = down === record.target;
   const [source, target] = languages ?? ["", ""];
+  const unknown = (words) => (words === record.source ? record.unknown ?? [] : []);
   return showRibbons(root, {
     above: across, below: down, weights: map.weights, probabilities: own ? record.probabilities : null,
     languages: [map.kind === "decoder" ? target : source, own ? target : source],
     marked: own && across === record.source ? marked : null,
+    unknown: { above: unknown(across), below: unknown(down) },
   }, options);
 }

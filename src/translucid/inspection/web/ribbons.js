@@ -2,11 +2,12 @@
 // to with the arrow keys, shows its own ribbons alone, with percentages. Where the lines are too long they stand upright.
 //
 // record: { above: [words], below: [words], weights: [below][above], probabilities: [below] or null, languages: [code, code],
-//   verbs: [what a word below did, what was done to a word above], scale: what its per cents are of, marked: { above: Set, below: Set } or null }
+//   verbs: [what a word below did, what was done to a word above], scale: what its per cents are of, marked: { above: Set, below: Set } or null,
+//   unknown: { above: indices, below: indices } or nothing }
 // options: { choose(side, index): what Enter or a click does, hint: what is said of that }
 
 import { bands, outline } from "./bands.js";
-import { chips, invite, pointing, SIGNS, UNSURE } from "./chips.js";
+import { chips, invite, pointing, SIGNS, UNKNOWN, UNSURE } from "./chips.js";
 import { colours, drawn, element, isolated, percent, picture } from "./elements.js";
 import { roving } from "./roving.js";
 
@@ -21,7 +22,7 @@ export function showRibbons(root, record, options = {}) {
   let [lit, step, upright] = [null, null, false];
   const [from, into] = record.languages ?? ["", ""];
   const line = (side, lang, probabilities) => chips(side, record[side], {
-    lang, probabilities, marked: record.marked?.[side],
+    lang, probabilities, marked: record.marked?.[side], unknown: record.unknown?.[side],
     light: (i) => light(i === null ? null : { side, i }),
     choose: (i) => options.choose?.(side, i),
   });
@@ -89,7 +90,8 @@ export function showRibbons(root, record, options = {}) {
     const list = best.map(([weight, i]) => `${isolated(record[other][i])} ${percent(weight)}`).join(", ");
     const sure = at.side === "below" && record.probabilities ? ` (written with probability ${percent(record.probabilities[at.i])})` : "";
     const text = isolated(record[at.side][at.i]);
-    said.textContent = `${SIGNS[text] ? `${text} (${SIGNS[text]})` : text}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}`;
+    const sign = SIGNS[text] ?? (record.unknown?.[at.side].includes(at.i) ? UNKNOWN : "");
+    said.textContent = `${sign ? `${text} (${sign})` : text}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}`;
   }
 
   // Stand upright if a line does not fit, then draw.

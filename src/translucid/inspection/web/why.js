@@ -28,7 +28,7 @@ export function scaled({ importance }) {
   return importance.map((row) => row.map((x) => x / largest));
 }
 
-// The two measures as bars beside those of a random explanation.
+// The two measures as bars beside the mean of random choices.
 // share: of a picture, what matters most of it; not given, it is one word of the source.
 export function showFaithfulness(root, { faithfulness, random, fit, share }) {
   const most = share ? `the ${percent(share)} of the picture that matter most` : "the source word that matters most";

@@ -8,6 +8,7 @@ import sacrebleu
 import torch
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.probes.fonts import FONTS, set_in
 from translucid.builtin.phrasebook import generate
 from translucid.lessons.models import translated
 from translucid.lessons.recording import BOOK, LESSON
@@ -37,6 +38,15 @@ def numbers(page, where):
     """Return the numbers that are shown in some places."""
     texts = page.locator(where).all_text_contents()
     return np.array([float(text.replace("−", "-").replace("%", "").strip() or "nan") for text in texts])
+
+
+PAINTED = """(labels) => labels.map((label) => [label.querySelector("span"), label.querySelector("rect")]
+  .map((one, i) => getComputedStyle(one)[i ? "fill" : "backgroundColor"]))"""
+OVER = """(nodes) => nodes.filter((node) => {
+  const box = node.querySelector("rect").getBoundingClientRect();
+  const texts = [...node.querySelectorAll("text")].map((one) => one.getBoundingClientRect());
+  return texts.some((one) => one.left < box.left || one.right > box.right);
+}).length"""  # nodes of a tree that are narrower than what stands in them
 
 
 def slide(page, label, value):
@@ -185,8 +195,13 @@ def test_positions(lesson, models):
     turned = [float(x) for x in said.rsplit("to (", 1)[1].rstrip(").").split(",")]
     close(np.array(turned), at(12)[8:10], 3)
     close(float(said.split("turns by ")[1].split()[0]), 5 / 10000 ** (8 / width), 3)
-    like = page.locator(".chart.drag").last.locator("g text").all_text_contents()
+    like = page.locator(".legend").last.locator("span").all_text_contents()
     close(np.array([float(text.split(": ")[1]) for text in like]), [at(7) @ at(7), at(7) @ at(12)])
+    waved = page.locator(".legend").first.locator("span").all_text_contents()
+    close(np.array([float(text.split()[-1].replace("−", "-")) for text in waved]), at(7)[8:10], 3)
+    # No label lies on a curve: the charts have the numbers of their axes alone.
+    axes = page.locator(".chart.drag").first.locator("text").all_text_contents()
+    assert axes == ["−1", "0", "1", "0", "20", "40", "60"]
     waves = page.locator(".chart.drag").first
     waves.scroll_into_view_if_needed()
     box = waves.bounding_box()
@@ -203,6 +218,10 @@ def test_heads(lesson, models):
     found, ids, target = translated(demo, BOOK[0])
     assert page.locator(".thumbnails svg").count() == 4
     page.get_by_role("radio", name="1.1").check(force=True)
+    colours = page.locator(".thumbnails label").evaluate_all(PAINTED)
+    assert colours[3] == colours[0]  # the chosen head is drawn like the others, with a frame
+    shadows = page.locator(".thumbnails span").evaluate_all("all => all.map((one) => getComputedStyle(one).boxShadow)")
+    assert shadows[3] != "none" and set(shadows[:3]) == {"none"}
     page.locator(".ribbons .below .word").nth(1).hover()
     weights = exact(found.attention["decoder.1.cross"])[0, 1, 1]
     seen = [weight >= 0.01 for weight in weights]
@@ -267,6 +286,22 @@ def test_beam(lesson, models):
     page.wait_for_function("document.querySelectorAll('.node').length > 5")
 
 
+@pytest.mark.parametrize("font", FONTS)
+def test_what_stands_in_the_boxes_of_the_tree_fits(lesson, font):
+    page = lesson("beam")
+    set_in(page, font)
+    page.evaluate("""() => { // pieces as long as others have them
+      for (const search of lessonRecords.beam.sentences[0].searches) search.nodes[1][1] = "▁extraordinariamente";
+    }""")
+    slide(page, "beam K", 5)
+    assert page.locator(".search .node").evaluate_all(OVER) == 0
+    assert page.locator(".search .piece").nth(1).text_content().endswith("…")
+    last = page.locator(".search .node").last
+    slide(page, "step", int(page.get_by_label("step", exact=True).get_attribute("max")))
+    shown, whole = page.locator(".stage .scroll").bounding_box(), last.bounding_box()
+    assert whole["x"] + whole["width"] <= shown["x"] + shown["width"]  # the last step is scrolled into view
+
+
 def test_by_keyboard_alone(lesson):
     """Tab reaches the choices, the arrows change them."""
     page = lesson("memory")
@@ -287,8 +322,9 @@ def test_nothing_stands_out_of_the_page(context, saved, width):
     page.set_viewport_size({"width": width, "height": 800})
     for file in sorted(saved.glob("*.html")):
         page.goto(file.as_uri())
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= width, file.name
+        for font in FONTS:
+            set_in(page, font)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (file.name, font)
     page.close()
 
 

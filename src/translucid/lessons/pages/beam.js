@@ -1,8 +1,12 @@
 // Lesson 8: the tree that a beam search grows, step by step, beside what greedy search finds.
 import { el, svg, number, percent, shown } from "./dom.js";
+import { fit } from "./elements.js";
 import { hint, said, slider } from "./parts.js";
 
 const FATES = ["kept", "ended", "dropped"];
+const [ACROSS, DOWN] = [140, 46]; // pixels from step to step, and from one node to the next in a step
+const [WIDE, HIGH] = [116, 34]; // of a node
+const PAD = 7; // pixels beside what stands in a node
 
 export function beam(root) {
   let sentence = null;
@@ -23,7 +27,7 @@ export function beam(root) {
     const depths = depthsOf(search().nodes);
     step.input.max = Math.max(...depths);
     step.value = step.input.max;
-    draw();
+    draw({ fromTheStart: true });
     compare();
   }
 
@@ -43,32 +47,33 @@ export function beam(root) {
     }, 900);
   }
 
-  function draw() {
+  // Draw the tree up to the step; what belongs to that step is scrolled into view unless the tree is a new one.
+  function draw({ fromTheStart = false } = {}) {
     const { nodes, best } = search();
     const depths = depthsOf(nodes);
     const at = step.value;
     const final = at === Number(step.input.max);
     const path = new Set(final ? pathTo(nodes, best) : []);
-    const [across, down] = [128, 46];
     const rows = places(nodes, depths);
     const high = Math.max(...rows) + 1;
-    const drawing = svg("svg", { class: "search", width: (Number(step.input.max) + 1) * across, height: high * down + 8, role: "img", "aria-label": "tree of the search; the text below says what is kept at this step" });
-    const xy = (i) => [depths[i] * across + 4, rows[i] * down + 6];
+    const drawing = svg("svg", { class: "search", width: Number(step.input.max) * ACROSS + WIDE + 8, height: high * DOWN + 8, role: "img", "aria-label": "tree of the search; the text below says what is kept at this step" });
+    const xy = (i) => [depths[i] * ACROSS + 4, rows[i] * DOWN + 6];
     nodes.forEach(([parent], i) => {
       if (parent < 0 || depths[i] > at) return;
       const [[x1, y1], [x2, y2]] = [xy(parent), xy(i)];
-      drawing.append(svg("path", { class: path.has(i) ? "edge best" : `edge ${fate(i, at)}`, d: `M ${x1 + 104} ${y1 + 16} C ${x1 + 118} ${y1 + 16}, ${x2 - 14} ${y2 + 16}, ${x2} ${y2 + 16}` }));
+      drawing.append(svg("path", { class: path.has(i) ? "edge best" : `edge ${fate(i, at)}`, d: `M ${x1 + WIDE} ${y1 + 16} C ${x1 + WIDE + 14} ${y1 + 16}, ${x2 - 14} ${y2 + 16}, ${x2} ${y2 + 16}` }));
     });
     nodes.forEach(([parent, name, total], i) => {
       if (depths[i] > at) return;
       const [x, y] = xy(i);
       const own = parent < 0 ? "" : percent(Math.exp(total - nodes[parent][2]), 1);
-      drawing.append(svg("g", { class: `node ${path.has(i) ? "best" : fate(i, at)}`, transform: `translate(${x} ${y})` }, svg("rect", { width: 104, height: 34, rx: 6 }),
-        svg("text", { x: 8, y: 15, class: "piece" }, shown(name)), svg("text", { x: 8, y: 28, class: "quiet" }, own), svg("text", { x: 97, y: 28, "text-anchor": "end", class: "quiet" }, parent < 0 ? "" : number(total)),
+      drawing.append(svg("g", { class: `node ${path.has(i) ? "best" : fate(i, at)}`, transform: `translate(${x} ${y})` }, svg("rect", { width: WIDE, height: HIGH, rx: 6 }),
+        svg("text", { x: PAD, y: 15, class: "piece" }, shown(name)), svg("text", { x: PAD, y: 28, class: "quiet" }, own), svg("text", { x: WIDE - PAD, y: 28, "text-anchor": "end", class: "quiet" }, parent < 0 ? "" : number(total)),
         svg("title", {}, parent < 0 ? "where every translation begins" : `${shown(name)}: probability ${own} here, log-probability of all so far ${number(total, 4)}; ${FATES[nodes[i][3]]}`)));
     });
     tree.replaceChildren(drawing);
-    tree.scrollLeft = final && !timer ? 0 : Math.max(0, (at + 1) * across - tree.clientWidth);
+    for (const piece of drawing.querySelectorAll(".piece")) fit(piece, WIDE - 2 * PAD);
+    tree.scrollLeft = fromTheStart ? 0 : Math.max(0, at * ACROSS + WIDE + 8 - tree.clientWidth);
     const now = nodes.map((_, i) => i).filter((i) => depths[i] === at);
     const names = (which) => now.filter((i) => nodes[i][3] === which).map((i) => `“${sentenceOf(nodes, i)}” ${number(nodes[i][2])}`);
     told.textContent = [["kept", 0], ["ended", 1], ["dropped", 2]].filter(([, which]) => names(which).length).map(([word, which]) => `${word}: ${names(which).join(", ")}`).join("; ") + ".";

@@ -4,8 +4,10 @@ import { dot } from "./maths.js";
 import { choice, hint, room, said, slider, strip } from "./parts.js";
 
 const LAST = 60;
+const WAVES = [[Math.sin, "c1", "sin"], [Math.cos, "c2", "cos"]];
 const CLOCKS = [0, 4, 8, 12, 16, 24];
-const [HEIGHT, LEFT] = [150, 34];
+const [HEIGHT, LEFT] = [160, 34];
+const [TOP, FOOT] = [10, 26]; // pixels above and below the curves; the numbers of the positions stand below
 
 export function positions(root, { width }) {
   const across = room(root);
@@ -20,13 +22,15 @@ export function positions(root, { width }) {
   const row = el("div", { class: "strips" });
   const waves = svg("svg", { class: "chart drag", viewBox: `0 0 ${across} ${HEIGHT}`, role: "img", "aria-label": "sine and cosine of the chosen pair over the positions" });
   const title = el("h3", {});
+  const values = el("p", { class: "legend" });
+  const products = el("p", { class: "legend" });
   const clocks = el("div", { class: "clocks" });
   const likeness = svg("svg", { class: "chart drag", viewBox: `0 0 ${across} ${HEIGHT}`, role: "img", "aria-label": "dot product of this position with every other" });
   const told = said();
   root.append(el("div", { class: "knobs" }, place.node, shift.node, pairs.node), row,
-    title, waves,
+    title, values, waves,
     el("h3", {}, "The same pairs as clocks"), clocks, told,
-    el("h3", {}, "P[p] · P[q]: how like position q is"), likeness,
+    el("h3", {}, "P[p] · P[q]: how like position q is"), products, likeness,
     hint("Drag in the pictures, or use the sliders. The curve moves with p and keeps its form: it depends on the distance q − p alone."));
   for (const drawing of [waves, likeness]) {
     const follow = (event) => {
@@ -45,30 +49,31 @@ export function positions(root, { width }) {
     const [p, k] = [place.value, shift.value];
     row.replaceChildren(el("span", { class: "name" }, `P[${p}]`), strip(all[p], 1, `position ${p}: ${width} numbers`, (j) => `dimension ${j}: ${number(all[p][j], 3)}`),
       el("span", { class: "name" }, `P[${p + k}]`), strip(vector(p + k), 1, `position ${p + k}: ${width} numbers`));
-    const y = (value) => HEIGHT / 2 - value * (HEIGHT / 2 - 14);
+    const y = (value) => TOP + ((1 - value) / 2) * (HEIGHT - TOP - FOOT);
     const fine = Array.from({ length: 4 * LAST + 1 }, (_, q) => q / 4);
     const dots = Array.from({ length: LAST + 1 }, (_, q) => q);
     waves.replaceChildren(...axis(y, [-1, 0, 1]),
-      ...[[Math.sin, "c1", "sin"], [Math.cos, "c2", "cos"]].flatMap(([f, mark, name]) => [
+      ...WAVES.flatMap(([f, mark]) => [
         svg("polyline", { class: `${mark} thin`, points: fine.map((q) => `${x(q)},${y(f(angle(q, pair)))}`).join(" ") }),
         ...dots.map((q) => svg("circle", { class: mark, cx: x(q), cy: y(f(angle(q, pair))), r: q === p ? 6 : 1.6 })),
-        svg("text", { class: mark, x: x(p) + 10, y: y(f(angle(p, pair))) + 4 }, `${name} ${number(f(angle(p, pair)), 3)}`),
-      ]), svg("line", { class: "here", x1: x(p), x2: x(p), y1: 8, y2: HEIGHT - 14 }));
+      ]), svg("line", { class: "here", x1: x(p), x2: x(p), y1: TOP, y2: HEIGHT - FOOT }));
+    values.replaceChildren(...WAVES.map(([f, mark, name]) => el("span", { class: mark }, `● ${name} ${number(f(angle(p, pair)), 3)}`)));
     title.textContent = `Two waves of the table: dimensions ${2 * pair} and ${2 * pair + 1}`;
     clocks.replaceChildren(...CLOCKS.map((i) => clock(i, p, k)));
     const turn = angle(k, pair);
     const [s, c] = [Math.sin(angle(p, pair)), Math.cos(angle(p, pair))];
     told.textContent = `Pair ${pair}: from p to p + k the hand turns by ${number(turn, 3)} radians, whatever p is. (sin, cos) goes from (${number(s, 3)}, ${number(c, 3)}) to (${number(s * Math.cos(turn) + c * Math.sin(turn), 3)}, ${number(c * Math.cos(turn) - s * Math.sin(turn), 3)}).`;
     const top = width / 2;
-    const level = (value) => HEIGHT - 16 - ((value + 0.1 * top) / (1.1 * top)) * (HEIGHT - 28);
+    const level = (value) => HEIGHT - FOOT - ((value + 0.1 * top) / (1.1 * top)) * (HEIGHT - TOP - FOOT);
+    const marked = [[p, "p", "c3"], [p + k, "p + k", "c3 shifted"]];
     likeness.replaceChildren(...axis(level, [0, top]), svg("polyline", { class: "c3", points: dots.map((q) => `${x(q)},${level(dot(all[p], all[q]))}`).join(" ") }),
-      ...[[p, "p"], [p + k, "p + k"]].filter(([q]) => q <= LAST).map(([q, name]) => svg("g", {}, svg("circle", { class: "c3", cx: x(q), cy: level(dot(all[p], all[q])), r: 5 }),
-        svg("text", { x: x(q) + 8, y: level(dot(all[p], all[q])) + (q === p ? -2 : 12) }, `${name}: ${number(dot(all[p], all[q]))}`))));
+      ...marked.filter(([q]) => q <= LAST).reverse().map(([q, , mark]) => svg("circle", { class: mark, cx: x(q), cy: level(dot(all[p], all[q])), r: 5 })));
+    products.replaceChildren(...marked.map(([q, name, mark]) => el("span", { class: "c3" }, `${mark === "c3" ? "●" : "○"} q = ${name}: ${number(dot(all[p], vector(q)))}`)));
   }
 
   function axis(y, levels) {
     return [...levels.flatMap((value) => [svg("line", { class: "grid", x1: LEFT, x2: across - 10, y1: y(value), y2: y(value) }), svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, number(value, 0))]),
-      ...[0, 20, 40, 60].map((q) => svg("text", { class: "quiet", x: x(q), y: HEIGHT - 1, "text-anchor": "middle" }, q))];
+      ...[0, 20, 40, 60].map((q) => svg("text", { class: "quiet", x: x(q), y: HEIGHT - 6, "text-anchor": "middle" }, q))];
   }
 
   function clock(i, p, k) {

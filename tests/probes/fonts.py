@@ -1,0 +1,36 @@
+"""Fonts for tests of layout: those that Matplotlib brings, so that they are on every machine; one wide, one narrow."""
+
+import base64
+from functools import cache
+from pathlib import Path
+
+import matplotlib
+from playwright.sync_api import Page
+
+FONTS = {"wide": ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"), "narrow": ("STIXGeneral.ttf", "STIXGeneralBol.ttf")}
+"""The regular and the bold file of each: DejaVu Sans is wider than most fonts, STIX as narrow as Times."""
+_LOAD = """async ([regular, bold]) => {
+  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const style = document.createElement("style");
+  // The page's rules let it fetch no font from elsewhere; one that is made of bytes is not fetched.
+  for (const [weight, data] of [["400", regular], ["600 700", bold]]) {
+    const face = new FontFace("Tested", bytes(data), { weight });
+    document.fonts.add(await face.load());
+  }
+  style.textContent = ":root { --sans: Tested !important; --mono: Tested !important; }";
+  document.head.append(style);
+  await document.fonts.ready;
+  window.dispatchEvent(new Event("resize"));
+}"""
+
+
+def set_in(page: Page, font: str) -> None:
+    """Set a page that is open in one of `FONTS`, whatever fonts the machine has."""
+    page.evaluate(_LOAD, [_encoded(name) for name in FONTS[font]])
+    assert page.evaluate("getComputedStyle(document.body).fontFamily") == "Tested"
+
+
+@cache
+def _encoded(name: str) -> str:
+    file = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name
+    return base64.b64encode(file.read_bytes()).decode()

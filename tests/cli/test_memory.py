@@ -62,3 +62,33 @@ def test_what_is_refused(call, memory, tmp_path):
     done = call("memory", "add", memory, tmp_path / "bad.tsv", "--skip-bad")
     assert done.code == 0 and "no sentence pairs: 1" in done.err and "3 entries" in done.err
     assert call("memory", "search", tmp_path / "missing.memory", "x").code == 2
+
+
+def test_find_shows_a_part_of_a_text_in_its_context(call, memory):
+    done = call("memory", "find", memory, "ARCHIVO")
+    assert done.code == 0 and "Save the file  (Ana, " in done.out and "Guarda el archivo" in done.out
+    assert "Page 3" not in done.out
+    (found,) = json.loads(call("memory", "find", memory, "page", "--in", "source", "--json").out)
+    assert (found["source"], found["target"], found["who"]) == ("Page 3 of 10", "Página 3 de 10", "old.tsv")
+    assert json.loads(call("memory", "find", memory, "page", "--in", "target", "--json").out) == []
+    done = call("memory", "find", memory, "ave", "--words")
+    assert done.code == 0 and done.out == "" and "no entry has 'ave'" in done.err
+    assert "more than 1" in call("memory", "find", memory, "e", "--most", "1").err
+    done = call("memory", "find", memory, " ")
+    assert done.code == 2 and "nothing to find" in done.err
+
+
+def test_edit_and_remove(call, memory, tmp_path):
+    done = call("memory", "edit", memory, "Save the file", "Guarde el archivo", "--who", "Ben")
+    assert done.code == 0 and done.out == "Save the file: Guarda el archivo → Guarde el archivo\n"
+    assert "Ben" in call("memory", "find", memory, "Guarde").out
+    done = call("memory", "edit", memory, "Save it", "Guárdelo")
+    assert done.code == 2 and "no entry of 'Save it'" in done.err and "memory find" in done.err
+    done = call("memory", "remove", memory, "Save the file", "Save it")
+    assert done.code == 2 and "no entry of 'Save it'" in done.err
+    done = call("memory", "remove", memory, "Save the file")
+    assert done.code == 0 and done.out == "removed: Save the file → Guarde el archivo\n" and "1 entries" in done.err
+    for other in (tmp_path / "old.tsv", tmp_path / "none.memory"):
+        assert call("memory", "remove", other, "Save the file").code == 2
+        assert call("memory", "edit", other, "Save the file", "x").code == 2
+    assert not (tmp_path / "none.memory").exists()

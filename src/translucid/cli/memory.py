@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -14,9 +16,11 @@ from rich.text import Text
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.memory_learning import learn
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.memory.match import Match
+    from translucid.memory.translation_memory import TranslationMemory
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,6 +32,7 @@ app.command("learn")(learn)
 MemoryArgument = Annotated[
     Path, typer.Argument(metavar="MEMORY", help="What `memory add` wrote, or a corpus of any kind, such as a .tmx.")
 ]
+DatabaseArgument = Annotated[Path, typer.Argument(metavar="MEMORY", help="A file that ends in .memory.")]
 SourceCode = Annotated[str | None, typer.Option("--source-language", metavar="CODE", help="Of the sources.")]
 TargetCode = Annotated[str | None, typer.Option("--target-language", metavar="CODE", help="Of the translations.")]
 
@@ -54,7 +59,6 @@ def add(
     from translucid.data.bad_lines import BadLines
     from translucid.data.corpus import read_pairs
     from translucid.ground.console import counting
-    from translucid.ground.errors import UserError
     from translucid.memory.database import ENDING, is_database
     from translucid.memory.translation_memory import TranslationMemory
 
@@ -107,6 +111,113 @@ def search(
         _show(console, match)
     if not found:
         Console(stderr=True).print(f"nothing has {least} % of these words")
+
+
+@app.command()
+def find(
+    memory: MemoryArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to find in the entries.")],
+    side: Annotated[Literal["source", "target", "both"], typer.Option("--in", help="Where to look.")] = "both",
+    words: Annotated[bool, typer.Option("--words", help="Find whole words only.")] = False,
+    most: Annotated[int, typer.Option(help="Entries shown, at most.", min=1, max=100_000)] = 20,
+    source_language: SourceCode = None,
+    target_language: TargetCode = None,
+    as_json: bool = typer.Option(False, "--json"),
+) -> None:
+    """Find a word or a part of a text in a memory, and show how it was translated; the newest entries come first.
+
+    Case does not count. To look up whole segments that are like a text, use `memory search`.
+
+    **Examples**
+
+        translucid memory find mine.memory "file"
+
+        translucid memory find mine.memory "archivo" --in target --words --json
+    """
+    from translucid.memory.folding import found_in
+    from translucid.memory.opening import open_memory
+    from translucid.memory.translation_memory import SIDES
+
+    pattern = found_in(text, whole_words=words)
+    if pattern is None:
+        raise UserError("there is nothing to find", fix="Give a word, or a part of a text.")
+    sides = SIDES if side == "both" else (side,)
+    with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
+        found = list(islice(opened.find(text, sides=sides, whole_words=words), most + 1))
+    entries, log = found[:most], Console(stderr=True)
+    if as_json:
+        rows = [{**asdict(entry), "when": _day(entry.when)} for entry in entries]
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        console = Console()
+        for entry in entries:
+            context = Text.assemble(entry.source, (f"  ({entry.who}, {_day(entry.when)})", "dim"))
+            translation = Text(f"      {entry.target}")
+            for line, name in ((context, "source"), (translation, "target")):
+                if name in sides:
+                    line.highlight_regex(pattern, "bold yellow")
+                console.print(line, soft_wrap=True)
+    if not entries:
+        log.print(f"no entry has {text!r}", soft_wrap=True)
+    elif len(found) > most:
+        log.print(f"there are more than {most:,}: raise --most", soft_wrap=True)
+
+
+@app.command()
+def edit(
+    memory: DatabaseArgument,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source of an entry, all of it.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Its new translation.")],
+    who: Annotated[str, typer.Option(help="Who has translated it.")] = "edited",
+) -> None:
+    """Give an entry of a memory another translation.
+
+    **Examples**
+
+        translucid memory edit mine.memory "Save the file" "Guarde el archivo" --who Ana
+    """
+    with _opened_to_write(memory) as opened:
+        before = opened.edit(source, target, who)
+    if before is None:
+        fix = f"Find its source (translucid memory find {memory} WORD), or add it (memory add)."
+        raise UserError(f"has no entry of {source!r}", file=memory, fix=fix)
+    Console().print(f"{before.source}: {before.target} → {' '.join(target.split())}", soft_wrap=True, markup=False)
+
+
+@app.command()
+def remove(
+    memory: DatabaseArgument,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="The sources of entries, all of each.")],
+) -> None:
+    """Remove entries from a memory: all that are named or, if one of them is not there, none.
+
+    **Examples**
+
+        translucid memory remove mine.memory "Save the file"
+    """
+    with _opened_to_write(memory) as opened:
+        removed = opened.remove(sources)
+        left = len(opened)
+    for entry in removed:
+        Console().print(f"removed: {entry.source} → {entry.target}", soft_wrap=True, markup=False)
+    Console(stderr=True).print(f"{memory}: {left:,} entries", soft_wrap=True, markup=False)
+
+
+def _opened_to_write(memory: Path) -> TranslationMemory:
+    """Open a memory whose entries are to be changed; unlike for `add`, it has to be there.
+
+    Raises:
+        UserError: it is none, or there is none.
+    """
+    from translucid.memory.database import ENDING, is_database
+    from translucid.memory.translation_memory import TranslationMemory
+
+    if not is_database(memory):
+        fix = f"Entries of a {ENDING} file can be changed; add this file to one: translucid memory add."
+        raise UserError("is not written to", file=memory, fix=fix)
+    if not memory.exists():
+        raise UserError("there is no such memory", file=memory, fix="Make one: translucid memory add MEMORY FILES.")
+    return TranslationMemory.open(memory, write=True)
 
 
 def _show(console: Console, match: Match) -> None:
@@ -170,7 +281,6 @@ def export(
     """
     from translucid.ground.atomic import output
     from translucid.ground.console import counting
-    from translucid.ground.errors import UserError
     from translucid.memory.exporting import export_languages, write_tmx, write_tsv
     from translucid.memory.opening import open_memory
 

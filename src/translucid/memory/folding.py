@@ -105,6 +105,21 @@ def variable_spans(text: str) -> list[tuple[str, int]]:
     return found
 
 
+def found_in(text: str, *, whole_words: bool = False) -> re.Pattern[str] | None:
+    r"""Return a pattern for a text within others as `spaced` leaves them, whatever its case; None for a blank one.
+
+    >>> found_in("FILE", whole_words=True).findall("the file, a profile")
+    ['file']
+    """
+    wanted = spaced(text)
+    if not wanted:
+        return None
+    before, after = "", ""
+    if whole_words:  # a sign at an end of the text is where no word goes on
+        before, after = (r"(?<!\w)" if wanted[0].isalnum() else ""), (r"(?!\w)" if wanted[-1].isalnum() else "")
+    return re.compile(before + re.escape(wanted) + after, re.IGNORECASE)
+
+
 def _tokens(text: str) -> list[Token]:
     return [Token(found, _folded(found)) for found in _TOKEN.findall(text)]
 

@@ -50,6 +50,22 @@ class Postings:
             self._waiting[pair * _BANDS + band].append(number)
         self.waiting += len(text.pairs)
 
+    def remove(self, number: int, text: Folded) -> None:
+        """Take a segment out of the lists of its words, within the transaction that is open; nothing may be waiting."""
+        band = _band(len(text.key))
+        for pair in text.pairs:
+            ask = "SELECT id, ids FROM postings WHERE bucket = ?"
+            for row, ids in self.database.execute(ask, (pair * _BANDS + band,)).fetchall():
+                numbers = np.frombuffer(ids, "<u4")
+                left = numbers[numbers != number]
+                if len(left) == len(numbers):
+                    continue
+                if len(left):
+                    update = "UPDATE postings SET size = ?, ids = ? WHERE id = ?"
+                    self.database.execute(update, (len(left), left.tobytes(), row))
+                else:
+                    self.database.execute("DELETE FROM postings WHERE id = ?", (row,))
+
     def flush(self) -> None:
         """Write what is noted, within the transaction that is open."""
         execute = self.database.execute

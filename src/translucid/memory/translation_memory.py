@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from translucid.data.corpus import Pair
 from translucid.data.languages import Languages, same_language
 from translucid.ground.errors import UserError
 from translucid.memory.database import LONGEST, WAIT, connect, create, explained, writing
-from translucid.memory.folding import UNWRITABLE, Folded, spaced
+from translucid.memory.folding import UNWRITABLE, Folded, found_in, spaced
 from translucid.memory.match import LEAST, Entry, Match
 from translucid.memory.postings import Postings
 
@@ -32,6 +32,12 @@ TELL = 1000
 """Pairs after which progress is told."""
 _LATEST = 1 << 37
 """Seconds since 1970 that no entry is as late as; what is later is no date."""
+
+
+_LATEST_CHANGE = "latest change"
+"""The fact that says how many changes there were, where the entries of the latest ones have been removed."""
+Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
 
 
 class Added(NamedTuple):
@@ -134,6 +140,68 @@ class TranslationMemory:
         with self._asked(), writing(self._database):
             return self._add(pairs, who, on_pairs)
 
+    def edit(self, source: str, target: str, who: str) -> Entry | None:
+        """Give the entry of a source another translation; return the entry as it was, None if there is none.
+
+        Raises:
+            UserError: the translation is empty or too long, or the file can't be written.
+        """
+        with self._asked(), writing(self._database):
+            if not (row := self._row_of(spaced(source))):
+                return None
+            before = self._entry(row[0])
+            if self._add([Pair(source, target)], who, None).skipped:
+                what = f"a translation has 1 to {LONGEST:,} characters"
+                raise UserError(what, file=self.file, fix="Give another one, or remove the entry.")
+            return before
+
+    def remove(self, sources: Iterable[str]) -> list[Entry]:
+        """Remove the entries of some sources, all of them or, if one of them is not there, none.
+
+        Returns:
+            What was removed.
+
+        Raises:
+            UserError: one is not there, or the file can't be written.
+        """
+        removed: list[Entry] = []
+        with self._asked(), writing(self._database):
+            latest = self._latest()
+            for source in dict.fromkeys(map(spaced, sources)):
+                if not (row := self._row_of(source)):
+                    fix = "Give the source as `translucid memory find` shows it."
+                    raise UserError(f"has no entry of {source!r}", file=self.file, fix=fix)
+                removed.append(self._entry(row[0]))
+                self._postings.remove(row[0], Folded(source))
+                self._database.execute("DELETE FROM segments WHERE id = ?", (row[0],))
+            # The next entry must not get the number of one that is gone, or `entries(since)` leaves it out.
+            self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_LATEST_CHANGE, str(latest + 1)))
+        return removed
+
+    def find(self, text: str, *, sides: Sequence[Side] = SIDES, whole_words: bool = False) -> Iterator[Entry]:
+        """Yield the entries that have a text in them, whatever its case, the newest first (a concordance).
+
+        Args:
+            text: part of a segment; one that is blank is in none.
+            sides: where it is looked for.
+            whole_words: whether it begins and ends where words do.
+        """
+        pattern = found_in(text, whole_words=whole_words)
+        if pattern is None:
+            return
+        ask = "SELECT source, target, who, at, change FROM segments WHERE change < ? ORDER BY change DESC LIMIT 1000"
+        before = 1 << 62
+        while True:
+            with self._asked():
+                rows = self._database.execute(ask, (before,)).fetchall()
+                entries = [_sound(row[:4]) for row in rows]
+            if not rows:
+                return
+            for entry in entries:
+                if any(pattern.search(getattr(entry, side)) for side in sides):
+                    yield entry
+            before = rows[-1][4]
+
     def pairs(self, since: int = 0) -> Iterator[Pair]:
         """Yield the pairs that were added or changed after a `change`, the oldest first."""
         for entry in self.entries(since):
@@ -167,7 +235,7 @@ class TranslationMemory:
         """Return what is noted of the memory as a whole, by name."""
         with self._asked():
             facts = self._database.execute("SELECT name, value FROM facts LIMIT 10000").fetchall()
-        return {str(name): str(value) for name, value in facts}
+        return {str(name): str(value) for name, value in facts if name != _LATEST_CHANGE}
 
     def note(self, facts: Mapping[str, str]) -> None:
         """Note something of the memory as a whole."""
@@ -252,7 +320,11 @@ class TranslationMemory:
         return keys
 
     def _latest(self) -> int:
-        return self._database.execute("SELECT max(change) FROM segments").fetchone()[0] or 0
+        latest = self._database.execute("SELECT max(change) FROM segments").fetchone()[0] or 0
+        noted = self._database.execute("SELECT value FROM facts WHERE name = ?", (_LATEST_CHANGE,)).fetchone()
+        if not (isinstance(latest, int) and (noted is None or str(noted[0]).isdecimal())):
+            raise sqlite3.DatabaseError("the number of the latest change is damaged")
+        return max(latest, int(noted[0]) if noted else 0)
 
     @contextmanager
     def _asked(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from translucid.data.cutting import MOST_PIECES, Cutter, Piece
+from translucid.data.terms.matching import Match as TermMatch
 from translucid.data.terms.matching import TermList, TermUse, term_list
 from translucid.data.terms.term import Term
 from translucid.data.tokenizer import Tokenizer
@@ -320,6 +321,10 @@ class Translator(Examiner):
     def terms(self) -> TermList | None:
         """What is heeded, if anything is."""
         return self.engine.terms if isinstance(self.engine, HeedingEngine) else None
+
+    def terms_in(self, text: str) -> list[TermMatch]:
+        """Return the terms that stand in a text, in order; none if the translator heeds none."""
+        return self.engine.terms.matches(text) if isinstance(self.engine, HeedingEngine) else []
 
     def term_uses(self, found: Translation) -> list[TermUse]:
         """Return what became of the terms of a text, in order; none if the translator heeds none."""

@@ -25,7 +25,9 @@ def joined(text: str) -> str:
 
 def commands_in(text: str) -> list[str]:
     """Return the lines that call `translucid`."""
-    pattern = r"^[#$>\s]*(?:docker run [^|`\n]* |[^|`\n]*(?:\||-m) )?(?:ExecStart=)?(?:[\w./]*/bin/)?(translucid [^`\n|<>]*)"
+    pattern = (
+        r"^[#$>\s]*(?:docker run [^|`\n]* |[^|`\n]*(?:\||-m) )?(?:ExecStart=)?(?:[\w./]*/bin/)?(translucid [^`\n|<>]*)"
+    )
     lines = re.findall(pattern, joined(text), flags=re.MULTILINE)
     return [line.split("  #")[0].strip() for line in lines]
 

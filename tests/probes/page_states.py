@@ -143,6 +143,49 @@ def _document(page: Page) -> None:
     expect(page.locator("#rows li.accepted")).to_have_count(1)
 
 
+def _typed_document(page: Page, button: str) -> None:
+    """A translation was typed and not accepted; a button asks what is to become of it."""
+    _document(page)
+    page.locator("#rows textarea").nth(1).fill("Typed, and not accepted.")
+    page.locator(button).click()
+    expect(page.locator("dialog[open]")).to_be_visible()
+
+
+def _key(page: Page) -> None:
+    """The server asks for an API key, and does not know the one that is typed."""
+    settings = page.evaluate("fetch('frontend/settings').then((answer) => answer.json())")
+    page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"keyRequired": True}))
+    page.route("**/frontend/key", lambda route: route.fulfill(status=403, json={"error": "Invalid API key"}))
+    page.reload()
+    page.wait_for_selector("body.ready")
+    page.fill("#key", "wrong")
+    page.locator("#key").press("Enter")
+    expect(page.locator("#key-problem")).not_to_be_empty()
+
+
+def _remembered(page: Page) -> None:
+    """Of two sentences one is from the memory, and the model is not sure of the other; a better one is being typed."""
+    settings = page.evaluate("fetch('frontend/settings').then((answer) => answer.json())")
+    page.route("**/frontend/settings", lambda route: route.fulfill(json=settings | {"suggestions": True}))
+
+    def look(route: Route) -> None:
+        answer = route.fetch().json()
+        first, second = answer["sentences"]
+        first["origin"], second["confidence"] = "memory", 0.3
+        second["pieces"][0]["probabilities"][0] = 0.1
+        route.fulfill(json=answer)
+
+    page.route("**/look", look)
+    page.reload()
+    page.wait_for_selector("body.ready")
+    _typed(page, "I like soccer. They are going to the beach.")
+
+
+def _improving(page: Page) -> None:
+    _remembered(page)
+    page.click("#improve")
+
+
 def _wrong_document(page: Page) -> None:
     page.click("#on-documents")
     page.set_input_files("#document-file", {"name": "a.exe", "mimeType": "x/y", "buffer": b"x"})
@@ -212,6 +255,11 @@ STATES = [
     State("dropping", "texts", _dropping),
     State("documents", "texts", _documents),
     State("document", "texts", _document),
+    State("remembered", "texts", _remembered),
+    State("improving", "texts", _improving),
+    State("key", "texts", _key),
+    State("unaccepted", "texts", lambda page: _typed_document(page, "#document-download")),
+    State("accepting", "texts", lambda page: _typed_document(page, "#accept-all")),
     State("document-wrong", "texts", _wrong_document),
     State("images", "images", lambda page: page.click("#on-images")),
     State("image", "images", _image),

@@ -380,7 +380,7 @@ def test_an_earlier_download_does_not_bring_an_old_text_back(client, jobs, run, 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(result, client, job)
         until(held.is_set)
-        own.jobs[job["id"]].files.accept(0, Target(Marked("Segundo."), "person"))
+        own.jobs[job["id"]].files.accept({0: Target(Marked("Segundo."), "person")})
         own.jobs[job["id"]].corrections += 1
         second = pool.submit(result, client, job)
         assert first.result().startswith(("Primero.", "Segundo."))

@@ -46,6 +46,37 @@ def test_heads_are_answered(client, path):
     assert client.get(path).status_code == 200
 
 
+def test_answers_say_how_many_requests_are_left(serve):
+    client = serve(quota=Quota(per_minute=2))
+    for left, status in ((1, 200), (0, 200), (0, 429)):
+        answer = say(client)
+        assert answer.status_code == status
+        told = [answer.headers[f"ratelimit-{name}"] for name in ("limit", "remaining")]
+        assert told == ["2", str(left)] and 0 < int(answer.headers["ratelimit-reset"]) <= 60
+    assert "ratelimit-limit" not in client.get("/health").headers
+    assert "ratelimit-limit" not in say(serve()).headers
+
+
+def test_a_key_is_tried_without_being_counted(serve):
+    client = serve(api_keys={"secret": ApiKey(Quota(per_minute=1))})
+    for key, status in ((None, 400), ("wrong", 403), ("secret", 200), ("secret", 200)):
+        assert client.post("/frontend/key", json={"api_key": key} if key else {}).status_code == status
+    assert say(client, api_key="secret").status_code == 200
+    assert serve().post("/frontend/key", json={}).json() == {"valid": True}
+
+
+def test_ten_corrections_count_as_one_request(serve):
+    client = serve(quota=Quota(per_minute=1))
+    form = {"data": {"source": "en", "target": "es"}, "files": {"file": ("a.txt", b"I sing.")}}
+    job = client.post("/documents", **form).json()
+    while client.get(f"/documents/{job['id']}").json()["state"] != "done":
+        time.sleep(0.02)
+    put = [
+        client.put(f"/documents/{job['id']}/segments/0", json={"text": f"Canto {i}."}).status_code for i in range(11)
+    ]
+    assert put == [200] * 10 + [429]
+
+
 def test_keys_have_limits_of_their_own_and_lines_may_be_comments(serve, tmp_path):
     file = tmp_path / "keys.txt"
     file.write_text("# who: somebody\n\nfirst\nsecond per-minute=1\n  third per-day=2 per-minute=9  \n")

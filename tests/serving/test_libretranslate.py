@@ -255,6 +255,8 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
             {"file", "api_key", "model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree", "explain"}
         ],
         "/caption/picture": [{"file", "api_key", "model", "caption", "view", "layer", "head", "method"}],
+        "/frontend/key": [{"api_key"}] * 3,
+        "/documents/{key}/accept": [{"texts", "rest", "doubtful", "api_key"}] * 3,
         "/documents": [{"file", "source", "target", "model", "api_key"}],
         "/v2/translate": [
             {
@@ -280,6 +282,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
     assert gets == {
         *("/languages", "/health", "/frontend/settings", "/models", "/examples", "/download_file/{key}"),
         *("/documents/{key}", "/documents/{key}/result", "/documents/{key}/segments"),
+        "/documents/{key}/segments/{number}/hints",
         *("/v2/languages", "/v2/usage", "/v2/glossary-language-pairs", "/v2/glossaries"),
         *("/v2/glossaries/{glossary_id}", "/v2/glossaries/{glossary_id}/entries"),
     }

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from fastapi.testclient import TestClient
 
-from translucid.inspection.explain import explain, explanation, faithfulness
+from translucid.data.terms.term import Term
+from translucid.inspection.explain import explain, explanation, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import Case
+from translucid.serving.app import create_app
+from translucid.serving.catalogue import load
+from translucid.serving.server_options import ServerOptions
 from translucid.translator import Translator
+
+from .test_documents import ended, send
 
 
 def look(client, **fields):
@@ -72,7 +79,7 @@ def test_explanations_are_those_of_the_library_and_come_with_their_test(client, 
     )  # LIME sees nothing of words that are all but impossible
     assert why["fit"] == pytest.approx(found.fit, abs=2e-3)
     assert why["faithfulness"] == pytest.approx(faithfulness(case, found)._asdict(), abs=2e-3)
-    assert why["random"] == pytest.approx(faithfulness(case, explain(case, "random"))._asdict(), abs=2e-3)
+    assert why["random"] == pytest.approx(random_faithfulness(case)._asdict(), abs=2e-3)
     assert why["faithfulness"] != why["random"]
     assert (why["source"], why["target"]) == (["I", "like", "soccer"], sentence["text"].split())
 
@@ -199,6 +206,8 @@ def test_the_page_and_nothing_else_is_served(client):
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert "frame-ancestors 'self'" in page.headers["content-security-policy"]
+    assert page.headers["x-frame-options"] == "SAMEORIGIN"
     for path in ("/page.js", "/page.css", "/space.js", "/attention.css"):
         assert client.get(path).status_code == 200
     for path in ("/page/index.html", "/config.yaml", "/..%2fapp.py"):
@@ -232,3 +241,34 @@ def test_what_looks_wrong_comes_with_each_sentence(client):
     first, second = look(client, q="I sing. 足球").json()["sentences"]
     assert "unknown characters: 足 球" in second["warnings"]
     assert not any(warning.startswith("unknown") for warning in first["warnings"])
+
+
+def test_words_that_the_model_does_not_know_are_named(client):
+    piece = look(client, q="She reads 足球").json()["sentences"][0]["pieces"][0]
+    assert piece["source"] == ["She", "reads", "足球", "</s>"]
+    assert piece["unknown"] == [2]
+
+
+def test_the_language_is_found_out_by_the_same_question(serve, run):
+    client = serve(str(run), f"es-en={run}")
+    text = "Los niños leen un libro en el jardín"
+    answer = look(client, q=text, source="auto", target="es", model="tiny").json()
+    assert (answer["source"], answer["target"], answer["model"]) == ("es", "en", "tiny 2")
+    assert answer["detectedLanguage"]["language"] == "es" and answer["detectedLanguage"]["confidence"] > 90
+    answer = look(client, q="The children read a book in the garden", source="auto", target="es").json()
+    assert (answer["source"], answer["target"]) == ("en", "es")
+    answer = look(client, q="12", source="auto").json()
+    assert (answer["source"], answer["detectedLanguage"]["confidence"]) == ("en", 0)
+    assert client.post("/beam", json={"q": text, "source": "auto", "target": "es"}).status_code == 400
+
+
+def test_the_terms_of_the_server_are_kept_to_and_told(run):
+    terms = [Term("soccer", "balompié")]
+    options = ServerOptions(hosts=("testserver",))
+    with TestClient(create_app(load([str(run), f"es-en={run}"], "cpu", options, terms=terms), options)) as client:
+        assert "balompié" in look(client, q="I like soccer").json()["translation"]
+        asked = {"q": "I like soccer", "source": "es", "target": "en"}  # of the first model's languages alone
+        assert "balompié" not in client.post("/translate", json=asked).json()["translatedText"]
+        job = ended(client, send(client, b"I like soccer.\n").json())
+        hints = client.get(f"/documents/{job['id']}/segments/0/hints").json()
+        assert hints == {"matches": [], "terms": [{"source": "soccer", "target": "balompié"}]}

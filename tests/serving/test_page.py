@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from tests.probes.fonts import FONTS, set_in
 from tests.probes.foreign import many_languages_folder
 from translucid.inspection.explain import explanation
 from translucid.interop.importing import import_model
@@ -72,7 +73,9 @@ def test_long_texts_and_errors_are_told(page):
     expect(page.locator("#problem")).to_contain_text("1,000 characters over the limit of 5,000")
 
 
-def test_it_fits_on_a_phone_and_into_the_dark(page):
+@pytest.mark.parametrize("font", FONTS)
+def test_it_fits_on_a_phone_and_into_the_dark(page, font):
+    set_in(page, font)
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 360, "height": 740})
     type_in(page, "I like soccer and also going to the beach")
@@ -183,3 +186,34 @@ def test_the_languages_of_a_model_that_has_many_are_chosen_by_name(browser, run,
         page.select_option("#model", "1")
         expect(page.locator("#source-language")).to_have_text("English")
         expect(page.locator("#target-language")).to_have_text("Spanish")
+
+
+def test_doubt_is_seen_where_people_read(page):
+    """The words that the model was not sure of, and a sentence that is rather not good; the text stays as it is."""
+    piece = {"source": ["I", "sing", "</s>"], "target": ["Yo", "canto", "canto", "</s>"], "opening": 0, "unknown": []}
+    weights = [[0.4, 0.3, 0.3]] * 4
+    piece["maps"] = [{"name": "all", "kind": "cross", "layer": None, "head": None, "weights": weights}]
+    piece |= {"probabilities": [0.9, 0.9, 0.1, 1], "sizes": [1] * 4, "tokens": [[5], [6], [6], [3]]}
+    first = {"source_text": "I sing.", "text": "Yo canto canto.", "pieces": [piece], "origin": "model"}
+    first |= {"warnings": ["repetition: canto"], "confidence": 0.9}
+    second = first | {"text": "Yo canto canto", "warnings": [], "confidence": 0.35}
+    third = first | {"text": "Del archivo", "warnings": [], "confidence": None, "origin": "memory"}
+    text = "Yo canto canto.\nYo canto canto Del archivo"
+    answer = {"model": "tiny", "translation": text, "sentences": [first, second, third]}
+    page.route("**/look", lambda route: route.fulfill(json=answer))
+    type_in(page, "I sing.\nI sing I file")
+    shown = page.locator("#translation")
+    assert shown.evaluate("one => one.textContent") == text
+    expect(shown.locator(".unsure")).to_have_text(["canto", "canto"])
+    assert shown.locator(".unsure").first.get_attribute("title") == "probability 10 %"
+    before = shown.locator(".unsure").first.evaluate("one => one.previousSibling.textContent")
+    assert before == "Yo canto "  # it is the second of two like it
+    expect(shown.locator(".doubtful")).to_have_text(["Yo canto canto.", "Yo canto canto"])
+    expect(shown.locator(".remembered")).to_have_text("Del archivo")
+    expect(page.locator("#warnings li")).to_have_text(
+        ["repetition: canto", "sentence 2 is good with a probability of 35 % only"]
+    )
+    expect(page.locator("#unsure-note")).to_be_visible()
+    page.unroute("**/look")
+    page.fill("#source", "")
+    expect(page.locator("#unsure-note")).to_be_hidden()

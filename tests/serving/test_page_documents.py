@@ -6,6 +6,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from tests.probes.fonts import FONTS, set_in
 from translucid.serving import document_jobs
 
 from .test_clients import address, serving  # noqa: F401
@@ -47,7 +48,32 @@ def test_segments_stand_side_by_side(page):
     assert "unknown characters: 足 球" in doubtful.last.inner_text()
     page.get_by_label("only those that want a look").check()
     expect(page.locator("#rows li:not(.doubtful)")).to_have_count(0)
-    assert page.locator("#rows li.doubtful").count() >= 1
+    count = page.locator("#rows li.doubtful").count()
+    assert count >= 1
+    expect(page.locator("#rows-shown")).to_have_text(f"1 to {count} of {count} that want a look")
+    expect(page.get_by_label("segments after these")).to_be_disabled()
+
+
+def test_all_are_accepted_at_once_but_those_that_want_a_look(page):
+    choose(page)
+    doubtful = page.locator("#rows li.doubtful").count()
+    expect(page.locator("#document-state")).to_have_text("0 of 3 segments accepted")
+    page.locator("#rows textarea").first.fill("Typed.")
+    page.get_by_role("button", name="Accept all").click()
+    expect(page.locator("#doubtful-text")).to_have_text(f"also those that want a look ({doubtful})")
+    page.locator("#accept-doubtful").uncheck()
+    page.locator("#accept-now").click()
+    expect(page.locator("#rows li").first).to_have_class("accepted")
+    accepted = 3 - page.locator("#rows li.doubtful").count()
+    expect(page.locator("#document-state")).to_have_text(f"{accepted} of 3 segments accepted")
+    assert downloaded(page)[1].startswith("Typed.\n")
+    page.get_by_role("button", name="Accept all").click()
+    expect(page.locator("#accepting")).to_be_visible()
+    page.locator("#accept-doubtful").check()
+    page.locator("#accept-now").click()
+    expect(page.locator("#rows li.accepted")).to_have_count(3)
+    expect(page.locator("#accept-all")).to_be_hidden()
+    expect(page.locator("#document-progress")).to_have_js_property("value", 1)
 
 
 def test_by_keyboard_alone(page):
@@ -88,7 +114,18 @@ def test_nothing_is_lost_on_reload(page):
     expect(areas.nth(1)).to_have_value("Only typed.")
     assert texts(page)[0] == "Accepted."
     expect(page.locator("#rows li").nth(1)).to_have_class(re.compile("draft"))
-    assert downloaded(page)[1].startswith("Accepted.\n") and "Only typed" not in downloaded(page)[1]
+    page.locator("#document-download").click()
+    expect(page.locator("#unaccepted-text")).to_contain_text("1 translation that you typed is not accepted yet")
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Download without").click()
+    text = found.value.path().read_text()
+    assert text.startswith("Accepted.\n") and "Only typed" not in text
+    page.locator("#document-download").click()
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Accept and download").click()
+    assert found.value.path().read_text().splitlines()[:2] == ["Accepted.", "Only typed."]
+    expect(page.locator("#rows li").nth(1)).to_have_class("accepted")
+    assert downloaded(page)[1].splitlines()[1] == "Only typed."
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#document")).to_be_hidden()
     page.reload()
@@ -158,6 +195,12 @@ def test_what_goes_wrong_is_said(page):
     page.set_input_files("#document-file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"\xff"})
     expect(page.locator("#document-state")).to_contain_text("UTF-8")
     assert page.locator("#document-download").is_hidden()
+    for part in ("#editor", "#rows", "#accept-all", "#document-progress"):
+        expect(page.locator(part)).to_be_hidden()
+    expect(page.locator("#document-list li")).to_have_count(0)  # there is nothing to come back to
+    page.set_input_files("#document-file", {"name": "b.txt", "mimeType": "text/plain", "buffer": b"You sing.\n"})
+    expect(page.locator("#rows textarea")).to_be_enabled(timeout=30_000)
+    assert "problem" not in page.get_attribute("#document-state", "class")
 
 
 def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(page, monkeypatch):
@@ -179,7 +222,9 @@ def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(page, monk
     expect(page.locator("#document")).to_be_hidden()
 
 
-def test_it_fits_on_a_phone(page):
+@pytest.mark.parametrize("font", FONTS)
+def test_it_fits_on_a_phone(page, font):
+    set_in(page, font)
     page.set_viewport_size({"width": 360, "height": 740})
     choose(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -110,7 +110,9 @@ def test_the_language_is_found_out(page):
     page.fill("#source", SPANISH)
     expect(page.locator("#detected")).to_have_text("it is Spanish")
     expect(page.locator("#translation")).not_to_be_empty()
-    assert [(one["source"], one["target"]) for one in questions] == [("es", "en")]
+    expect(page.locator("#target-language")).to_have_text("English")
+    expect(page.locator("#model-name")).to_have_text("tiny")
+    assert [(one["source"], one["target"]) for one in questions] == [("auto", "es")]  # one question does both
 
 
 def test_a_link_holds_text_and_model_and_is_never_sent(page, browser, address):  # noqa: F811
@@ -253,6 +255,7 @@ def test_a_better_translation_goes_into_the_memory_of_a_server_that_has_one(page
     better.fill("Me gusta el fútbol")
     page.get_by_role("button", name="Keep it").click()
     expect(page.locator("#said")).to_have_text("Kept in the memory")
+    expect(better).to_have_count(0)
     assert kept == [{"q": "I like soccer", "s": "Me gusta el fútbol", "source": "en", "target": "es"}]
 
 
@@ -335,3 +338,21 @@ def test_right_to_left(browser, run):  # noqa: F811
         assert page.evaluate(directions) == ["rtl", "auto", "ltr", "auto"]
         clear, area = page.locator("#clear").bounding_box(), page.locator("#source").bounding_box()
         assert clear["x"] < area["x"] + 60
+        assert free_of_the_button(page)
+        page.fill("#source", "This runs from left to right. " * 6)  # in a pane that runs the other way
+        assert free_of_the_button(page)
+        page.select_option("#from", "en")
+        page.fill("#source", "שלום עולם " * 12)
+        assert free_of_the_button(page)
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert free_of_the_button(page)
+
+
+def free_of_the_button(page):
+    """Whether no text comes to stand below the button that clears it."""
+    clear, area = page.locator("#clear").bounding_box(), page.locator("#source").bounding_box()
+    sides = page.locator("#source").evaluate(
+        "(one) => ['paddingLeft', 'paddingRight'].map((side) => parseFloat(getComputedStyle(one)[side]))"
+    )
+    left, right = area["x"] + sides[0], area["x"] + area["width"] - sides[1]
+    return clear["x"] >= right or clear["x"] + clear["width"] <= left

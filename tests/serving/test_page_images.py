@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
+from tests.probes.fonts import FONTS, set_in
 from translucid.captioner import Captioner
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.image_case import image_case
@@ -288,10 +289,12 @@ def test_texts_and_images_are_two_parts_of_the_page(browser, run, eyes, scene): 
         page.close()
 
 
-def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(browser, address, scene):  # noqa: F811
+@pytest.mark.parametrize("font", FONTS)
+def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(browser, address, scene, font):  # noqa: F811
     context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 360, "height": 740})
     page = context.new_page()
     page.goto(address)
+    set_in(page, font)
     expect(page.get_by_text("take a photograph")).to_be_visible()
     assert page.get_attribute("#camera", "capture") == "environment"
     page.set_input_files("#camera", {"name": "p.png", "mimeType": "image/png", "buffer": scene})

@@ -6,6 +6,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.probes.fonts import FONTS, set_in
+
 from .test_clients import serving
 from .test_page import browser  # noqa: F401
 
@@ -51,15 +53,24 @@ def page(browser, address):  # noqa: F811
     one.close()
 
 
-def test_a_language_that_was_detected_is_read_on_a_phone(page):
-    page.route("**/detect", lambda route: route.fulfill(json=[{"language": "pt", "confidence": 90}]))
+@pytest.mark.parametrize("font", FONTS)
+def test_a_language_that_was_detected_is_read_on_a_phone(page, font):
+
+    def look(route):
+        answer = route.fetch().json() | {"source": "pt", "detectedLanguage": {"language": "pt", "confidence": 90}}
+        route.fulfill(json=answer)
+
+    set_in(page, font)
+    page.route("**/look", look)
     page.select_option("#from", "auto")
     assert page.evaluate(CUT, "from") <= 0
     page.fill("#source", "Você canta")
     expect(page.locator("#from option:checked")).to_have_text("Portuguese (detected)")
     assert page.evaluate(CUT, "from") <= 0
-    page.set_viewport_size({"width": 320, "height": 600})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    for width in (360, 320):
+        page.set_viewport_size({"width": width, "height": 600})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(CUT, "from") <= 0
 
 
 def test_the_chosen_part_is_marked_in_colours_of_the_system(page):
@@ -96,7 +107,10 @@ def test_a_tree_on_a_phone_begins_with_its_root_and_what_is_unknown_says_so(page
     page.route("**/look", look)
     page.emulate_media(reduced_motion="reduce")
     page.fill("#source", "She reads 足球 in the park")
-    expect(page.get_by_role("button", name="characters that the model does not know")).to_have_text("<unk>")
+    unknown = page.get_by_role("button", name="characters that the model does not know")
+    expect(unknown).to_have_text("足球")
+    unknown.focus()
+    expect(page.locator("#seeing .said").first).to_contain_text("足球 (characters that the model does not know)")
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator(".tree .node").first).to_be_visible()
     left = "() => document.querySelector('.beam .scroll').scrollLeft"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.probes.fonts import FONTS, set_in
 from translucid.inspection.saving import save
 from translucid.translator import Translator
 
@@ -292,7 +293,9 @@ def test_a_highlighted_word_can_be_read(page, scheme):
     assert min(page.evaluate(CONTRAST)) >= 4.5
 
 
-def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page):
+@pytest.mark.parametrize("font", FONTS)
+def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page, font):
+    set_in(page, font)
     page.set_viewport_size({"width": 360, "height": 740})
     type_in(page, "I like soccer and also going to the beach")
     assert page.locator("#attention .ribbons.upright").count() == 1

@@ -189,3 +189,100 @@ def test_it_is_only_used_between_its_languages(file):
     memory.close()
     with pytest.raises(UserError, match=r"mine\.memory"):
         Remembering.open(file.with_suffix(".tmx"), ("en", "es"), grows=True)
+
+
+def test_plain_text_is_taken_from_it_and_says_so(begin):
+    client = begin(grows=True)
+    asked = {"q": "  I like soccer.\nYou sing. I like soccer. ", **LANGUAGES}
+    answer = client.post("/translate", json=asked).json()
+    assert answer["translatedText"].startswith("  Me encanta.\n") and answer["translatedText"].endswith(" Me encanta. ")
+    assert answer["origin"] == "mixed"
+    several = {"q": ["I like soccer.", "You sing.", ""], **LANGUAGES}
+    assert client.post("/translate", json=several).json()["origin"] == ["memory", "model", "model"]
+    sentences = client.post("/look", json=asked).json()["sentences"]
+    assert [one["origin"] for one in sentences] == ["memory", "model", "memory"]
+    assert sentences[0]["text"] == "Me encanta." and sentences[0]["pieces"][0]["target"] == ["Me", "encanta.", "</s>"]
+    deepl = client.post("/v2/translate", json={"text": ["I like soccer."], "source_lang": "EN", "target_lang": "ES"})
+    assert deepl.json()["translations"][0]["text"] == "Me encanta."
+
+
+def test_a_whole_line_is_known_although_it_has_several_sentences(begin):
+    client = begin(grows=True)
+    text = "You sing. They sing."
+    assert suggest(client, q=text, s="Cantáis.").json() == {"success": True}
+    answer = client.post("/translate", json={"q": f"We sing.\n{text}\n", **LANGUAGES}).json()
+    assert answer["translatedText"].endswith("\nCantáis.\n") and answer["origin"] == "mixed"
+    (sentence,) = client.post("/look", json={"q": text, **LANGUAGES}).json()["sentences"]
+    assert (sentence["source_text"], sentence["text"], sentence["origin"]) == (text, "Cantáis.", "memory")
+    assert len(client.post("/beam", json={"q": text, **LANGUAGES}).json()["trees"]) == 1
+
+
+def test_alternatives_to_it_are_the_models(begin):
+    client = begin(grows=False)
+    plain = {"q": "I like soccer.", "alternatives": 2, **LANGUAGES}
+    answer = client.post("/translate", json=plain).json()
+    assert answer["translatedText"] == "Me encanta."
+    assert len(answer["alternatives"]) == 2 and "Me encanta." not in answer["alternatives"]
+    assert client.post("/translate", json=plain | {"confidence": True}).json()["confidence"] is None
+
+
+def test_a_translation_that_is_chosen_on_the_page_is_none_of_it(begin):
+    client = begin(grows=False)
+    for given, origin in (("Me encanta.", "memory"), ("Me gusta.", "model")):
+        asked = {"q": "I like soccer.", "translations": [given], **LANGUAGES}
+        assert client.post("/look", json=asked).json()["sentences"][0]["origin"] == origin
+
+
+def test_lines_are_suggested_line_by_line(begin, file):
+    client = begin(grows=True)
+    suggest(client, q="You sing.\n\nWe sing.\n", s="Cantas.\n\nCantamos.")
+    suggest(client, q="They sing.\nThey go.", s="Cantan y van.")
+    with TranslationMemory.open(file) as memory:
+        found = {entry.source: entry.target for entry in memory.entries()}
+    assert found == {
+        "I like soccer.": "Me encanta.",
+        "You sing.": "Cantas.",
+        "We sing.": "Cantamos.",
+        "They sing. They go.": "Cantan y van.",
+    }
+
+
+def test_a_very_long_entry_is_used_but_not_looked_into(begin, file):
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("You sing.", "la " * 2000)], "Ana")
+    (sentence,) = begin(grows=False).post("/look", json={"q": "You sing.", **LANGUAGES}).json()["sentences"]
+    assert sentence["pieces"] == [] and len(sentence["text"]) == 5999
+
+
+def test_many_are_accepted_at_once_and_go_into_it(begin, file):
+    client = begin(grows=True)
+    job = ended(client, send(client, "You sing.\nI like 足球.\nWe sing.\nI like soccer.".encode()).json())
+    place = f"/documents/{job['id']}"
+    assert (job["accepted"], job["segments"]) == (0, 4) and job["doubtful"] >= 1
+    answer = client.post(f"{place}/accept", json={"texts": {"0": "Cantas.", "2": "Cantamos ⟨1⟩."}, "rest": True}).json()
+    assert answer["problems"] == {} or "⟨1⟩" in answer["problems"]["2"]
+    rows = client.get(f"{place}/segments").json()
+    assert rows[0]["target"] == "Cantas." and rows[0]["origin"] == "person" and rows[0]["accepted"]
+    assert rows[3]["accepted"] and rows[3]["target"] == "Me encanta."
+    assert not rows[1]["accepted"]  # it wants a look
+    now = client.get(place).json()
+    assert now["accepted"] == sum(row["accepted"] for row in rows) == answer["accepted"]
+    client.post(f"{place}/accept", json={"rest": True, "doubtful": True})
+    assert client.get(place).json()["accepted"] == 4 and client.get(place).json()["doubtful"] == 0
+    assert client.get(f"{place}/result").text.startswith("Cantas.\n")
+    with TranslationMemory.open(file) as memory:
+        assert memory.exact("You sing.").target == "Cantas." and len(memory) == 4
+    for wrong, status in (({"texts": ["x"]}, 400), ({"texts": {"a": "x"}}, 400), ({"texts": {"0": " "}}, 400)):
+        assert client.post(f"{place}/accept", json=wrong).status_code == status
+    assert client.post(f"{place}/accept", json={"texts": {"4": "x"}}).status_code == 404
+
+
+def test_a_segment_has_hints(begin):
+    client = begin(grows=False)
+    job = ended(client, send(client, b"I like soccer too.\nWe sing.").json())
+    hints = client.get(f"/documents/{job['id']}/segments/0/hints").json()
+    (match,) = hints["matches"]
+    assert (match["percent"], match["target"], match["who"]) == (75, "Me encanta.", "Ana")
+    assert match["differing"] == [["too", ""]] and hints["terms"] == []
+    assert client.get(f"/documents/{job['id']}/segments/1/hints").json() == {"matches": [], "terms": []}
+    assert client.get(f"/documents/{job['id']}/segments/2/hints").status_code == 404

@@ -11,7 +11,6 @@ import typer
 
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.ground.interruption import die_of_sigterm
 
 
 def _option(help_text: str, name: str, **more: Any) -> Any:
@@ -83,6 +82,10 @@ def serve(
         bool,
         _option("Take into the memory what clients suggest and what is accepted on the page.", "SUGGESTIONS"),
     ] = False,
+    terms: Annotated[
+        Path | None,
+        _option("Terms with their translations, one a line, which translations of the first model keep to.", "TERMS"),
+    ] = None,
     device: Annotated[str, _option("auto, cpu, cuda, cuda:1, mps.", "DEVICE")] = "auto",
     engine: Annotated[
         Literal["auto", "torch", "ctranslate2"],
@@ -111,6 +114,8 @@ def serve(
 
         translucid serve runs/mine --memory mine.memory --suggestions
 
+        translucid serve runs/mine --terms terms.tsv
+
         translucid serve runs/m2m 'en-*=runs/opus-mt-en-roa'
 
         translucid serve runs/mine --hosts translate.example.org --proxies 127.0.0.1
@@ -120,6 +125,7 @@ def serve(
     try:
         import uvicorn
 
+        from translucid.data.terms.term import read_terms
         from translucid.lessons.beside import recorded_routes
         from translucid.serving.app import create_app
         from translucid.serving.catalogue import load
@@ -155,7 +161,9 @@ def serve(
     if log_format == "json":
         Console.log_format = "json"
     with bound(host, port) as listening:
-        catalogue = load(runs, device, options, engine)
+        catalogue = load(runs, device, options, engine, read_terms(terms) if terms else ())
+        if terms and not catalogue.models:
+            raise UserError("--terms is for translators", fix="Leave it out.")
         opened = None
         if memory:
             if not catalogue.models:
@@ -182,7 +190,6 @@ def serve(
         address = f"[{host}]" if ":" in host else host
         where = f"http://{address}:{port}{url_prefix}/"
         console.print(f"page and API on {where} (documentation on {where}docs); Ctrl-C ends it", soft_wrap=True)
-        die_of_sigterm()  # in order, which the server sees to; service managers expect that
         Connection.most = most_connections()
         config = uvicorn.Config(
             app,

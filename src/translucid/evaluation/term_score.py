@@ -10,7 +10,7 @@ from typing import Any, Self
 from rich.table import Table
 
 from translucid.data.terms.matching import TermList
-from translucid.evaluation.metrics import ReferenceSets, bleu
+from translucid.evaluation.metrics import bleu
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TermScore:
         terms: TermList,
         sources: Sequence[str],
         texts: Sequence[str],
-        references: ReferenceSets,
+        references: Sequence[Sequence[str]],
         seconds: float,
     ) -> Self:
         """Count.

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
 from translucid.kernels.machine import give_memory_back
+from translucid.serving.accepting import Accepting
 from translucid.serving.assets import Asset
 from translucid.serving.captioning import Captioning
 from translucid.serving.catalogue import Catalogue
@@ -86,6 +87,7 @@ def create_app(
     for routes in (deepl.routes(), DeepLDocuments(deepl, jobs).routes(), DeepLGlossaries(deepl).routes()):
         app.include_router(_with_heads(routes))
     app.include_router(_with_heads(Editing(desk, jobs).routes()))
+    app.include_router(_with_heads(Accepting(desk, jobs).routes()))
     app.include_router(_with_heads(Looking(desk).routes()))
     app.include_router(Picturing(desk).routes())
     app.include_router(Captioning(desk).routes())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from babel.core import get_global
 
+from translucid.data.terms.term import Term
 from translucid.engines.choosing import EngineName
 from translucid.generator import Generator
 from translucid.ground.errors import UserError
@@ -141,11 +142,18 @@ def _named(models: Sequence[Named[Model]], name: str | None, does: str) -> Named
     raise ApiError(400, f"there is no model {name[:50]!r} that {does}")
 
 
-def load(runs: Sequence[str], device: str, options: ServerOptions, engine: EngineName = "auto") -> Catalogue:
+def load(
+    runs: Sequence[str],
+    device: str,
+    options: ServerOptions,
+    engine: EngineName = "auto",
+    terms: Sequence[Term] = (),
+) -> Catalogue:
     """Load run folders; `en-es=FOLDER` says the languages of one that was trained without naming them.
 
     Of a model of many languages, `en-es=FOLDER` offers this pair alone, `en-*=FOLDER` all that it translates English
-    to; where it does not say which language it reads, that is needed.
+    to; where it does not say which language it reads, that is needed. Translations between the languages of the first
+    translator keep to `terms`.
 
     Raises:
         UserError: one is no run folder, a label is not two languages, or the languages of one are not known.
@@ -181,7 +189,10 @@ def load(runs: Sequence[str], device: str, options: ServerOptions, engine: Engin
         batcher = Batcher(options.queue, options.batch)
         theirs = sources[first] in (None, configuration.data.languages[0])  # else they would be in another language
         examples = examples_of(run.path, configuration) if theirs else []
-        models.append(Offered(unique, sources, targets, translator, batcher, examples))
+        offered = Offered(unique, sources, targets, translator, batcher, examples)
+        if not models or offered.pair == models[0].pair:
+            offered = replace(offered, terms=terms)
+        models.append(offered)
     return Catalogue(models, captioners, classifiers, generators)
 
 

@@ -33,6 +33,7 @@ from translucid.serving.failures import ApiError, ClientLeft, GoneError, status_
 from translucid.serving.job_files import JobFiles
 from translucid.serving.offered import Served
 from translucid.serving.texts import heeding, translated
+from translucid.translator import Translator
 
 LOOK_AGAIN = 0.05
 """Seconds after which one that waits for a job looks whether it has ended."""
@@ -226,11 +227,16 @@ class DocumentJobs:
         headers["Content-Length"] = str(size)
         return StreamingResponse(parts, media_type=job.kind.media, headers=headers)
 
-    def correct(self, job: Job, number: int, target: Target) -> None:
-        """Take the translation of a segment that a person has written."""
-        job.files.accept(number, target)
+    def correct(self, job: Job, targets: Mapping[int, Target]) -> None:
+        """Take translations that a person has accepted, by the number of the segment."""
+        job.files.accept(targets)
         with job.writing:
             job.corrections += 1
+
+    def translator_of(self, job: Job) -> Translator:
+        """Return what translates a document whose language is known, with its terms."""
+        assert job.source is not None
+        return heeding(self.desk.catalogue.find(job.source, job.target, job.model), job.terms).translator
 
     def _write_result(self, job: Job, document: Document | None = None) -> None:
         """Make the result, with what was translated and corrected until now.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import math
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from translucid.serving.failures import INTERNAL, said
+from translucid.serving.guard import RATE_LIMIT
 from translucid.serving.incoming import Bodies
 from translucid.serving.server_options import ServerOptions
 
@@ -45,6 +47,7 @@ class Door:
             nonlocal answered, closing
             if message["type"] == "http.response.start":
                 answered = True
+                _tell_rate_limit(scope, message)
                 closing = not whole and _has_body(Headers(scope=scope))
                 if closing:  # what is still coming is no other request
                     MutableHeaders(scope=message)["Connection"] = "close"
@@ -89,6 +92,15 @@ class Door:
     def _welcome(self, origin: str, host: str) -> bool:
         allowed = self.options.origins
         return ANY in allowed or origin in allowed or urlsplit(origin).netloc.lower() == host.lower()
+
+
+def _tell_rate_limit(scope: Scope, message: Message) -> None:
+    """Tell a client how many requests are left to it, as drafts of the IETF (RateLimit headers) have it."""
+    if RATE_LIMIT in scope:
+        limit, remaining, seconds = scope[RATE_LIMIT]
+        headers = MutableHeaders(scope=message)
+        headers["RateLimit-Limit"], headers["RateLimit-Remaining"] = str(limit), str(remaining)
+        headers["RateLimit-Reset"] = str(math.ceil(seconds))
 
 
 async def _drop_the_rest(receive: Receive) -> None:

@@ -21,7 +21,7 @@ from translucid.serving.document_jobs import DocumentJobs, Job
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError, ServerError
 from translucid.serving.incoming import number_field, text_field
-from translucid.serving.job_files import Row
+from translucid.serving.job_files import Counts, Row
 from translucid.serving.shown_marks import read_shown, shown, tags_of
 
 MOST_ROWS = 500
@@ -64,11 +64,13 @@ class Editing:
         own, model = None if source == "auto" else source, text_field(fields, "model", "") or None
         name = file.filename or ""
         job = await run_in_threadpool(self.jobs.submit, client, name, file.file, own, target, model)
-        return JSONResponse(_told(job))
+        return JSONResponse(_told(job, Counts()))
 
     async def progress(self, key: str) -> JSONResponse:
         """Say how far a document is."""
-        return JSONResponse(_told(self.jobs.find(key)))
+        job = self.jobs.find(key)
+        counts = await run_in_threadpool(job.files.counts) if job.segments else Counts()
+        return JSONResponse(_told(job, counts))
 
     async def delete(self, key: str) -> JSONResponse:
         """Cancel the translation of a document, and forget it."""
@@ -81,7 +83,7 @@ class Editing:
 
     async def segments(self, request: Request, key: str) -> JSONResponse:
         """Return some segments with their translations."""
-        job = self._begun(key)
+        job = begun(self.jobs, key)
         first = number_field(dict(request.query_params), "first", 0, job.segments)
         count = number_field(dict(request.query_params), "count", 100, MOST_ROWS)
         doubtful = bool(number_field(dict(request.query_params), "doubtful", 0, 1))
@@ -95,46 +97,62 @@ class Editing:
 
     async def accept(self, request: Request, key: str, number: int) -> Response:
         """Take the translation of a segment as a person has written it."""
-        fields, errand = await self.desk.fields(request)
-        job, text = self._begun(key), text_field(fields, "text")
+        fields, errand = await self.desk.light_fields(request)
+        job, text = begun(self.jobs, key), text_field(fields, "text")
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         if not text.strip():
             raise ApiError(400, "The translation is empty")
         work = self.desk.workshop.submit(errand, lambda: self._accepted(job, number, text))
         row, pair = await errand.result(request, work)
-        remembered = await self._remembered(request, errand, job, pair)
+        remembered = await remember(self.desk, request, errand, job, [pair])
         return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
 
     def _accepted(self, job: Job, number: int, text: str) -> tuple[dict[str, Any], Pair]:
         """Write a translation down; return its segment as it is then, and the pair that a memory may have."""
         (row,) = job.files.rows(number, 1)
         try:
-            target = Target(read_shown(row.segment.source, text), "person")
+            target = corrected(row, text)
         except UserError as error:
             raise ApiError(400, str(error)) from error
-        self.jobs.correct(job, number, target)
+        self.jobs.correct(job, {number: target})
         (row,) = job.files.rows(number, 1)
         return _row(row), Pair(row.segment.source.text, target.marked.text)
 
-    async def _remembered(self, request: Request, errand: Errand, job: Job, pair: Pair) -> bool:
-        """Let the memory have a pair, if there is one that takes it; the correction stands in any case."""
-        if not self.desk.memory or not job.source:
-            return False
-        try:
-            await errand.result(request, self.desk.memory.add(job.source, job.target, pair, CORRECTED))
-        except ApiError:
-            return False
-        except ServerError:
-            log.exception("a correction did not go into the memory")
-            return False
-        return True
 
-    def _begun(self, key: str) -> Job:
-        job = self.jobs.find(key)
-        if not job.segments and not job.ended.is_set():
-            raise ApiError(503, job.error or "The document is not read yet", retry_after=2)
-        return job
+def begun(jobs: DocumentJobs, key: str) -> Job:
+    """Return a document whose segments are known.
+
+    Raises:
+        ApiError: 404, there is none; 503, it is not read yet.
+    """
+    job = jobs.find(key)
+    if not job.segments and not job.ended.is_set():
+        raise ApiError(503, job.error or "The document is not read yet", retry_after=2)
+    return job
+
+
+def corrected(row: Row, text: str) -> Target:
+    """Return the translation of a segment that a person has written.
+
+    Raises:
+        UserError: it can't be the translation of this segment.
+    """
+    return Target(read_shown(row.segment.source, text), "person")
+
+
+async def remember(desk: Desk, request: Request, errand: Errand, job: Job, pairs: Sequence[Pair]) -> bool:
+    """Let the memory have what was accepted, if there is one that takes it; what was accepted stands in any case."""
+    if not desk.memory or not job.source or not pairs:
+        return False
+    try:
+        await errand.result(request, desk.memory.add(job.source, job.target, pairs, CORRECTED))
+    except ApiError:
+        return False
+    except ServerError:
+        log.exception("a correction did not go into the memory")
+        return False
+    return True
 
 
 def _each(rows: Sequence[Row]) -> Iterator[Row]:
@@ -144,7 +162,7 @@ def _each(rows: Sequence[Row]) -> Iterator[Row]:
         yield row
 
 
-def _told(job: Job) -> dict[str, Any]:
+def _told(job: Job, counts: Counts) -> dict[str, Any]:
     return {
         "id": job.id,
         "name": job.name,
@@ -155,6 +173,8 @@ def _told(job: Job) -> dict[str, Any]:
         "error": job.error,
         "segments": job.segments,
         "done": job.done,
+        "accepted": counts.accepted,
+        "doubtful": counts.doubtful,
         "seconds_left": job.seconds_left,
     }
 

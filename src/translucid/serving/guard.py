@@ -26,6 +26,11 @@ IPV6_PREFIX = 64
 _HOLDING_IPV4 = ipaddress.ip_network("::ffff:0:0/96"), ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses whose last 32 bits are an IPv4 address: of sockets for both (RFC 4291), of translators (RFC 6052)."""
 
+LIGHT = 10
+"""Light requests that may pass for one other: a person who corrects a document sends one for each segment."""
+RATE_LIMIT = "translucid.rate_limit"
+"""Where a scope has the limit of requests a minute, how many are left, and the seconds until the next minute."""
+
 
 class Counter:
     """Counts requests in windows of time, each of which begins with somebody's first request.
@@ -55,6 +60,11 @@ class Counter:
         if left <= 0:
             self.windows.pop(who, None)
         return left if left > 0 and count >= most else None
+
+    def state(self, who: str, most: int) -> tuple[int, float]:
+        """Return how many requests are left in the window, and the seconds until the next one begins."""
+        began, count = self.windows.get(who, (time.monotonic(), 0))
+        return max(0, most - count), max(0.0, began + self.seconds - time.monotonic())
 
 
 def address_of(request: Request) -> str:
@@ -117,8 +127,14 @@ class Guard:
         self.known: OrderedDict[tuple[str, str], None] = OrderedDict()
         """Addresses or networks, each with a key that it has been let in with."""
 
-    def check(self, request: Request, fields: dict[str, Any]) -> str:
+    def check(self, request: Request, fields: dict[str, Any], *, light: bool = False) -> str:
         """Let a request pass; return who it is from.
+
+        Args:
+            request: that is to pass.
+            fields: of it.
+            light: whether it asks little of the server: of such requests `LIGHT` times as many may pass, and they are
+                counted apart.
 
         Raises:
             ApiError: 400 without a key where one is needed, 403 with a wrong one, 429 too many requests.
@@ -131,7 +147,11 @@ class Guard:
             (self.minute, quota.per_minute, "minute"),
             (self.day, quota.per_day, "day"),
         ):
-            if most and (wait := counter.count(who, most)) is not None:
+            most *= LIGHT if light else 1
+            wait = counter.count(f"light {who}" if light else who, most) if most else None
+            if most and counter is self.minute and not light:
+                request.scope[RATE_LIMIT] = (most, *counter.state(who, most))
+            if wait is not None:
                 raise ApiError(429, f"Slowdown: more than {most} requests a {when}", retry_after=int(wait) + 1)
         return who
 

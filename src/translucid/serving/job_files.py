@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Mark, Marked, Side
@@ -24,6 +24,7 @@ MOST_CHARACTERS = 200_000
 """Of segments that are returned together, with their tags."""
 SURE = 0.5
 """Confidence under which a translation wants to be looked at."""
+_DOUBTFUL = f"(NOT accepted AND target IS NOT NULL AND (doubts != '[]' OR confidence < {SURE}))"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,22 @@ class Row:
     """None if it has no translation of ours yet."""
     accepted: bool
     """By a person."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its translation looks wrong, or is rather not good, and nobody has accepted it."""
+        if self.accepted or self.target is None:
+            return False
+        unsure = self.target.confidence is not None and self.target.confidence < SURE
+        return bool(self.target.doubts) or unsure
+
+
+class Counts(NamedTuple):
+    """How many segments of a document are in which state."""
+
+    accepted: int = 0
+    doubtful: int = 0
+    """Those that want a look; see `Row.is_doubtful`."""
 
 
 class JobFiles:
@@ -119,14 +136,20 @@ class JobFiles:
                 [(*_columns(target), number) for number, target in targets],
             )
 
-    def accept(self, number: int, target: Target) -> None:
-        """Write down what a person says is right."""
+    def accept(self, targets: Mapping[int, Target]) -> None:
+        """Write down what a person says is right, by the number of the segment."""
         with self._database() as database:
-            database.execute(
+            database.executemany(
                 "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=?, accepted=1 "
                 "WHERE number=?",
-                (*_columns(target), number),
+                [(*_columns(target), number) for number, target in targets.items()],
             )
+
+    def counts(self) -> Counts:
+        """Return how many segments are accepted, and how many want a look."""
+        with self._database() as database:
+            ask = f"SELECT count(*) FILTER (WHERE accepted), count(*) FILTER (WHERE {_DOUBTFUL}) FROM segments"
+            return Counts(*database.execute(ask).fetchone())
 
     def rows(self, first: int = 0, count: int = -1, *, doubtful: bool = False) -> list[Row]:
         """Return segments from a number on.
@@ -136,7 +159,7 @@ class JobFiles:
             count: how many at most, fewer if they are long; all if it is negative.
             doubtful: only those that look wrong or are rather not good, and that nobody has accepted.
         """
-        which = f"AND NOT accepted AND (doubts != '[]' OR confidence < {SURE})" if doubtful else ""
+        which = f"AND {_DOUBTFUL}" if doubtful else ""
         with self._database() as database:
             cursor = database.execute(
                 f"SELECT * FROM segments WHERE number >= ? {which} ORDER BY number LIMIT ?", (first, count)

@@ -21,7 +21,7 @@ from translucid.serving.detection import detect, detect_sources
 from translucid.serving.document_jobs import DocumentJobs
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
-from translucid.serving.incoming import flag_field, number_field, text_field, texts_field
+from translucid.serving.incoming import flag_field, number_field, read_fields, text_field, texts_field
 from translucid.serving.tagged import translate_html
 from translucid.serving.texts import Answered, translate_texts
 
@@ -55,6 +55,7 @@ class LibreTranslate:
         routes.get("/languages")(self.languages)
         routes.get("/health")(self.health)
         routes.get("/frontend/settings")(self.settings)
+        routes.post("/frontend/key", openapi_extra=schemas.KEY)(self.key)
         routes.post("/suggest", openapi_extra=schemas.SUGGEST)(self.suggest)
         return routes
 
@@ -84,6 +85,8 @@ class LibreTranslate:
         told: dict[str, list[Any]] = {"translatedText": [one.versions[0] for one in results]}
         if sure:
             told["confidence"] = [one.confidence and round(one.confidence, 4) for one in results]
+        if self.desk.memory:
+            told["origin"] = [one.origin for one in results]
         if wanted:
             told["alternatives"] = [one.versions[1:] for one in results]
         answer |= told if many else {name: one for name, (one,) in told.items()}
@@ -140,9 +143,9 @@ class LibreTranslate:
         fields, errand = await self.desk.fields(request)
         if self.desk.memory is None:
             raise ApiError(403, "Suggestions are disabled on this server.")
-        pair = Pair(text_field(fields, "q"), text_field(fields, "s"))
+        pairs = suggested_pairs(text_field(fields, "q"), text_field(fields, "s"))
         languages = text_field(fields, "source"), text_field(fields, "target")
-        await errand.result(request, self.desk.memory.add(*languages, pair, SUGGESTED))
+        await errand.result(request, self.desk.memory.add(*languages, pairs, SUGGESTED))
         return JSONResponse({"success": True})
 
     async def languages(self) -> Response:
@@ -152,6 +155,12 @@ class LibreTranslate:
     async def health(self) -> JSONResponse:
         """Say that the server lives."""
         return JSONResponse({"status": "ok"})
+
+    async def key(self, request: Request) -> JSONResponse:
+        """Say whether an API key is known, or none is needed; no request is counted for it."""
+        fields = await read_fields(request, self.desk.bodies, self.desk.options)
+        self.desk.guard.key(request, fields)
+        return JSONResponse({"valid": True})
 
     async def settings(self) -> JSONResponse:
         """Return what a page needs to know."""
@@ -175,6 +184,18 @@ class LibreTranslate:
                 "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
             }
         )
+
+
+def suggested_pairs(text: str, better: str) -> list[Pair]:
+    """Return what a memory gets of a text and a better translation: line by line where both have as many lines.
+
+    A memory keeps texts without their line breaks, so that a translation of several lines would come back as one.
+    """
+    lines, others = text.strip().splitlines(), better.strip().splitlines()
+    if len(lines) != len(others) or len(lines) < 2:
+        return [Pair(text, better)]
+    pairs = [Pair(*pair) for pair in zip(lines, others, strict=True)]
+    return [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
 
 
 def name_of(code: str) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 
 from translucid.decoding.continuations import continuations
 from translucid.decoding.limits import length_limit
+from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.inspected import Inspected
@@ -19,11 +22,12 @@ from translucid.inspection.records import SIDES, beam_record, viewer_record
 from translucid.inspection.words import word_spans
 from translucid.serving import schemas
 from translucid.serving.desk import Desk
+from translucid.serving.detection import detect
 from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.incoming import method_field, text_field
 from translucid.serving.offered import Served
-from translucid.serving.texts import Layout, begin
+from translucid.serving.texts import begin, origin_of, take_apart
 from translucid.translation import Translation
 
 LOOKED = 500
@@ -70,31 +74,45 @@ class Looking:
 
     async def look(self, request: Request) -> JSONResponse:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""
-        fields, errand, served, text = await read_text(self.desk, request)
+        fields, errand, served, text, detected = await read_text(self.desk, request, detect_source=True)
         method = method_field(fields, "explain")
         wanted = text_field(fields, "maps", "cross")
         if wanted not in ("cross", "all"):
             raise ApiError(400, "Invalid request: maps is neither cross nor all")
         sides = SIDES if wanted == "all" else ()
-        layout = Layout.of(text, served.source)
+        about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
+        if detected:
+            about["detectedLanguage"] = {"language": served.source, "confidence": round(detected.confidence, 1)}
+        (layout,), known = await take_apart(self.desk, served, [text])
         if not layout.sentences:
-            return JSONResponse({"translation": text, "sentences": []})
+            return JSONResponse(about | {"translation": text, "sentences": []})
         given = _given(fields, len(layout.sentences))
-        if given is None:
-            found = await errand.result(request, begin(self.desk, errand, served, layout.sentences))
+        found: list[Translation] = []
+        if given is None and (asked := [sentence for sentence in layout.sentences if sentence not in known]):
+            found = await errand.result(request, begin(self.desk, errand, served, asked))
 
         def rows() -> list[dict[str, Any]]:
-            if given is None:
-                return [_sentence(served, one, method, sides) for one in found]
-            return [_forced(served, *pair, method, sides) for pair in zip(layout.sentences, given, strict=True)]
+            if given is not None:
+                pairs = zip(layout.sentences, given, strict=True)
+                return [
+                    _forced(served, source, target, method, sides) | _origin(known.get(source) == target)
+                    for source, target in pairs
+                ]
+            translations = iter(found)
+            return [
+                _remembered(served, source, known[source], method, sides)
+                if source in known
+                else _sentence(served, next(translations), method, sides)
+                for source in layout.sentences
+            ]
 
         sentences = await errand.result(request, self.desk.workshop.submit(errand, rows))
         translation = layout.fill([sentence["text"] for sentence in sentences])
-        return JSONResponse({"model": served.name, "translation": translation, "sentences": sentences})
+        return JSONResponse(about | {"translation": translation, "sentences": sentences})
 
     async def go_on(self, request: Request) -> JSONResponse:
         """Return the likeliest ways to go on after a prefix of the translation, given as token ids."""
-        fields, errand, served, text = await read_text(self.desk, request)
+        fields, errand, served, text, _ = await read_text(self.desk, request)
         prefix = fields.get("prefix")
         size = served.translator.tokenizer.target_size
         if not isinstance(prefix, list):
@@ -109,8 +127,9 @@ class Looking:
 
     async def beam(self, request: Request) -> JSONResponse:
         """Return the tree of the beam search of each of the first sentences."""
-        _fields, errand, served, text = await read_text(self.desk, request)
-        sentences = Layout.of(text, served.source).sentences[:TREES]
+        _fields, errand, served, text, _ = await read_text(self.desk, request)
+        (layout,), _ = await take_apart(self.desk, served, [text])
+        sentences = layout.sentences[:TREES]
 
         def trees() -> list[dict[str, Any]]:
             return [_tree(served, sentence) for sentence in sentences]
@@ -118,8 +137,31 @@ class Looking:
         return JSONResponse({"trees": await errand.result(request, self.desk.workshop.submit(errand, trees))})
 
 
-async def read_text(desk: Desk, request: Request) -> tuple[dict[str, Any], Errand, Served, str]:
-    """Return what a request gives, and the text `q` that is to be looked into, by which model.
+class Detected(NamedTuple):
+    """A source language that was found out."""
+
+    language: str
+    confidence: float
+    """Percent; 0 where nothing is known."""
+
+
+class Asked(NamedTuple):
+    """What a request gives, and the text `q` that is to be looked into, by which model."""
+
+    fields: dict[str, Any]
+    errand: Errand
+    served: Served
+    text: str
+    detected: Detected | None = None
+
+
+async def read_text(desk: Desk, request: Request, *, detect_source: bool = False) -> Asked:
+    """Read a request to look into a text.
+
+    Args:
+        desk: where it comes in.
+        request: with `q`, `source`, `target` and perhaps `model`.
+        detect_source: whether the source may be `auto`.
 
     Raises:
         ApiError: 400, the text is too long, or there is no such model.
@@ -128,8 +170,27 @@ async def read_text(desk: Desk, request: Request) -> tuple[dict[str, Any], Erran
     text = text_field(fields, "q")
     if len(text) > LOOKED:
         raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {LOOKED}")
+    source, target = text_field(fields, "source"), text_field(fields, "target")
     name = text_field(fields, "model", "") or None
-    return fields, errand, desk.catalogue.find(text_field(fields, "source"), text_field(fields, "target"), name), text
+    if not detect_source or source != "auto":
+        return Asked(fields, errand, desk.catalogue.find(source, target, name), text)
+    found = await _detect(desk, text, target, name)
+    return Asked(fields, errand, found[1], text, found[0])
+
+
+async def _detect(desk: Desk, text: str, target: str, name: str | None) -> tuple[Detected, Served]:
+    """Find out the language of a text, and a model that translates from it: to `target` and by `name` if that goes."""
+    desk.catalogue.need_translators()
+    sources = {code for offered in desk.catalogue for code in offered.sources}
+    ranked = await run_in_threadpool(detect, text, desk.catalogue.languages)
+    likely = (Detected(code, confidence) for code, confidence in ranked if code in sources and confidence > 0)
+    detected = next(likely, None) or Detected(next(iter(next(iter(desk.catalogue)).sources)), 0.0)
+    targets = [code for code in desk.catalogue.targets(detected.language) if code != detected.language]
+    into = target if target in targets or not targets else targets[0]
+    try:
+        return detected, desk.catalogue.find(detected.language, into, name)
+    except ApiError:  # the model that is named does not have this pair
+        return detected, desk.catalogue.find(detected.language, into)
 
 
 def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
@@ -154,6 +215,7 @@ def _sentence(served: Served, found: Translation, method: str, sides: Sequence[s
     pieces = [_piece(served, one, hypothesis.tokens, sides) for one, (_, hypothesis) in parts]
     row: dict[str, Any] = {"source_text": found.source, "text": found.text, "pieces": pieces}
     row |= {"warnings": found.warnings, "confidence": found.confidence if served.translator.estimator else None}
+    row |= _origin(from_memory=False)
     return row | _why(served, found.source, found.text if found.parts else "", method)
 
 
@@ -165,6 +227,19 @@ def _forced(served: Served, source: str, target: str, method: str, sides: Sequen
     row: dict[str, Any] = {"source_text": source, "text": target, "pieces": [_piece(served, one, ids[:-1], sides)]}
     row |= {"warnings": [], "confidence": None}
     return row | _why(served, source, target, method)
+
+
+def _remembered(served: Served, source: str, target: str, method: str, sides: Sequence[str]) -> dict[str, Any]:
+    """Return the same for a translation from the memory; of one that is too long for the model, the text alone."""
+    row: dict[str, Any] = {"source_text": source, "text": target, "pieces": [], "warnings": [], "confidence": None}
+    if len(target) <= 2 * LOOKED:
+        with suppress(UserError):
+            row = _forced(served, source, target, method, sides)
+    return row | _origin(from_memory=True)
+
+
+def _origin(from_memory: bool) -> dict[str, Any]:
+    return {"origin": origin_of([from_memory])}
 
 
 def _piece(served: Served, one: Inspected, tokens: Sequence[int], sides: Sequence[str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from babel import Locale
 from cachetools import LRUCache
 
 from translucid.data.languages import find_code, usual_code
+from translucid.data.terms.term import Term
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.serving.batcher import Batcher
@@ -52,6 +53,8 @@ class Offered:
     batcher: Batcher
     examples: Sequence[str] = ()
     """Sentences to try it with, in the first source language."""
+    terms: Sequence[Term] = ()
+    """That translations keep to, between the languages of `pair`."""
     _ready: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -82,6 +85,8 @@ class Offered:
         with self._lock:
             if pair not in self._ready:
                 translator = self.translator.between(self.sources[pair[0]], self.targets[pair[1]])
+                if self.terms and pair == self.pair:
+                    translator = translator.with_terms(self.terms)
                 self._ready[pair] = Served(self.name, *pair, translator, self.batcher)
             return self._ready[pair]
 

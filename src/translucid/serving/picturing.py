@@ -50,7 +50,7 @@ class Picturing:
 
     async def picture(self, request: Request) -> Response:
         """Draw what is to be seen of a sentence and a translation of it."""
-        fields, errand, served, source = await read_text(self.desk, request)
+        fields, errand, served, source, _ = await read_text(self.desk, request)
         target = text_field(fields, "translation")
         view = text_field(fields, "view")
         if view not in VIEWS:

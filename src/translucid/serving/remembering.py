@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
@@ -118,35 +118,34 @@ class Remembering:
         """Return the memory for a pair of languages, if it has them."""
         return self._recall if self._has(source, target) else None
 
-    def add(self, source: str, target: str, pair: Pair, who: str) -> Future[None]:
-        """Take a pair in, in a thread of its own.
+    def add(self, source: str, target: str, pairs: Sequence[Pair], who: str) -> Future[None]:
+        """Take pairs in, in a thread of its own.
 
         Args:
             source: language.
             target: language.
-            pair: a text and its translation.
+            pairs: texts and their translations.
             who: what it is from.
 
         Returns:
-            What ends when the pair is in, or with an ApiError: 403, the memory is full; 503, another program writes to
-            it; or with a ServerError.
+            What ends when the pairs are in, or with an ApiError: 403, the memory is full; 503, another program writes
+            to it; or with a ServerError.
 
         Raises:
-            ApiError: 403, nothing is taken; 400, the memory is of other languages, or the pair can't be in one; 503,
-                too many wait.
+            ApiError: 403, nothing is taken; 400, the memory is of other languages, or no pair can be in one; 503, too
+                many wait.
         """
         if self._writer is None:
             raise ApiError(403, "Suggestions are disabled on this server.")
         if not self._has(source, target):
             ours = " to ".join(map(str, self.languages))
             raise ApiError(400, f"Invalid request: suggestions are taken from {ours}")
-        for text in pair:
-            if strange := UNWRITABLE.search(text):
-                name = f"U+{ord(strange[0]):04X}"
-                raise ApiError(400, f"Invalid request: a suggestion has the character {name}, which no file can hold")
+        if len(pairs) == 1 and (strange := UNWRITABLE.search("".join(pairs[0]))):
+            name = f"U+{ord(strange[0]):04X}"
+            raise ApiError(400, f"Invalid request: a suggestion has the character {name}, which no file can hold")
         if not self._pending.acquire(blocking=False):
             raise ApiError(503, "Too many suggestions are waiting, please come again", retry_after=10)
-        adding = self._thread.submit(self._add, self._writer, pair, who)
+        adding = self._thread.submit(self._add, self._writer, pairs, who)
         adding.add_done_callback(lambda _: self._pending.release())
         return adding
 
@@ -157,18 +156,18 @@ class Remembering:
         if self._writer is not None:
             self._writer.close()
 
-    def _add(self, writer: TranslationMemory, pair: Pair, who: str) -> None:
+    def _add(self, writer: TranslationMemory, pairs: Sequence[Pair], who: str) -> None:
         try:
             if len(writer) >= MOST:
                 raise ApiError(403, "No more suggestions are taken: the memory is full")
-            skipped = writer.add([pair], who).skipped
+            skipped = writer.add(pairs, who).skipped
         except MemoryBusyError as error:
             log.warning("a suggestion was not taken: %s", error)
             message = "Another program is writing to the translation memory, please come again"
             raise ApiError(503, message, retry_after=30) from error
         except UserError as error:
             raise ServerError(str(error)) from error
-        if skipped:
+        if skipped == len(pairs):
             raise ApiError(400, "Invalid request: a suggestion has two texts of some thousand characters at most")
 
     def _has(self, source: str, target: str) -> bool:

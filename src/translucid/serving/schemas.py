@@ -43,11 +43,15 @@ TRANSLATE = body(
 )
 SUGGEST = body(["q", "s", "source", "target"], q=TEXT, s=TEXT, source=TEXT, target=TEXT)
 DETECT = body(["q"], q=TEXT)
+KEY = body([], api_key={**TEXT, "description": "a key to be tried; as a header, too"})
 LOOK = body(
     ["q", "source", "target"],
     q=TEXT,
-    source=TEXT,
-    target=TEXT,
+    source={**TEXT, "description": "a language code, or auto"},
+    target={
+        **TEXT,
+        "description": "where source is auto, another one if that language is not translated to it",
+    },
     model={**TEXT, "description": "a name from /models"},
     explain={"type": "string", "enum": ["lime", "erasure", "gradients"]},
     translations={**LIST, "description": "look at these instead, one for each sentence of q"},
@@ -111,6 +115,12 @@ SEGMENTS = {
     ],
 }
 SEGMENT = body(["text"], text={**TEXT, "description": "with what stands for its marks: ⟨1⟩bold⟨/1⟩"})
+ACCEPT = body(
+    [],
+    texts={"type": "object", "additionalProperties": TEXT, "description": "as of a segment, by its number"},
+    rest={"type": "boolean", "description": "also all other translations as they stand"},
+    doubtful={"type": "boolean", "description": "of the rest, also those that want a look"},
+)
 FILE = _form_with_file({"source": TEXT, "target": TEXT, "api_key": TEXT}, ["file", "source", "target"])
 _MESSAGE = {
     "description": "What is wrong.",

@@ -12,11 +12,14 @@ from translucid.data.corpus import read_lines
 from translucid.ground.errors import UserError
 
 PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'",
+    "X-Frame-Options": "SAMEORIGIN",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-"""Of every page: it fetches nothing from elsewhere, and tells nobody where its reader comes from."""
+"""Of every page: it fetches nothing from elsewhere, tells nobody where its reader comes from, and no other site can
+show it in a frame, where clicks could be led to it (X-Frame-Options is for browsers without `frame-ancestors`)."""
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from fastapi import Request
+from starlette.concurrency import run_in_threadpool
 
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.sentences import split_sentences
@@ -42,8 +43,18 @@ class Layout:
     """White space before the first sentence, between two, and after the last: one more than sentences."""
 
     @classmethod
-    def of(cls, text: str, language: str) -> Layout:
-        """Take a text apart."""
+    def of(cls, text: str, language: str, stays_whole: Callable[[str], bool] = lambda part: False) -> Layout:
+        """Take a text apart.
+
+        Args:
+            text: any.
+            language: its code.
+            stays_whole: whether the text, or a line of it, is not cut into sentences, as a memory has all of it.
+        """
+        whole = text.strip()
+        if whole and stays_whole(whole):
+            start = text.index(whole)
+            return cls([whole], [text[:start], text[start + len(whole) :]])
         sentences: list[str] = []
         between: list[str] = []
         gap: list[str] = []  # the white space since the last sentence, in parts
@@ -52,7 +63,12 @@ class Layout:
             start = line.start() + len(line[0]) - len(line[0].lstrip())
             gap.append(text[at:start])
             at = line.end()
-            for sentence, after in _cut(split_sentences(text[start:at], language)):
+            content = text[start:at].rstrip()
+            if content and stays_whole(content):
+                parts = [(content, text[start + len(content) : at])]
+            else:
+                parts = split_sentences(text[start:at], language)
+            for sentence, after in _cut(parts):
                 if sentence:
                     sentences.append(sentence)
                     between.append("".join(gap))
@@ -124,6 +140,10 @@ def fill(desk: Desk, served: Served, documents: Sequence[Document]) -> list[byte
     return filled
 
 
+Origin = Literal["model", "memory", "mixed"]
+"""Where a translation is from; `mixed`: some of its sentences are from the memory."""
+
+
 class Answered(NamedTuple):
     """What comes back for a text."""
 
@@ -131,6 +151,42 @@ class Answered(NamedTuple):
     """Its translation, and others that are different."""
     confidence: float | None = None
     """Of the sentence that is least sure, if that was asked for and the run can tell."""
+    origin: Origin = "model"
+
+
+class TakenApart(NamedTuple):
+    """Texts as they are translated."""
+
+    layouts: list[Layout]
+    known: dict[str, str]
+    """The translations of those sentences that a memory has."""
+
+
+async def take_apart(desk: Desk, served: Served, texts: Sequence[str]) -> TakenApart:
+    """Take texts apart into sentences, and look these up in the server's memory, exactly.
+
+    A text or a line that the memory has as a whole stays whole.
+    """
+    recall = desk.memory.recall(served.source, served.target) if desk.memory else None
+    if recall is None:
+        size = sum(map(len, texts))
+        layouts = await off_the_loop(size, lambda: [Layout.of(text, served.source) for text in texts])
+        return TakenApart(layouts, {})
+    known: dict[str, str] = {}
+
+    def look_up(part: str) -> bool:
+        if part not in known and (match := recall.used(part)):
+            known[part] = match.target
+        return part in known
+
+    def work() -> TakenApart:
+        layouts = [Layout.of(text, served.source, look_up) for text in texts]
+        for layout in layouts:
+            for sentence in layout.sentences:
+                look_up(sentence)
+        return TakenApart(layouts, known)
+
+    return await run_in_threadpool(work)  # a disk may be slow
 
 
 async def translate_texts(
@@ -145,15 +201,35 @@ async def translate_texts(
 ) -> list[Answered]:
     """Return for each text its translation and up to so many different alternatives; and how sure it is, if asked.
 
+    What the server's memory has is taken from there, and the model's own translations are alternatives to it.
+
     Raises:
         ApiError: 503, there is no room, or it took too long.
         ClientLeft: nobody waits.
     """
-    size = sum(map(len, texts))
-    layouts = await off_the_loop(size, lambda: [Layout.of(text, served.source) for text in texts])
+    layouts, known = await take_apart(desk, served, texts)
     sentences = [sentence for layout in layouts for sentence in layout.sentences]
-    if not sentences:
-        return [Answered([text]) for text in texts]
+    asked = [sentence for sentence in sentences if alternatives or sentence not in known]
+    answers: list[Answered] = []
+    if asked:
+        answers = await _by_model(desk, errand, request, served, asked, alternatives, sure=sure)
+    every = list(_with_known(sentences, known, asked, answers))
+    size = sum(map(len, texts))
+    return await off_the_loop(size, lambda: _filled(layouts, every, alternatives, sure=sure))
+
+
+async def _by_model(
+    desk: Desk,
+    errand: Errand,
+    request: Request,
+    served: Served,
+    sentences: Sequence[str],
+    alternatives: int,
+    *,
+    sure: bool,
+) -> list[Answered]:
+    """Translate sentences; those of whose placeholders one is missing a second time, in another way."""
+    size = sum(map(len, sentences))
     found = await errand.result(request, begin(desk, errand, served, sentences, alternatives + 1))
     sources = [Marked(sentence, syntax=PlaceholderSyntax.message) for sentence in sentences]
     kept = await off_the_loop(size, lambda: list(map(_complete, sources, found)))
@@ -167,11 +243,33 @@ async def translate_texts(
     if sure:
         work = desk.workshop.submit(errand, lambda: served.translator.confidences(found))
         confidences = await errand.result(request, work)
-    answers = [
+    return [
         _of_target(again[i], kept[i]) if i in again else Answered(kept[i], confidence)
         for i, confidence in enumerate(confidences)
     ]
-    return await off_the_loop(size, lambda: _filled(layouts, answers, alternatives, sure=sure))
+
+
+def _with_known(
+    sentences: Sequence[str], known: Mapping[str, str], asked: Sequence[str], answers: Sequence[Answered]
+) -> Iterator[Answered]:
+    """Yield what came of each sentence, those that the memory has included.
+
+    Args:
+        sentences: all of them.
+        known: the memory's translations.
+        asked: those that the model has translated, in the same order.
+        answers: what came of these.
+    """
+    left = iter(zip(asked, answers, strict=True))
+    ahead = next(left, None)
+    for sentence in sentences:
+        answer = Answered([])
+        if ahead and ahead[0] == sentence:
+            answer, ahead = ahead[1], next(left, None)
+        if sentence in known:
+            versions = dict.fromkeys([known[sentence], *answer.versions])
+            answer = Answered([*versions], None, "memory")
+        yield answer
 
 
 def _complete(source: Marked, found: Translation) -> list[str]:
@@ -193,14 +291,20 @@ def _filled(
     results, at = [], 0
     for layout in layouts:
         ours = sentences[at : at + len(layout.sentences)]
-        texts = [one.versions for one in ours]
         at += len(ours)
         versions: list[str] = []
         for rank in range(alternatives + 1):
             # The k-th version has the k-th best of every sentence, or its best where there are fewer.
-            filled = layout.fill([ranked[rank if rank < len(ranked) else 0] for ranked in texts])
+            filled = layout.fill([one.versions[rank if rank < len(one.versions) else 0] for one in ours])
             if filled not in versions:
                 versions.append(filled)
         told = [one.confidence for one in ours if one.confidence is not None] if sure else []
-        results.append(Answered(versions, min(told, default=None)))
+        results.append(Answered(versions, min(told, default=None), origin_of([one.origin == "memory" for one in ours])))
     return results
+
+
+def origin_of(from_memory: Sequence[bool]) -> Origin:
+    """Return where a text is from whose sentences are from the memory or not."""
+    if not any(from_memory):
+        return "model"
+    return "memory" if all(from_memory) else "mixed"

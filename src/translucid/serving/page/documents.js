@@ -3,19 +3,22 @@
 // The server has the document and what was accepted; what is being typed is kept in this browser until it is.
 
 import { $, RETRY, answered, element } from "./asking.js";
+import { startAccepting } from "./accepting.js";
+import { SURE } from "./doubting.js";
+import { forgetHints, showHints } from "./hints.js";
+import { withKey } from "./key.js";
 import { store, stored } from "./keeping.js";
 import { waiting } from "./waiting.js";
 
 const POLL = 1000; // milliseconds after which a document that is being translated is asked for again
 const ROWS = 50; // segments shown at once
-const SURE = 0.5; // a translation that is less likely to be good is marked
 const LATEST = 10; // documents that the page remembers
 const LIST = "translucid.documents", DRAFTS = "translucid.drafts.";
 let between; // the model and the languages that are chosen
 let shown = null; // the document: what the server tells of it
 let rows = []; // the segments that are shown
-let before = []; // the first segments of earlier pages
-let first = 0;
+let before = []; // where earlier pages begin: the first segment, and how many are shown before it
+let [first, passed] = [0, 0]; // where this page begins
 let wanted = [0, []]; // the page that was asked for last: where it begins, and the pages before
 let pages = 0; // asked for so far; an answer to another than the last one comes too late
 let turn = 0; // answers that come too late are thrown away
@@ -32,9 +35,11 @@ export function startDocuments(settings, chosen) {
     $("document-file").value = "";
   });
   $("document-forget").addEventListener("click", forget);
-  $("document-doubtful").addEventListener("change", () => page(0, []));
-  $("rows-after").addEventListener("click", () => page(rows.at(-1).number + 1, [...before, first]));
-  $("rows-before").addEventListener("click", () => page(before.at(-1), before.slice(0, -1)));
+  $("document-doubtful").addEventListener("change", async () => { await refresh(); page(0, []); });
+  $("rows-after").addEventListener("click", () => page(rows.at(-1).number + 1, [...before, [first, passed]]));
+  $("rows-before").addEventListener("click", () => page(before.at(-1)[0], before.slice(0, -1)));
+  startAccepting({ document: () => shown, drafts, keepDrafts, ask, refresh, again: () => page(...wanted), problem });
+  $("rows").addEventListener("focusin", ({ target }) => { if (target.tagName === "TEXTAREA") help(target); });
   $("rows").addEventListener("keydown", key);
   $("rows").addEventListener("input", ({ target }) => { keep(row(target), target.value); grow(target); });
   const [latest] = remembered();
@@ -72,8 +77,7 @@ function list() {
 }
 
 function ask(path, method = "GET", fields = null) {
-  const body = { ...fields, ...($("key").value ? { api_key: $("key").value } : {}) };
-  const sent = fields ? { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
+  const sent = fields ? { headers: { "Content-Type": "application/json" }, body: JSON.stringify(withKey(fields)) } : {};
   return answered(fetch(`documents/${path}`, { method, ...sent }));
 }
 
@@ -83,8 +87,7 @@ export async function takeDocument(file) {
   clear();
   const { name, source, target } = between();
   const form = new FormData();
-  const all = { model: name, source, target, ...($("key").value ? { api_key: $("key").value } : {}) };
-  for (const [field, value] of Object.entries(all)) form.append(field, value);
+  for (const [field, value] of Object.entries(withKey({ model: name, source, target }))) form.append(field, value);
   form.append("file", file, file.name);
   work.begin();
   try {
@@ -101,7 +104,8 @@ export async function takeDocument(file) {
 function clear() {
   clearTimeout(timer);
   shown = null;
-  [rows, before, first, wanted] = [[], [], 0, [0, []]];
+  [rows, before, first, passed, wanted] = [[], [], 0, 0, [0, []]];
+  forgetHints();
   $("rows").replaceChildren();
   $("rows-before").disabled = $("rows-after").disabled = true;
   $("document").hidden = true;
@@ -149,17 +153,39 @@ function tell(told) {
   const time = left ? `, ${left < 90 ? `${Math.ceil(left)} seconds` : `${Math.ceil(left / 60)} minutes`} left` : "";
   const said = {
     waiting: "It waits for others to be done.",
-    translating: `${done.toLocaleString("en")} of ${segments.toLocaleString("en")} segments${time}`,
-    done: `${segments.toLocaleString("en")} segments`,
+    translating: `${many(done)} of ${many(segments)} segments${time}`,
+    done: segments ? `${many(told.accepted)} of ${many(segments)} segments accepted` : "There is nothing to translate in it.",
   };
+  const working = ["waiting", "translating"].includes(state);
   $("document").hidden = false;
   $("document-name").textContent = `${told.name} (${told.kind})`;
   $("document-state").textContent = said[state] ?? told.error;
-  $("document-progress").hidden = !["waiting", "translating"].includes(state);
-  $("document-progress").value = segments ? done / segments : 0;
+  $("document-state").classList.toggle("problem", !(state in said));
+  $("document-progress").hidden = !(working || (state === "done" && segments));
+  $("document-progress").value = segments ? (working ? done : told.accepted) / segments : 0;
+  $("editor").hidden = !segments || !(state in said); // of a file that can't be read there is nothing to edit
+  $("accept-all").hidden = state !== "done" || told.accepted >= segments;
+  if (!(state in said)) lose(told.id); // there is nothing to come back to
   $("document-download").hidden = state !== "done";
   $("document-download").href = `documents/${told.id}/result`;
-  $("document-forget").textContent = ["waiting", "translating"].includes(state) ? "Cancel" : "Delete";
+  $("document-forget").textContent = working ? "Cancel" : "Delete";
+}
+
+function many(value) {
+  return value.toLocaleString("en");
+}
+
+// Learn anew how many segments are accepted, and how many want a look; return whether that went.
+async function refresh() {
+  const mine = turn;
+  try {
+    const told = await ask(shown.id);
+    if (mine === turn) tell(told);
+    return mine === turn;
+  } catch (error) {
+    if (mine === turn) problem(error);
+    return false;
+  }
 }
 
 async function forget() {
@@ -176,7 +202,7 @@ async function forget() {
   $("document-file").focus();
 }
 
-// Show the segments from one on; `earlier` are the first ones of the pages before.
+// Show the segments from one on; `earlier` says where the pages before begin.
 async function page(from, earlier) {
   const mine = turn;
   const number = ++pages;
@@ -186,6 +212,8 @@ async function page(from, earlier) {
     const found = await ask(`${shown.id}/segments?first=${from}&count=${ROWS}${only}`);
     if (mine !== turn || number !== pages) return;
     const turned = from !== first || found.length !== rows.length;
+    const back = from === first ? passed : before.find(([one]) => one === from)?.[1];
+    passed = earlier.length ? (back ?? passed + rows.length) : 0;
     [rows, first, before] = [found, from, earlier];
     show(turned);
   } catch (error) {
@@ -200,10 +228,12 @@ function show(turned) {
   for (const area of $("rows").querySelectorAll("textarea")) grow(area);
   $("rows-before").disabled = !before.length;
   const left = document.activeElement; // a button that is disabled keeps no focus
-  $("rows-after").disabled = !rows.length || rows.at(-1).number + 1 >= shown.segments;
+  const all = $("document-doubtful").checked ? Math.max(shown.doubtful, passed + rows.length) : shown.segments;
+  $("rows-after").disabled = !rows.length || passed + rows.length >= all;
   if (left?.disabled) (left === $("rows-after") ? $("rows-before") : $("rows-after")).focus();
-  const numbers = rows.length ? `${rows[0].number + 1} to ${rows.at(-1).number + 1}` : "none";
-  $("rows-shown").textContent = `${numbers} of ${shown.segments.toLocaleString("en")}`;
+  const numbers = rows.length ? `${passed + 1} to ${passed + rows.length}` : "none";
+  const which = $("document-doubtful").checked ? " that want a look" : "";
+  $("rows-shown").textContent = `${numbers} of ${many(all)}${which}`;
   const area = $("rows").querySelector(`[data-number="${focused}"] textarea`);
   if (area) {
     area.focus();
@@ -212,7 +242,7 @@ function show(turned) {
 }
 
 function item(one) {
-  const draft = stored(DRAFTS + shown.id, {})[one.number];
+  const draft = drafts()[one.number];
   const line = element("li", { className: marks(one, draft) });
   line.dataset.number = one.number;
   const about = element("p", { className: "hint", textContent: `${one.number + 1} · ${one.place}`, title: one.note ?? "" });
@@ -229,14 +259,18 @@ function item(one) {
   });
   area.setAttribute("aria-label", `translation of ${one.place}`);
   const doubts = element("p", { className: "doubts", textContent: one.doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
+  const hints = element("div", { className: "hints", role: "group", ariaLabel: "from the memory, and terms" });
   const wrong = element("p", { className: "problem", role: "alert" });
-  line.append(about, source, area, doubts, wrong);
+  line.append(about, source, area, hints, doubts, wrong);
   return line;
 }
 
+function inDoubt(one) {
+  return !one.accepted && (one.doubts.length > 0 || (one.confidence !== null && one.confidence < SURE));
+}
+
 function marks(one, draft) {
-  const doubtful = !one.accepted && (one.doubts.length > 0 || (one.confidence !== null && one.confidence < SURE));
-  return [one.accepted && "accepted", draft !== undefined && "draft", doubtful && "doubtful"].filter(Boolean).join(" ");
+  return [one.accepted && "accepted", draft !== undefined && "draft", inDoubt(one) && "doubtful"].filter(Boolean).join(" ");
 }
 
 // The source with what stands for its tags set apart; each says which tag it is.
@@ -250,13 +284,34 @@ function row(area) {
   return rows.find((one) => one.number === Number(number));
 }
 
+// Show what helps with the segment that is typed into, there and nowhere else.
+function help(area) {
+  const line = area.closest("li");
+  for (const other of $("rows").querySelectorAll(".hints")) if (!line.contains(other)) other.replaceChildren();
+  const insert = (text, whole) => {
+    area.focus();
+    if (whole) area.select();
+    area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  showHints(line.querySelector(".hints"), `${shown.id}/segments/${line.dataset.number}/hints`, ask, insert);
+}
+
+function drafts() {
+  return stored(DRAFTS + shown.id, {});
+}
+
+function keepDrafts(all) {
+  store(DRAFTS + shown.id, all, !Object.keys(all).length);
+}
+
 // Keep what is typed in this browser until it is accepted.
 function keep(one, text) {
-  const drafts = stored(DRAFTS + shown.id, {});
-  if (text === undefined || text === (one.target ?? one.existing)) delete drafts[one.number];
-  else drafts[one.number] = text;
-  store(DRAFTS + shown.id, drafts, !Object.keys(drafts).length);
-  $("rows").querySelector(`[data-number="${one.number}"]`).className = marks(one, drafts[one.number]);
+  const all = drafts();
+  if (text === undefined || text === (one.target ?? one.existing)) delete all[one.number];
+  else all[one.number] = text;
+  keepDrafts(all);
+  $("rows").querySelector(`[data-number="${one.number}"]`).className = marks(one, all[one.number]);
 }
 
 function grow(area) {
@@ -304,7 +359,10 @@ async function accept(area) {
   try {
     const told = await ask(`${shown.id}/segments/${one.number}`, "PUT", { text });
     if (mine !== turn) return;
+    shown.accepted += one.accepted ? 0 : 1;
+    shown.doubtful -= inDoubt(one) ? 1 : 0;
     Object.assign(one, told);
+    tell(shown);
     if (area.value === text) keep(one);
     const now = $("rows").querySelector(`[data-number="${one.number}"]`);
     if (now && area.value === text) {

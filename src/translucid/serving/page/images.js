@@ -1,6 +1,7 @@
 // Images: give one, and see what the model writes about it; what is to be seen of that is shown in the same space as of translations.
 
 import { $, RETRY, answered, option, whileWanted } from "./asking.js";
+import { withKey } from "./key.js";
 import { copy } from "./keeping.js";
 import { captionOf, CAPTIONS } from "./captioned.js";
 import { showSpace } from "./space.js";
@@ -24,7 +25,7 @@ export function startImages(captioners, settings, show) {
   methods = Object.fromEntries(Object.entries(METHODS).filter(([name]) => settings.imageExplanations.includes(name)));
   $("captioner").append(...captioners.map((one) => option(one.name, one.name)));
   $("captioner").parentElement.hidden = captioners.length < 2;
-  for (const id of ["captioner", "key"]) $(id).addEventListener("change", () => { if (image) run(); });
+  $("captioner").addEventListener("change", runAgain);
   $("copy-caption").addEventListener("click", async () => {
     $("caption-said").textContent = (await copy($("caption").textContent)) ? "Copied" : "This browser does not let the page copy.";
     setTimeout(() => { $("caption-said").textContent = ""; }, SAID);
@@ -39,6 +40,11 @@ export function startImages(captioners, settings, show) {
     show();
     takeImage(file);
   });
+}
+
+// Ask again about the image that is there.
+export function runAgain() {
+  if (image) run();
 }
 
 // Show an image, and have it written about.
@@ -74,7 +80,7 @@ export async function takeImage(file) {
 
 function ask(fields, path = "caption") {
   const form = new FormData();
-  const all = { model: $("captioner").value, ...($("key").value ? { api_key: $("key").value } : {}), ...fields };
+  const all = withKey({ model: $("captioner").value, ...fields });
   for (const [field, value] of Object.entries(all)) if (value !== null && value !== undefined) form.append(field, value);
   form.append("file", image, "image");
   return answered(fetch(path, { method: "POST", body: form }));

@@ -2,22 +2,23 @@
 
 import { $, element, post } from "./asking.js";
 
-// Begin, if the server takes suggestions. `about()` gives { text, translation, from, to }, `said` tells what came of it.
-export function startImproving(settings, about, said) {
+// Begin, if the server takes suggestions. `about()` gives { text, translation, from, to }, `kept` is called when a better one was taken.
+export function startImproving(settings, about, kept) {
   $("improve").hidden = !settings.suggestions;
-  $("improve").addEventListener("click", () => begin(about(), said));
+  $("improve").addEventListener("click", () => begin(about(), kept));
 }
 
-function begin({ text, translation, from, to }, said) {
+function begin({ text, translation, from, to }, kept) {
   if (!translation || $("better")) return;
   const area = element("textarea", { id: "better", value: translation, lang: to, dir: "auto", ariaLabel: "a better translation" });
   const keep = element("button", { type: "button", className: "button main", textContent: "Keep it" });
   const leave = element("button", { type: "button", className: "quiet", textContent: "Cancel" });
+  const problem = element("p", { className: "problem", role: "alert" });
   const form = element("div", { id: "improving" });
-  form.append(area, keep, leave);
+  form.append(area, keep, leave, problem);
   $("target-pane").append(form);
   area.focus();
-  keep.addEventListener("click", () => suggest(area.value.trim(), { text, from, to }, said));
+  keep.addEventListener("click", () => suggest(area.value.trim(), { text, from, to }, { kept, problem }));
   leave.addEventListener("click", stopImproving);
   form.addEventListener("keydown", ({ key }) => { if (key === "Escape") stopImproving(); });
 }
@@ -30,13 +31,13 @@ export function stopImproving() {
   if (had) $("improve").focus();
 }
 
-async function suggest(better, { text, from, to }, said) {
+async function suggest(better, { text, from, to }, { kept, problem }) {
   if (!better) return;
   try {
     await post("suggest", { q: text, s: better, source: from, target: to });
     stopImproving();
-    said("Kept in the memory");
+    kept();
   } catch (error) {
-    said(error.message);
+    problem.textContent = error.message;
   }
 }

@@ -1,6 +1,6 @@
 // Texts without translation: what one is and which words decide, and how a model of language goes on with one.
 
-import { $, element, option, post } from "./asking.js";
+import { $, asksItself, element, option, pause, post } from "./asking.js";
 import { roving } from "./roving.js";
 import { waiting } from "./waiting.js";
 
@@ -22,7 +22,7 @@ export function startJudging(classifiers, generators, settings) {
     if (way.value && !settings.explanations.includes(way.value)) way.remove();
   }
   if (classifiers.length) {
-    $("judge-text").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(judge, WAIT); });
+    $("judge-text").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => { asksItself(); judge(); }, pause(WAIT)); });
     for (const id of ["classifier", "judge-method"]) $(id).addEventListener("change", judge);
   }
   $("write").addEventListener("click", write);

@@ -2,7 +2,7 @@
 
 import { $, option } from "./asking.js";
 
-const DETECT = "auto";
+export const DETECT = "auto";
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"];
 let models = [];

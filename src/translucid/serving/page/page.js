@@ -4,6 +4,7 @@ import { $, RETRY, answered } from "./asking.js";
 import { startDocuments, takeDocument } from "./documents.js";
 import { give, startDrops, textOf } from "./drops.js";
 import { linked } from "./keeping.js";
+import { startKey } from "./key.js";
 import { startKeys } from "./keys.js";
 import { first } from "./languages.js";
 import { startPast } from "./past.js";
@@ -28,7 +29,6 @@ async function start() {
     return;
   }
   $("problem").textContent = "";
-  document.querySelector(".key").hidden = !settings.apiKeys;
   $("to-lessons").hidden = !settings.lessons;
   const reading = (kind) => all.filter((one) => one.reads === kind);
   const [models, captioners, classifiers, generators] = ["text", "images", "texts", "prompts"].map(reading);
@@ -43,6 +43,7 @@ async function start() {
   document.querySelector("h1 span").textContent = `${SHOWN[kinds[0]]} you can see through`;
   if (matchMedia("(hover: none)").matches) $("source").placeholder = "Type or paste"; // there is nothing to drop with
   turnTo(kinds.find((kind) => location.hash === `#${kind}`) ?? kinds[0]);
+  startKey(settings, () => { if (models.length) run(); images?.runAgain(); });
   if (models.length) startTexts(models, settings);
   if (models.length) startDocuments(settings, first);
   images?.startImages(captioners, settings, () => turnTo("images"));

@@ -1,21 +1,25 @@
 // Texts: type, and see the translation; what is to be seen of it is in seeing.js.
 
-import { $, answered, element, post } from "./asking.js";
+import { $, answered, asksItself, element, pause, post } from "./asking.js";
+import { hasUnsureWords, markedParts, notes } from "./doubting.js";
 import { copy, keepHere, keptHere, link, unlink } from "./keeping.js";
-import { detecting, first, reverse, restore, reversible, second, show as showLanguages, startLanguages, take } from "./languages.js";
+import { DETECT, detecting, first, reverse, restore, reversible, second, show as showLanguages, startLanguages, take } from "./languages.js";
 import { startImproving, stopImproving } from "./improving.js";
 import { remember } from "./past.js";
 import { clearSeeing, leaveSeeing, see, startSeeing } from "./seeing.js";
 import { waiting } from "./waiting.js";
 
 const LOOKED = 500; // characters that are looked into
-const PAUSE = 250; // milliseconds after the last key
+const PAUSE = 300; // milliseconds after the last key
+const PARTS = [500, 1500, 3000]; // characters of a long text that are translated together: the first part soon, the others in few requests
+const PARAGRAPHS = 100; // in a part
 const SAID = 1500; // milliseconds for which it is said that something was copied
 const LONG = 400; // characters from which on the letters are smaller
 let limit; // characters that are taken
 let shown = []; // the answers of /look that are shown, a model each
 let turn = 0; // answers that come too late are thrown away
 let asking = new AbortController(); // of the questions about this text
+let wanted = ""; // what was asked for last: a text that is typed back to it needs no new question
 let timer;
 const work = waiting($("texts"), (text) => { $("status").textContent = text; });
 
@@ -25,9 +29,8 @@ export function startTexts(models, settings) {
   startSeeing(ask, settings);
   $("seeing").addEventListener("choose", ({ detail }) => choose(detail));
   $("seeing").addEventListener("problem", ({ detail }) => problem(detail));
-  $("source").addEventListener("input", () => { unlink(); settle(); later(PAUSE); });
-  startImproving(settings, () => ({ ...state(), translation: $("translation").textContent }), said);
-  $("key").addEventListener("change", run);
+  $("source").addEventListener("input", typed);
+  startImproving(settings, () => ({ ...state(), translation: $("translation").textContent }), () => { run(); said("Kept in the memory"); });
   $("swap").addEventListener("click", swap);
   $("clear").addEventListener("click", () => put(""));
   $("copy").addEventListener("click", copyTranslation);
@@ -35,9 +38,9 @@ export function startTexts(models, settings) {
   addEventListener("resize", settle);
   addEventListener("hashchange", () => { if (location.hash.includes("text=")) open(keptHere()); });
   const kept = keptHere();
-  const typed = $("source").value; // before this script was there
-  if (kept && !typed) open(kept);
-  else if (typed) run();
+  const early = $("source").value; // typed before this script was there
+  if (kept && !early) open(kept);
+  else if (early) run();
   settle();
   examples();
 }
@@ -78,14 +81,29 @@ export async function copyLink() {
   if ($("source").value.trim()) said((await copy(link(state()))) ? "Link copied" : "This browser does not let the page copy.");
 }
 
+// While somebody types: ask after a pause, and only if the text is another one but for spaces at its end.
+function typed() {
+  unlink();
+  settle();
+  if (question() === wanted) { clearTimeout(timer); keepHere(state()); return; }
+  later($("source").value.trim() ? pause(PAUSE) : PAUSE);
+}
+
+// The text and what it is translated with, as one text.
+function question() {
+  return JSON.stringify([$("source").value.trimEnd(), $("from").value, first(), second()]);
+}
+
 export function run() {
   clearTimeout(timer);
+  asksItself();
   turn += 1;
   leaveSeeing();
   stopImproving();
   asking.abort();
   asking = new AbortController();
   const text = $("source").value;
+  wanted = question();
   keepHere(state());
   $("compared").hidden = !second();
   settle();
@@ -102,24 +120,28 @@ export function run() {
 async function translate(mine, text) {
   work.begin();
   try {
-    if (detecting()) {
-      const found = await post("detect", { q: text }, asking.signal);
-      if (mine !== turn) return;
-      take(found);
-    }
     if (text.length > LOOKED) {
       await stream(mine, text);
-    } else {
-      const answers = await Promise.all([first(), second()].filter(Boolean).map((model) => ask("look", model, { q: text })));
-      if (mine !== turn) return;
-      problem();
-      show(text, answers);
+      return;
     }
+    const answers = await (detecting() ? found(mine, text) : Promise.all([first(), second()].filter(Boolean).map((model) => ask("look", model, { q: text }))));
+    if (mine !== turn) return;
+    problem();
+    show(text, answers);
   } catch (error) {
     if (mine === turn) failed(error);
   } finally {
     if (mine === turn) work.end();
   }
+}
+
+// Have the language found out by the same question, and ask the model that is compared with about it then.
+async function found(mine, text) {
+  const answer = await ask("look", { ...first(), source: DETECT }, { q: text });
+  if (mine !== turn) return [];
+  take([{ language: answer.source, confidence: answer.detectedLanguage.confidence }]);
+  wanted = question();
+  return [answer, ...(second() ? [await ask("look", second(), { q: text })] : [])];
 }
 
 function ask(path, { source, target, name }, fields) {
@@ -141,6 +163,7 @@ function clear() {
   shown = [];
   clearSeeing();
   $("warnings").replaceChildren();
+  for (const id of ["origin", "unsure-note"]) $(id).hidden = true;
   for (const id of ["translation", "compared-translation", "status"]) $(id).textContent = "";
   problem();
   settle();
@@ -153,6 +176,7 @@ function empty() {
 }
 
 function failed(error) {
+  wanted = "";
   clear();
   problem(error);
   if (error.gone) later(error.wait);
@@ -162,11 +186,12 @@ function failed(error) {
 function show(text, answers) {
   shown = answers;
   const [answer, other] = answers;
-  $("translation").textContent = answer.translation;
-  $("compared-translation").textContent = other?.translation ?? "";
+  $("translation").replaceChildren(...markedParts(answer));
+  $("compared-translation").replaceChildren(...(other ? markedParts(other) : []));
   $("status").textContent = "";
-  const warnings = answer.sentences.flatMap((sentence) => sentence.warnings ?? []);
-  $("warnings").replaceChildren(...[...new Set(warnings)].map((textContent) => element("li", { textContent })));
+  $("warnings").replaceChildren(...notes(answer).map((textContent) => element("li", { textContent })));
+  $("unsure-note").hidden = !answers.some(hasUnsureWords);
+  showOrigin(answer.sentences.map((one) => one.origin));
   $("seeing").hidden = false; // a view that is measured has to be there
   see(text, answers.map((one, i) => ({ answer: one, model: i ? second() : first() })));
   settle();
@@ -191,18 +216,54 @@ async function choose({ translations, which }) {
   }
 }
 
-// A long text is translated paragraph by paragraph, each shown when it is there; it is not looked into.
+// A long text is translated in a few parts, each shown when it is there; it is not looked into.
 async function stream(mine, text) {
   clear();
-  for (const part of text.split(/(\n+)/)) {
-    const answer = part.trim() ? (await ask("translate", first(), { q: part })).translatedText : part;
+  if (detecting()) {
+    const detected = await post("detect", { q: text.slice(0, LOOKED) }, asking.signal);
     if (mine !== turn) return;
-    $("translation").textContent += answer;
+    take(detected);
+    wanted = question();
+  }
+  const origins = [];
+  for (const part of partsOf(text)) {
+    const paragraphs = part.filter((one) => one.trim());
+    const answer = paragraphs.length ? await ask("translate", first(), { q: paragraphs, confidence: true }) : null;
+    if (mine !== turn) return;
+    let i = 0;
+    for (const one of part) {
+      if (!one.trim()) { $("translation").append(one); continue; }
+      const origin = answer.origin?.[i] ?? "model";
+      origins.push(origin);
+      $("translation").append(...markedParts({ translation: answer.translatedText[i], sentences: [{ text: answer.translatedText[i], pieces: [], origin, confidence: answer.confidence?.[i] }] }));
+      i += 1;
+    }
     work.end(); // there is something to read
     $("status").textContent = `A text of more than ${LOOKED} characters is translated, but not looked into.`;
+    showOrigin(origins);
     settle();
   }
   remember({ ...state(), text, translation: $("translation").textContent });
+}
+
+// Paragraphs and the line ends between them, in parts that grow.
+function partsOf(text) {
+  const parts = [[]];
+  let size = 0;
+  for (const one of text.split(/(\n+)/)) {
+    const most = PARTS[Math.min(parts.length, PARTS.length) - 1];
+    if (size && (size + one.length > most || parts.at(-1).length >= 2 * PARAGRAPHS)) { parts.push([]); size = 0; }
+    parts.at(-1).push(one);
+    size += one.length;
+  }
+  return parts;
+}
+
+// Say what comes from the memory.
+function showOrigin(origins) {
+  const whole = origins.every((one) => one === "memory");
+  $("origin").hidden = !origins.some((one) => one === "memory" || one === "mixed");
+  $("origin").textContent = whole ? "From the translation memory" : "In part from the translation memory";
 }
 
 function problem(error) {

@@ -1,0 +1,118 @@
+"""The page of a server that lets few in: an API key is asked for at its field, and the page keeps to the limit."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from translucid.serving.server_options import Quota
+
+from .test_clients import serving
+from .test_page import browser  # noqa: F401
+
+WORDS = "They like soccer and music and they are going to the beach with the dogs of the teacher"
+
+
+@pytest.fixture
+def opened(browser):  # noqa: F811
+    """Open a page: opened(address); it may report no error of its own."""
+    pages, problems = [], []
+
+    def start(place):
+        page = browser.new_page(reduced_motion="reduce")
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        pages.append(page)
+        page.goto(place)
+        page.wait_for_selector("body.ready")
+        return page
+
+    yield start
+    for page in pages:
+        page.close()
+    assert problems == []
+
+
+def test_a_key_is_asked_for_at_its_field_and_kept_for_the_session(opened, run):
+    with serving(str(run), api_keys={"secret": None}) as place:
+        page = opened(place)
+        field, problem = page.get_by_label("API key", exact=True), page.locator("#key-problem")
+        expect(field).to_be_visible()
+        field.fill("wrong")
+        field.press("Enter")
+        expect(problem).to_have_text("Invalid API key.")
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(field).to_be_focused()
+        field.fill("secret")
+        page.get_by_role("button", name="Use it").click()
+        expect(field).to_be_hidden()
+        page.fill("#source", "You sing")
+        expect(page.locator("#translation")).not_to_be_empty()
+        page.reload()
+        expect(page.locator("#translation")).not_to_be_empty()
+        expect(field).to_be_hidden()
+        assert "secret" not in json.dumps(page.evaluate("({ ...localStorage })"))
+        page.evaluate(
+            "sessionStorage.setItem('translucid.key', JSON.stringify('old'))"
+        )  # the server has other keys now
+        page.reload()
+        page.fill("#source", "They sing")
+        expect(field).to_be_visible()
+        expect(problem).to_have_text("Invalid API key.")
+        expect(page.locator("#problem")).to_contain_text("asks for an API key")
+
+
+def test_without_keys_nothing_is_asked(opened, run):
+    with serving(str(run)) as place:
+        page = opened(place)
+        for part in ("#key-form", "#open-key"):
+            expect(page.locator(part)).to_be_hidden()
+
+
+def test_who_types_and_looks_is_never_locked_out(opened, run):
+    """A sentence, a letter every 0.4 s, then every view of it: with 30 requests a minute, all of it is answered."""
+    with serving(str(run), quota=Quota(per_minute=30)) as place:
+        page = opened(place)
+        refused, looks = [], []
+        page.on("response", lambda one: refused.append(one.url) if one.status == 429 else None)
+        page.on("request", lambda one: looks.append(one) if one.url.endswith("/look") else None)
+        page.clock.install()
+        for i in range(len(WORDS)):
+            page.fill("#source", WORDS[: i + 1])
+            page.clock.run_for(400)
+        page.clock.run_for(20_000)
+        expect(page.locator("#attention .above .word")).to_have_text([*WORDS.split(), "</s>"])
+        assert len(looks) <= 20
+        for name, shown in (("Heads", ".thumb"), ("Steps", ".tree .node"), ("Why", ".measure")):
+            page.get_by_role("tab", name=name).click()
+            expect(page.locator(shown).first).to_be_visible(timeout=30_000)
+        assert refused == [] and page.inner_text("#problem") == ""
+
+
+def test_a_space_at_the_end_asks_nothing(opened, run):
+    with serving(str(run)) as place:
+        page = opened(place)
+        looks = []
+        page.on("request", lambda one: looks.append(one.post_data_json["q"]) if one.url.endswith("/look") else None)
+        page.fill("#source", "You sing")
+        expect(page.locator("#translation")).not_to_be_empty()
+        page.locator("#source").press("End")
+        page.keyboard.type(" ")
+        page.wait_for_timeout(600)
+        assert looks == ["You sing"]
+
+
+def test_a_long_text_takes_few_requests_and_its_doubts_are_shown(opened, run):
+    with serving(str(run)) as place:
+        page = opened(place)
+        asked = []
+        page.on("request", lambda one: asked.append(one.post_data_json) if one.url.endswith("/translate") else None)
+
+        def translate(route):
+            count = len(route.request.post_data_json["q"])
+            route.fulfill(json={"translatedText": ["Cantas."] * count, "confidence": [0.2, *[0.9] * (count - 1)]})
+
+        page.route("**/translate", translate)
+        page.fill("#source", "You sing.\n\n" * 200)
+        expect(page.locator("#translation")).to_have_text("Cantas.\n\n" * 200)
+        assert len(asked) <= 4 and sum(len(one["q"]) for one in asked) == 200
+        assert page.locator("#translation .doubtful").count() == len(asked)

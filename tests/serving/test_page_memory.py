@@ -1,0 +1,91 @@
+"""The page with a memory and terms: what people improve is used at once, and what is known helps in the editor."""
+
+import pytest
+from playwright.sync_api import expect
+
+from translucid.data.corpus import Pair
+from translucid.data.terms.term import Term
+from translucid.memory.translation_memory import TranslationMemory
+
+from .test_clients import serving
+from .test_page import browser, watched  # noqa: F401
+from .test_page_documents import choose, texts
+
+
+@pytest.fixture(scope="module")
+def address(run, tmp_path_factory):
+    """Of a server with a memory that grows, and a term."""
+    file = tmp_path_factory.mktemp("memory") / "mine.memory"
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("I like soccer a lot.", "Me encanta el fútbol.")], "Ana")
+    with serving(str(run), memory=file, terms=[Term("music", "música")]) as place:
+        yield place
+
+
+@pytest.fixture
+def page(browser, address):  # noqa: F811
+    with watched(browser, address) as opened:
+        opened.wait_for_selector("body.ready")
+        yield opened
+
+
+def test_what_is_improved_is_what_is_shown_from_then_on(page):
+    page.fill("#source", "You sing. They sing.")
+    expect(page.locator("#translation")).not_to_be_empty()
+    expect(page.locator("#origin")).to_be_hidden()
+    page.get_by_role("button", name="Improve").click()
+    page.get_by_label("a better translation").fill("Cantas. Ellos cantan.")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("#translation")).to_have_text("Cantas. Ellos cantan.")
+    expect(page.locator("#origin")).to_have_text("From the translation memory")
+    expect(page.locator("#translation .remembered")).to_have_text("Cantas. Ellos cantan.")
+    page.fill("#source", "We sing.")
+    expect(page.locator("#origin")).to_be_hidden()
+    page.fill("#source", "You sing. They sing.")
+    expect(page.locator("#translation")).to_have_text("Cantas. Ellos cantan.")
+    words = page.locator("#attention .below .word")
+    expect(words).to_have_text(["Cantas.", "Ellos", "cantan.", "</s>"])  # it is looked into as any other
+    page.fill("#source", "I like soccer a lot. We sing.")
+    expect(page.locator("#origin")).to_have_text("In part from the translation memory")
+    expect(page.locator("#translation .remembered")).to_have_text("Me encanta el fútbol.")
+
+
+def test_lines_are_kept_line_by_line(page):
+    page.fill("#source", "We sing\nYou sing")
+    expect(page.locator("#translation")).not_to_be_empty()
+    page.get_by_role("button", name="Improve").click()
+    page.get_by_label("a better translation").fill("Cantamos\nCantas")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("#translation .remembered")).to_have_text(["Cantamos", "Cantas"])
+    assert page.inner_text("#translation") == "Cantamos\nCantas"
+
+
+def test_why_a_suggestion_was_not_taken_is_said_beside_it(page):
+    page.route("**/suggest", lambda route: route.fulfill(status=400, json={"error": "Invalid request: no"}))
+    page.fill("#source", "They sing")
+    expect(page.locator("#translation")).not_to_be_empty()
+    page.get_by_role("button", name="Improve").click()
+    page.get_by_label("a better translation").fill("Cantan")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("#improving .problem")).to_have_text("No.")
+    expect(page.get_by_label("a better translation")).to_have_value("Cantan")
+
+
+def test_a_segment_comes_with_what_is_like_it_and_with_its_terms(page):
+    asked = []
+    page.on("request", lambda one: asked.append(one.url) if one.url.endswith("/hints") else None)
+    choose(page, "I like soccer a little.\nI like music.\n")
+    assert asked == []  # until somebody works on a segment
+    page.locator("#rows textarea").first.focus()
+    hint = page.locator("#rows .hints button").first
+    expect(hint).to_have_text("80\u00a0% Me encanta el fútbol.")
+    assert "little here, lot there" in hint.get_attribute("title") and "Ana" in hint.get_attribute("title")
+    hint.click()
+    assert texts(page)[0] == "Me encanta el fútbol."
+    expect(page.locator("#rows textarea").first).to_be_focused()
+    page.locator("#rows textarea").nth(1).focus()
+    expect(page.locator("#rows .hints button")).to_have_text(["music → música"])
+    page.locator("#rows textarea").first.focus()
+    expect(page.locator("#rows .hints button")).to_have_count(1)
+    assert len(asked) == 2  # each once
+    page.evaluate("localStorage.clear()")

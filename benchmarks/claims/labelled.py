@@ -91,7 +91,7 @@ def unread(language: Path, folder: Path, seed: int) -> Path:
     before, run = RunFolder(language), RunFolder(folder)
     if not run.model_file.exists():
         configuration, tokenizer = before.configuration(), before.tokenizer()
-        run.begin(configuration, tokenizer, overwrite=True)
+        run.begin(configuration, tokenizer)
         torch.manual_seed(seed)
         sizes = tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary
         run.save_model(build_model(configuration.model, *sizes), tokenizer, {"step": 0})

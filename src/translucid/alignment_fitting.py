@@ -93,7 +93,7 @@ def fit_alignment(
     found = Taught(len(learned), len(held_out), len(texts) - len(there), ways)
     if found.kept:
         save_alignment_layer(RunFolder(run), layer, data.languages if data.tokenizer.languages else None)
-        read_alignments_there(run, t, ways)
+        read_alignments_there(run, ways)
     return found
 
 

@@ -15,7 +15,7 @@ from translucid.runs.configuration import resolve
 from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.scoring import read_alignments_there
-from translucid.training.experiment import run_experiment
+from translucid.training.experiment import prepared
 from translucid.translator import Translator
 
 SIZES = {"train": 60_000, "valid": 500, "test": 1000}
@@ -49,7 +49,7 @@ def train_demo(
         corpus = {split: list(generate(count, split=split)) for split, count in SIZES.items()}  # type: ignore[arg-type]
     pairs = {split: [Pair(p.source, p.target) for p in phrases] for split, phrases in corpus.items()}
     corpora = Corpora.of(pairs["train"], pairs["valid"])
-    run_experiment(
+    with prepared(
         configuration,
         run,
         corpora=corpora,
@@ -58,9 +58,10 @@ def train_demo(
         device=device,
         console=console,
         command=command,
-    )
-    for split, file in files.items():
-        _write(file, pairs[split])
+    ) as (trainer, display):
+        for split, file in files.items():  # a training that is interrupted is resumed with them
+            _write(file, pairs[split])
+        trainer.fit(display)
 
 
 def find_alignments(run: Path, translator: Translator) -> None:
@@ -68,7 +69,7 @@ def find_alignments(run: Path, translator: Translator) -> None:
     gold = list(generate(GOLD, split="valid"))
     seen = translator.inspect([(p.source, p.target) for p in gold])
     links = [Gold(frozenset(p.alignment), frozenset(p.alignment)) for p in gold]
-    read_alignments_there(run, translator, choose(seen, links))
+    read_alignments_there(run, choose(seen, links))
 
 
 def _write(file: Path, pairs: Iterable[Pair]) -> None:

@@ -11,6 +11,7 @@ from translucid.data.corpus import Pair
 from translucid.data.terms.matching import TermList
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
+from translucid.evaluation.metrics import without_blank
 from translucid.evaluation.report import Evaluation, evaluate
 from translucid.evaluation.term_score import TermScore
 from translucid.ground.console import Console, counting
@@ -64,7 +65,7 @@ def score(
     evaluation = evaluate(
         sources,
         texts,
-        [[pair.target for pair in pairs], *references],
+        without_blank([[pair.target for pair in pairs], *references]),
         seconds=seconds,
         engine=str(translator.engine),
         forced=forced,
@@ -112,7 +113,7 @@ def score_terms(
         split: split each source into sentences.
         console: where progress is shown.
     """
-    sources, wanted = [pair.source for pair in pairs], [[pair.target for pair in pairs], *references]
+    sources, wanted = [pair.source for pair in pairs], without_blank([[pair.target for pair in pairs], *references])
     found = []
     for one in (translator, heeding):
         started = time.perf_counter()
@@ -121,7 +122,8 @@ def score_terms(
     return found[0], found[1]
 
 
-def read_alignments_there(run: Path, translator: Translator, ways: Mapping[AlignmentOptions, object]) -> None:
+def read_alignments_there(run: Path, ways: Mapping[AlignmentOptions, object]) -> None:
     """Write into a run's configuration that its alignments are read in the first of some ways, which is the best."""
-    best = next(iter(ways))
-    RunFolder(run).save_configuration(translator.configuration.model_copy(update={"alignment": best}))
+    folder = RunFolder(run)
+    # The run's own: what the command was told, such as languages, is not the run's.
+    folder.save_configuration(folder.configuration().model_copy(update={"alignment": next(iter(ways))}))

@@ -208,7 +208,8 @@ def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, 
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Trainer, "_update", interrupted)
-        trained(*both, "--out", tmp_path / "part", "--set", *LEARNING, "training.cooldown=0")
+        command = ("train", *both, "--out", tmp_path / "part", "--set", *LEARNING, "training.cooldown=0")
+        assert run([str(argument) for argument in command]) == 130
     assert count == 17
     trained("--resume", "--out", tmp_path / "part")
     for name in ("model.safetensors", "state/checkpoint.safetensors"):
@@ -220,9 +221,10 @@ def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ('{"text": "good"}\n' * 200, "no label"),
-        ('{"text": "good", "label": "x"}\n' * 200, "all texts have the label 'x'"),
-        ("good\n" * 200, "no label"),
+        ("".join(f'{{"text": "good {i}"}}\n' for i in range(200)), "no label"),
+        ("".join(f'{{"text": "good {i}", "label": "x"}}\n' for i in range(200)), "all texts have the label 'x'"),
+        ("".join(f"good {i}\n" for i in range(200)), "no label"),
+        ("good\n" * 200, "200 lines are too much alike to hold some out"),
         ('{"text": 7, "label": "x"}\n', "text must be a string"),
     ],
 )
@@ -292,3 +294,23 @@ def test_more_of_a_text_is_read_than_in_training(folder, language, tmp_path):
     assert len(ids) == 1024
     said = [classifier.classify(text).probability for text in ("awful " + "the film " * 9, "the film " * 9)]
     assert said[0] != said[1]
+
+
+@pytest.mark.parametrize("label", ["Good", "good ", "other"])
+def test_a_label_that_validation_alone_has_is_refused(call, folder, tmp_path, label):
+    (tmp_path / "valid.jsonl").write_text(json.dumps({"text": "a fine thing", "label": label}) + "\n")
+    files = ["--train", folder / "train.jsonl", "--valid", tmp_path / "valid.jsonl"]
+    done = call("train", "--model", "classifier", *files, "--out", tmp_path / "run", "--set", *LEARNING)
+    assert done.code == 2 and "valid.jsonl" in done.err
+    assert f"the label {label!r} is not among those to train on" in done.err.replace("\n", " ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_labels_that_differ_in_case_or_spaces_alone_are_warned_of(call, folder, tmp_path):
+    rows = [json.dumps({"text": f"text {i}", "label": ("x", "X ", "y")[i % 3]}) for i in range(60)]
+    (tmp_path / "train.jsonl").write_text("\n".join(rows) + "\n")
+    files = ["--train", tmp_path / "train.jsonl", "--valid", tmp_path / "train.jsonl"]
+    limits = ["data.tokenizer.vocabulary=40", "training.max_steps=1", "model.language.width=8"]
+    done = call("train", "--model", "classifier", *files, "--out", tmp_path / "run", "--set", *limits)
+    assert done.code == 0, done.err
+    assert "warning: the labels 'X ' and 'x' differ in case or spaces alone" in done.err

@@ -157,3 +157,18 @@ def test_one_that_does_not_fit_leaves_the_other_on(tuned, tmp_path):
     with pytest.raises(UserError, match="does not fit the model: a"):
         translator.use(tmp_path / "wrong.safetensors")
     assert [found.text for found in translator.translate(TEXTS)] == wanted
+
+
+def test_what_is_not_to_be_forgotten_is_measured_on_the_same_pairs(call, corpus, small_run, tmp_path):
+    (tmp_path / "other.tsv").write_text("A dog.\tUn perro.\n")
+    files = ["--train", corpus / "test.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune"]
+    steps = ["--set", "training.max_steps=2", "training.validate_every=2", "training.validate_sentences=3"]
+    first = call("train", "--from", small_run, *files, "--valid-general", corpus / "train.tsv", *steps)
+    assert first.code == 0, first.err
+    resumed = ["train", "--resume", "--out", tmp_path / "run", "--no-tune"]
+    done = call(*resumed, "--valid-general", tmp_path / "other.tsv")
+    assert done.code == 2 and "the general validation text (data.valid_general) has changed" in done.err
+    done = call(*resumed, "--valid", tmp_path / "other.tsv", "--set", "training.max_steps=4")
+    assert done.code == 0, done.err
+    assert "scores are not compared" in done.err
+    assert "(--valid-general)" in done.err and "(--valid)" not in done.err  # whose gain is not of the same pairs

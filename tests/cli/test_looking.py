@@ -13,6 +13,7 @@ from translucid.builtin.phrasebook import generate
 from translucid.data.corpus import read_pairs
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.explain import explanation
+from translucid.runs.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +135,23 @@ def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, t
     assert kept == {name: ways[0][name] for name in ("learned", "layer", "shift", "both")}
     shown = call("evaluate", run, "--test", gold, "--alignments", gold)
     assert "← used" in shown.out
+
+
+def test_what_evaluate_and_tune_keep_is_the_run_s_own_configuration(call, small_run, gold, tmp_path, monkeypatch):
+    """Languages and the like that a command is told are not the run's."""
+    run = shutil.copytree(small_run, tmp_path / "run")
+    before = RunFolder(run).configuration()
+    languages = ["--source-language", "en", "--target-language", "es"]
+    done = call("evaluate", run, "--test", gold, "--alignments", gold, "--keep-best", *languages)
+    assert done.code == 0, done.err
+    kept = RunFolder(run).configuration()
+    assert kept.alignment != before.alignment
+    assert kept.model_copy(update={"alignment": before.alignment}) == before
+    monkeypatch.setattr("translucid.alignment_fitting.FEWEST", 2)
+    monkeypatch.setattr("translucid.alignment_fitting.Taught.kept", True)  # however little is learned from so few
+    done = call("tune", run, "--links", gold, *languages)
+    assert done.code == 0, done.err
+    assert RunFolder(run).configuration().model_copy(update={"alignment": before.alignment}) == before
 
 
 def test_gold_that_does_not_fit_is_one_clear_line(call, small_run, gold, tmp_path):

@@ -30,7 +30,8 @@ def test_what_is_new_is_learned_and_noted(call, small_run, corpus, memory, tmp_p
     found = RunFolder(tmp_path / "one").configuration()
     assert found.data.mix == {str(corpus / "train.tsv"): 0.8} and found.data.valid_general == [str(corpus / "test.tsv")]
     assert found.training.begin_from == str(small_run) and found.training.warmup == 20
-    train, valid = ([*read_pairs(tmp_path / "one" / "pairs" / f"{name}.tsv")] for name in ("train", "valid"))
+    train, valid = ([*read_pairs(*files)] for files in (found.data.train, found.data.valid))
+    assert sorted(map(str, (tmp_path / "one" / "pairs").iterdir())) == sorted([*found.data.train, *found.data.valid])
     assert {*train, *valid} == {*pairs(60, seed=5)} and 1 <= len(valid) <= 15
 
     # The run that has learned it knows that; the one that it began as does not.
@@ -41,7 +42,7 @@ def test_what_is_new_is_learned_and_noted(call, small_run, corpus, memory, tmp_p
         opened.add([Pair(one.source, "changed") for one in pairs(25, seed=5)], "Eva")
     done = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
     assert done.code == 0 and "25 new pairs" in done.err, done.err
-    again = [*read_pairs(tmp_path / "two" / "pairs" / "valid.tsv")]
+    again = [*read_pairs(*RunFolder(tmp_path / "two").configuration().data.valid)]
     assert {one.source for one in again} <= {one.source for one in valid}
     assert RunFolder(tmp_path / "two").configuration().data.mix == found.data.mix
     assert "learned" not in call("memory", "stats", memory).out
@@ -74,3 +75,40 @@ def test_what_is_refused(call, small_run, memory, tmp_path):
     done = call("memory", "learn", small_run, few, "--out", tmp_path / "one")
     assert done.code == 2 and "few.memory: has 5 pairs. It takes 20" in done.err
     assert not [*(tmp_path / "one").iterdir()]
+
+
+def test_what_can_not_be_learned_leaves_the_run_that_it_was_to_replace(call, small_run, memory, tmp_path):
+    learning = ["memory", "learn", small_run, memory, "--out", tmp_path / "one"]
+    assert call(*learning, *STEPS).code == 0
+
+    def content():
+        files = [file for file in (tmp_path / "one").rglob("*") if file.is_file() and file.name != ".lock"]
+        return {file: file.read_bytes() for file in files}
+
+    before = content()
+    with TranslationMemory.open(memory, write=True) as opened:
+        opened.add([Pair("one more", "otro más")], "Eva")
+    assert call(*learning, "--overwrite", *STEPS, "model.width=32").code == 2
+    after = content()
+    assert {file: after[file] for file in before} == before
+    few = tmp_path / "few.memory"
+    with TranslationMemory.open(few, write=True) as opened:
+        opened.add(pairs(5, seed=1), "Ana")
+    assert call("memory", "learn", small_run, few, "--out", tmp_path / "one", "--overwrite").code == 2
+    assert {file: content()[file] for file in before} == before
+
+    # And what replaces it leaves none of its pairs.
+    assert call(*learning, "--overwrite", *STEPS).code == 0
+    data = RunFolder(tmp_path / "one").configuration().data
+    assert sorted(map(str, (tmp_path / "one" / "pairs").iterdir())) == sorted([*data.train, *data.valid])
+
+
+def test_what_is_held_out_of_a_memory_keeps_together(call, small_run, tmp_path, monkeypatch):
+    monkeypatch.setattr("translucid.training.remembered.MOST_HELD_OUT", 3)
+    rows = [Pair(f"{one.source} {number}", one.target) for number in range(4) for one in pairs(60, seed=5)]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{one.source}\t{one.target}\n" for one in rows), encoding="utf-8")
+    done = call("memory", "learn", small_run, tmp_path / "pairs.tsv", "--out", tmp_path / "one", *STEPS)
+    assert done.code == 0, done.err
+    data = RunFolder(tmp_path / "one").configuration().data
+    train, valid = ({one.source.rstrip("0123 ") for one in read_pairs(*files)} for files in (data.train, data.valid))
+    assert valid and not train & valid

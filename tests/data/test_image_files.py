@@ -268,3 +268,21 @@ def test_the_fingerprint_is_of_content_and_names_not_of_places(tmp_path, tar, fo
     second = ImageFiles.open([folder]).digest()
     (folder / "train" / "000004.png").write_bytes(b"other")
     assert len({first, second, ImageFiles.open([folder]).digest()}) == 3
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_picture_of_a_kind_that_is_not_read_is_not_said_to_be_missing(tmp_path, packed):
+    (tmp_path / "in").mkdir()
+    for name in ("a.png", "scan.tif", "photo.HEIC"):
+        (tmp_path / "in" / name).write_bytes(b"x")
+    root = tmp_path / "in"
+    if packed:
+        root = tmp_path / "all.tar"
+        with tarfile.open(root, "w") as archive:
+            archive.add(tmp_path / "in", ".")
+    files = ImageFiles.open([root])
+    for name, kind in (("scan.tif", ".tif"), ("photo.HEIC", ".HEIC")):
+        with pytest.raises(UserError, match=f"the picture {name} is there, but {kind} files are not read"):
+            files.refuse_missing(["a.png", name])
+    with pytest.raises(UserError, match=r"there is no picture other\.tif"):
+        files.refuse_missing(["other.tif"])

@@ -4,7 +4,7 @@ import pytest
 import sacrebleu
 
 from translucid.evaluation.by_length import by_length
-from translucid.evaluation.metrics import bleu, corpus_scores
+from translucid.evaluation.metrics import bleu, corpus_scores, without_blank
 from translucid.evaluation.report import evaluate
 from translucid.ground.errors import UserError
 
@@ -97,3 +97,21 @@ def test_empty_and_looping_translations_are_counted():
     assert result.to_json()["BLEU"]["value"] == result.scores[0].value
     assert "by_length" not in result.to_json()
     assert result.to_json()["seconds"] == 0  # not said
+
+
+def test_a_blank_line_is_no_reference_where_there_is_another():
+    sets = without_blank([WANTED[:1], [" "]])
+    assert sets == [WANTED[:1], [None]]
+    alone = [score.value for score in corpus_scores(FOUND[:1], [WANTED[:1]])]
+    assert [score.value for score in corpus_scores(FOUND[:1], sets)] == pytest.approx(alone)
+    # TER divides by the mean length of the references, which a reference of no words halves.
+    assert corpus_scores(FOUND[:1], [WANTED[:1], [""]])[2].value == pytest.approx(2 * alone[2])
+    assert without_blank([["", "a"], ["b", " "]]) == [[None, "a"], ["b", None]]
+    assert without_blank([["", "a"]]) == [["", "a"]]  # a sentence keeps one
+    assert without_blank([["a"], ["b", "c"]]) == [["a"], ["b", "c"]]  # refused where they are scored
+
+
+def test_a_blank_line_is_no_reference_by_length_either():
+    sets = without_blank([["", WANTED[1]], [WANTED[0], OTHER[1]]])
+    rows = by_length(["a b", "a b"], FOUND, sets)
+    assert rows[0].bleu == pytest.approx(corpus_scores(FOUND, sets)[0].value)

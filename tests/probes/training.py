@@ -70,7 +70,8 @@ def kills(
 
 
 def _half_files(run: Path) -> list[Path]:
-    return [*run.glob(".*.tmp"), *run.glob("state/.*.tmp")]
+    prepared = run / ".preparing"
+    return [*run.glob(".*.tmp"), *run.glob("state/.*.tmp"), *prepared.glob(".*.tmp"), *prepared.glob("state/.*.tmp")]
 
 
 class _Index(NamedTuple):
@@ -81,7 +82,7 @@ class _Index(NamedTuple):
 
 
 def _index(run: Path) -> _Index:
-    for file in run.glob("state/*/index.jsonl"):
+    for file in (*run.glob("state/*/index.jsonl"), *run.glob(".preparing/state/*/index.jsonl")):
         with contextlib.suppress(OSError):
             content = file.read_bytes()
             return _Index(content.count(b"\n"), b'"sizes"' in content)
@@ -163,7 +164,7 @@ def two_at_once(work: Path) -> Finding:
         finding.fail(f"the second ended with {code}: {said[-300:]}")
     first.send_signal(signal.SIGINT)
     said = said_by(first)
-    if first.returncode != 0 or "go on with" not in said:
+    if first.returncode != 130 or "go on with" not in said:
         finding.fail(f"Ctrl-C ended the first with {first.returncode}: {said[-300:]}")
     finding.figures["refused"] = int(code == 2)
     return finding

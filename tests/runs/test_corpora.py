@@ -232,3 +232,34 @@ def test_the_general_validation_pairs_are_read_beside_the_others(file, tmp_path)
     write(other, ["nothing\t"])
     with pytest.raises(UserError, match="no sentence pairs are left"):
         read_corpora(given, seed=1)
+
+
+def test_what_shares_a_source_is_held_out_together(tmp_path):
+    """Such as the captions of an image: each pair is learned from or validated with, none is lost."""
+    rows = [f"source {i % 200}\ttarget {i}" for i in range(1000)]
+    corpora = read_corpora(options(write(tmp_path / "pairs.tsv", rows)), seed=1)
+    training = list(corpora.kept(options(tmp_path / "pairs.tsv").filter))
+    assert len(corpora.valid) == 20 and len(training) == 980
+    assert not {pair.source for pair in corpora.valid} & {pair.source for pair in training}
+    assert set(Counter(pair.source for pair in corpora.valid).values()) == {5}
+
+
+def test_a_source_that_stands_everywhere_is_learned_from(tmp_path):
+    rows = [f"Yes.\tSí {i}" if i % 2 else f"source {i}\ttarget {i}" for i in range(1000)]
+    corpora = read_corpora(options(write(tmp_path / "pairs.tsv", rows)), seed=1)
+    assert len(corpora.valid) == 20 and "Yes." not in {pair.source for pair in corpora.valid}
+
+
+def test_groups_that_are_all_larger_than_the_share_that_is_held_out(tmp_path):
+    rows = [f"source {i % 20}\ttarget {i}" for i in range(200)]
+    corpora = read_corpora(options(write(tmp_path / "pairs.tsv", rows)), seed=1)
+    assert len(corpora.valid) == 10  # one group, though that is more than 2 %
+    same = write(tmp_path / "same.tsv", [f"source\ttarget {i}" for i in range(200)])
+    with pytest.raises(UserError, match="200 lines are too much alike to hold some out"):
+        read_corpora(options(same), seed=1)
+
+
+def test_the_last_text_of_a_label_is_not_held_out(tmp_path):
+    rows = [f'{{"text": "text {i}", "label": "{i if i < 60 else "many"}"}}' for i in range(200)]
+    corpora = read_corpora(options(write(tmp_path / "texts.jsonl", rows)), seed=1, texts=True)
+    assert [text.target for text in corpora.valid] == ["many"] * 4

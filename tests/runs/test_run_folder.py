@@ -8,6 +8,7 @@ import torch
 from translucid.ground.errors import UserError
 from translucid.layers.positions import sinusoidal_positions
 from translucid.runs.run_folder import FOUND, RunFolder
+from translucid.runs.staging import staged
 from translucid.runs.tensor_file import load_tensors, save_tensors
 from translucid.translator import Translator
 
@@ -150,5 +151,6 @@ def test_metrics_survive_a_last_line_cut_short(run):
 
 def test_overwrite_removes_what_is_ours_only(run):
     (run.path / "notes.txt").write_text("mine")
-    run._clear()
+    with staged(run, overwrite=True):
+        pass
     assert sorted(item.name for item in run.path.iterdir()) == [".lock", "notes.txt"]

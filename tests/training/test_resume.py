@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from translucid.ground.errors import UserError
+from translucid.ground.interruption import Interrupted
 from translucid.kernels.dropout import Dropout
 from translucid.models.build import build_model
 from translucid.runs.corpora import Corpora
@@ -127,7 +128,9 @@ def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkey
 
     monkeypatch.setattr(Trainer, "_update", interrupted)
     for _ in stops:
-        train(tmp_path / "stopped", resume=True)
+        with pytest.raises(Interrupted) as error:
+            train(tmp_path / "stopped", resume=True)
+        assert error.value.exit_code == 130
     monkeypatch.setattr(Trainer, "_update", update)
     assert RunFolder(tmp_path / "stopped").load_state()[1]["place"]["step"] == stops[-1]
     train(tmp_path / "stopped", resume=True)
@@ -160,7 +163,8 @@ def test_a_cool_down_over_epochs_goes_on_exactly(train, tmp_path, monkeypatch):
         return figures
 
     monkeypatch.setattr(Trainer, "_update", interrupted)
-    train(tmp_path / "stopped", *limits)
+    with pytest.raises(Interrupted):
+        train(tmp_path / "stopped", *limits)
     monkeypatch.setattr(Trainer, "_update", update)
     train(tmp_path / "stopped", *limits, resume=True)
     assert_same_run(tmp_path / "stopped", tmp_path / "whole")

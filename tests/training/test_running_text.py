@@ -21,6 +21,7 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.ground.interruption import Interrupted
 from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared, run_experiment
@@ -158,7 +159,8 @@ def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, whole, tmp_path, s
 
     monkeypatch.setattr(Trainer, "_update", interrupted)
     for _ in stops:
-        train(texts, folder, resume=True)
+        with pytest.raises(Interrupted):
+            train(texts, folder, resume=True)
     monkeypatch.setattr(Trainer, "_update", update)
     tensors, facts = RunFolder(folder).load_state()
     assert facts["place"]["step"] == stops[-1]

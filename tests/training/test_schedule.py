@@ -3,7 +3,7 @@
 import pytest
 
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.schedule import learning_rate
+from translucid.training.schedule import learning_rate, short_warmup
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,20 @@ def test_without_cool_down_it_never_ends():
 def test_a_slanted_triangle(progress, rate):
     options = TrainingOptions(learning_rate=1.0, warmup=100, cooldown=0.2, schedule="slanted")
     assert learning_rate(options, 12345, progress) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("step", "progress", "said"),
+    [
+        (10, 0.05, ""),  # too early to tell
+        (10, 0.1, "after about 100 updates, within the warm-up of 1,000"),
+        (90, 1.0, "after about 90 updates, within the warm-up of 1,000"),
+        (100, 0.1, ""),  # 1,000 updates in all
+        (1000, 0.1, ""),
+    ],
+)
+def test_a_training_that_ends_within_its_warm_up_is_warned_of(step, progress, said):
+    warning = short_warmup(TrainingOptions(warmup=1000), step, progress)
+    assert said in warning and bool(said) == bool(warning)
+    assert ("training.warmup=10" in warning) == (said.startswith("after about 100"))
+    assert not short_warmup(TrainingOptions(warmup=1000, schedule="slanted"), step, progress)

@@ -21,6 +21,7 @@ from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.evaluation.caption_scores import papers_tokens
 from translucid.evaluation.cider import cider_d
 from translucid.ground.errors import UserError
+from translucid.ground.interruption import Interrupted
 from translucid.ground.special import SPECIAL
 from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
@@ -174,7 +175,8 @@ def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner,
     train_captioner(tmp_path / "whole", *settings)
     monkeypatch.setattr(Trainer, "_update", interrupted)
     for _ in range(3):
-        train_captioner(tmp_path / "parts", *settings, resume=True)
+        with pytest.raises(Interrupted):
+            train_captioner(tmp_path / "parts", *settings, resume=True)
     monkeypatch.setattr(Trainer, "_update", update)
     train_captioner(tmp_path / "parts", *settings, resume=True)
     assert_same_run(tmp_path / "parts", tmp_path / "whole")

@@ -94,7 +94,7 @@ def clean(
     log.print(f"{reading.count:,} pairs, {languages}", soft_wrap=True)
     report = Report()
     cleaner = Cleaner(profile, without or ())
-    stopped = False
+    stopped: KeyboardInterrupt | None = None
     with ExitStack() as stack:
         kept_stream, rejected_stream = (stack.enter_context(_written(file)) for file in (out, rejected))
         advance = stack.enter_context(counting(log, "cleaning", reading.count))
@@ -109,8 +109,8 @@ def clean(
                 else:
                     kept_stream.write("\t".join(map(column, judged.pair)).encode() + b"\n")
                 advance(1)
-        except KeyboardInterrupt:
-            stopped = True
+        except KeyboardInterrupt as interruption:
+            stopped = interruption
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
@@ -118,7 +118,7 @@ def clean(
     files_written = f"kept: {out}; rejected, with the reasons: {rejected}"
     log.print(files_written + (f"; of the first {report.pairs:,} pairs alone" if stopped else ""), soft_wrap=True)
     if stopped:
-        raise KeyboardInterrupt
+        raise stopped
 
 
 def surprise_of(run: Path, device: str) -> Surprise:

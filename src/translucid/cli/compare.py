@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -63,6 +64,7 @@ def compare(
     """
     from translucid.data.corpus import read_lines, read_pairs
     from translucid.evaluation.comparing import compare as compared
+    from translucid.evaluation.metrics import without_blank
     from translucid.evaluation.rare_words import frequencies as counted
     from translucid.evaluation.rare_words import split_words
     from translucid.ground.errors import UserError
@@ -75,13 +77,14 @@ def compare(
     pairs = [pair.swapped if backwards else pair for pair in read_pairs(*files)]
     if not pairs:
         raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
-    references = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
+    sets = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
+    references = without_blank(sets)
     words = split_words(tokenize=tokenize, lowercase=lowercase)
     log = Console(stderr=True)
     languages = source_language, target_language
     texts = [_output(path, pairs, beam, languages, device, engine, log) for path in (a, b)]
     with log.status("comparing"):
-        rare = _texts(frequencies, backwards) if frequencies else (t for set_ in references for t in set_)
+        rare = _texts(frequencies, backwards) if frequencies else chain.from_iterable(sets)
         found = compared(
             [pair.source for pair in pairs],
             [(str(a), texts[0]), (str(b), texts[1])],

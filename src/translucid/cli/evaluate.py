@@ -188,7 +188,7 @@ def evaluate(
     if hypotheses:
         write_output(hypotheses, "".join(text + "\n" for text in texts).encode())
     if keep_best:
-        read_alignments_there(run, translator, ways)
+        read_alignments_there(run, ways)
     if as_json:
         record = {**found.to_json(), "beam": options.beam}
         if ways:

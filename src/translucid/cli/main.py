@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.text import Text
@@ -44,6 +44,7 @@ from translucid.cli import (
 from translucid.cli.environment import heed_environment
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UserError
+from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import take_over
 
@@ -69,7 +70,19 @@ SEVERAL = (
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 """A full disk, a full quota, a read-only disk, somebody else's folder."""
 
+
+class _Commands(TyperGroup):
+    """All commands; Typer itself would answer each interruption by the exit code of Ctrl-C."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise typer.Exit(_interrupted(error)) from error
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="translucid",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -141,7 +154,8 @@ def tree() -> TyperGroup:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and exit: 0 done, 2 the user's input is wrong, 1 our fault, 130 interrupted."""
+    """Run the command and exit: 0 done, 2 the user's input is wrong, 1 our fault, 130 and 143 interrupted."""
+    raise_on_sigterm()
     wait_asleep()
     take_over()
     _hold_closed_streams()
@@ -190,13 +204,14 @@ def run(arguments: list[str]) -> int:
     except TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "translucid")
         return _refused(f"{error.format_message()} See {command} --help.")
-    except (KeyboardInterrupt, typer.Abort):
-        Console(stderr=True).print("interrupted")
-        return 130
+    except (KeyboardInterrupt, typer.Abort) as error:
+        return _interrupted(error)
     except BrokenPipeError:  # whoever read our output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if interruption := _cause(error, KeyboardInterrupt):
+            return _interrupted(interruption)
         if debug:
             raise
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
@@ -204,6 +219,19 @@ def run(arguments: list[str]) -> int:
         problem = f"{type(error).__name__}: {error}".split("\n")[0]
         _say("internal error", f"{problem}. Please report it, with what --debug says.")
         return 1
+
+
+def _cause(error: BaseException, kind: type[BaseException]) -> BaseException | None:
+    """Return what has led to an error: libraries that are interrupted while they are loaded raise one of their own."""
+    cause: BaseException | None = error
+    while cause and not isinstance(cause, kind):
+        cause = cause.__cause__
+    return cause
+
+
+def _interrupted(error: BaseException) -> int:
+    Console(stderr=True).print("interrupted")
+    return error.exit_code if isinstance(error, Interrupted) else 130
 
 
 def _refused(why: str) -> int:

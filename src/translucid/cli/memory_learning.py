@@ -49,7 +49,7 @@ def learn(
     from translucid.runs.run_folder import RunFolder
     from translucid.training.afterwards import show_gain, tune_trained
     from translucid.training.experiment import prepared
-    from translucid.training.remembered import keep_adapter, lesson, note_learned
+    from translucid.training.remembered import keep_adapter, lesson, note_learned, remove_earlier_pairs
 
     if out is None and adapter is None:
         raise UserError("there is nowhere to keep what is learned", fix="Give --out RUN, or --adapter NAME.")
@@ -75,10 +75,9 @@ def learn(
         with prepared(
             found.configuration, out, overwrite=overwrite, device=device, console=console, command=context.obj
         ) as (trainer, display):
+            remove_earlier_pairs(out, found)
             trainer.fit(display)
         show_gain(trainer, console)
-        if not trainer.over:
-            return
         if is_database(memory):
             note_learned(out, opened, found.change)
         if adapter:

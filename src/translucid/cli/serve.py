@@ -11,6 +11,7 @@ import typer
 
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.ground.interruption import die_of_sigterm
 
 
 def _option(help_text: str, name: str, **more: Any) -> Any:
@@ -190,6 +191,7 @@ def serve(
         address = f"[{host}]" if ":" in host else host
         where = f"http://{address}:{port}{url_prefix}/"
         console.print(f"page and API on {where} (documentation on {where}docs); Ctrl-C ends it", soft_wrap=True)
+        die_of_sigterm()  # in order, which the server sees to; service managers expect that
         Connection.most = most_connections()
         config = uvicorn.Config(
             app,

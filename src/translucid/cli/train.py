@@ -162,6 +162,7 @@ def train(
     from translucid.runs.pretrained import Pretrained
     from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
+    from translucid.runs.staging import finish_replacing, interrupted_configuration, refuse_to_replace_sources
     from translucid.training.afterwards import show_gain, tune_trained
     from translucid.training.experiment import prepared
 
@@ -192,7 +193,10 @@ def train(
     if begin_from or any(pretrained):
         begun = settings_from(begin_from, preset) if begin_from else pretrained.settings(preset)
     run = RunFolder(out)
-    before = run.configuration() if resume and run.exists else None
+    before = None
+    if resume:
+        finish_replacing(run)
+        before = interrupted_configuration(run) or (run.configuration() if run.exists else None)
 
     def configured(files: dict[str, list[str]]) -> Configuration:
         if before and not config and not model:
@@ -207,6 +211,7 @@ def train(
         configuration = configured(paired)
     if not before:
         run.refuse_to_lose(overwrite)
+        refuse_to_replace_sources(run, configuration)
     console = Console(stderr=True)
     with prepared(
         configuration, out, resume=resume, overwrite=overwrite, device=device, console=console, command=context.obj

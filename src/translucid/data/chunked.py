@@ -150,7 +150,7 @@ class ChunkedFiles:
             self._failed(error)
 
     def _failed(self, error: OSError) -> None:
-        fix = "Make room; --resume goes on from there."
+        fix = "Make room, and give the same command again."
         raise UserError(f"can't be written ({error.strerror})", file=self.folder, fix=fix) from error
 
     def _mapped(self, name: str, kind: np.dtype[Any]) -> NDArray[Any]:

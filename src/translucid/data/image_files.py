@@ -17,6 +17,8 @@ MAX_BYTES = 32 * 1024 * 1024
 """Of a picture, at most."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
 """Of the names that are looked at; large letters do as well."""
+_OTHER_ENDINGS = (".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ico", ".ppm", ".pgm")
+"""Of pictures that are not read, which is said of a name that is asked for."""
 _MAX_HEADER = 16 * 1024
 """Bytes of what a tar file says of one of its files: a name has 4,096 at most. To look through more takes tarfile
 long, by the square of their number in some versions."""
@@ -51,6 +53,8 @@ class ImageFiles:
         self._places: dict[str, _Place] = {}
         self._left_out: dict[str, str] = {}
         """Why a name that is there is not read."""
+        self._other_kinds: set[str] = set()
+        """Names in tar files that end in one of `_OTHER_ENDINGS`."""
         self._states: dict[Path, _State] = {}
         """Of each tar file when it was opened."""
 
@@ -173,6 +177,8 @@ class ImageFiles:
         path = PurePosixPath(member.name)  # without a ./ at its beginning
         name = str(path)
         if not _is_picture(path):
+            if path.suffix.lower() in _OTHER_ENDINGS and member.isreg():
+                self._other_kinds.add(name)
             return
         if member.issparse():
             raise UserError(f"holds {name} as a sparse file", file=root, fix="Write it again without --sparse.")
@@ -192,9 +198,20 @@ class ImageFiles:
     def _missing(self, name: str) -> UserError:
         if why := self._left_out.get(name):
             return UserError(f"the picture {name} {why}", fix="Put the file itself there.")
+        if self._is_of_other_kind(name):
+            what = f"the picture {name} is there, but {PurePosixPath(name).suffix} files are not read"
+            return UserError(what, fix=f"Convert it; pictures end in {', '.join(ENDINGS)}.")
         where = ", ".join(map(str, self._roots))
         fix = f"Names are as {next(iter(self._places))}." if self._places else ""
         return UserError(f"there is no picture {name} in {where}", fix=fix)
+
+    def _is_of_other_kind(self, name: str) -> bool:
+        path = PurePosixPath(name)
+        if name in self._other_kinds:
+            return True
+        if path.suffix.lower() not in _OTHER_ENDINGS or path.is_absolute() or ".." in path.parts:
+            return False
+        return any((root / name).is_file() for root in self._roots)
 
     def _part_of_tar(self, root: Path, start: int, size: int) -> bytes:
         try:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from translucid.evaluation.metrics import ReferenceSets
+
 EDGES = (1, 6, 11, 16, 21, 31, 41, 61)
 """First source length, in words, of each bucket; the last one is open."""
 
@@ -25,7 +27,7 @@ class LengthRow(NamedTuple):
 def by_length(
     sources: Sequence[str],
     hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: ReferenceSets,
     *,
     tokenize: str = "13a",
     lowercase: bool = False,
@@ -44,13 +46,13 @@ def by_length(
             continue
         found = [hypotheses[i] for i in inside]
         wanted = [[reference[i] for i in inside] for reference in references]
-        written, expected = (sum(len(text.split()) for text in texts) for texts in (found, wanted[0]))
+        written, expected = (sum(len((text or "").split()) for text in texts) for texts in (found, wanted[0]))
         rows.append(
             LengthRow(
                 f"{first}+" if after is None else f"{first}-{after - 1}",
                 len(inside),
-                bleu.corpus_score(found, wanted).score,
-                chrf.corpus_score(found, wanted).score,
+                bleu.corpus_score(found, wanted).score,  # type: ignore[arg-type]
+                chrf.corpus_score(found, wanted).score,  # type: ignore[arg-type]
                 written / max(expected, 1),
             )
         )

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
-from translucid.evaluation.metrics import corpus_scores, metrics, plain_name
+from translucid.evaluation.metrics import ReferenceSets, corpus_scores, metrics, plain_name
 from translucid.evaluation.rare_words import FrequencyRow, by_frequency
 from translucid.ground.errors import UserError
 
@@ -148,7 +148,7 @@ class Comparison:
 def compare(
     sources: Sequence[str],
     outputs: Sequence[tuple[str, Sequence[str]]],
-    references: Sequence[Sequence[str]],
+    references: ReferenceSets,
     counts: Mapping[str, int],
     words: Callable[[str], list[str]],
     *,
@@ -186,7 +186,8 @@ def compare(
         for one, other in zip(*both, strict=True)
     ]
     lengths = [by_length(sources, one, references, tokenize=tokenize, lowercase=lowercase) for one in (a, b)]
-    rare = [by_frequency(one, references[0], counts, words) for one in (a, b)]
+    first = [next(text for text in texts if text is not None) for texts in zip(*references, strict=True)]
+    rare = [by_frequency(one, first, counts, words) for one in (a, b)]
     return Comparison(
         (name_a, name_b),
         len(a),
@@ -199,14 +200,15 @@ def compare(
 
 
 def _tested(
-    a: Sequence[str], b: Sequence[str], references: Sequence[Sequence[str]], *, tokenize: str, lowercase: bool
+    a: Sequence[str], b: Sequence[str], references: ReferenceSets, *, tokenize: str, lowercase: bool
 ) -> dict[str, Tested]:
     from sacrebleu.significance import PairedTest
 
     found: list[tuple[dict[str, Any], dict[str, list[Any]]]] = []
     for kind in ("bs", "ar"):
         known = {metric.__class__.__name__: metric for metric in metrics(tokenize=tokenize, lowercase=lowercase)}
-        found.append(PairedTest([("A", a), ("B", b)], known, references, kind)())
+        # sacreBLEU takes None for a missing reference, though its types do not say so.
+        found.append(PairedTest([("A", a), ("B", b)], known, references, kind)())  # type: ignore[arg-type]
     (signatures, bootstrap), (other_signatures, randomisation) = found
     return {
         plain_name(name): Tested(
@@ -224,7 +226,7 @@ def _apart(
     sources: Sequence[str],
     a: Sequence[str],
     b: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: ReferenceSets,
     samples: int,
     *,
     lowercase: bool,
@@ -235,7 +237,7 @@ def _apart(
     found = []
     for i, (source, one, other) in enumerate(zip(sources, a, b, strict=True)):
         if one != other:
-            there = [reference[i] for reference in references]
+            there = [text for reference in references if (text := reference[i]) is not None]
             scores = (chrf.sentence_score(text, there).score for text in (one, other))
             found.append(Apart(i + 1, source, there[0], one, other, *scores))
     found.sort(key=lambda one: one.chrf_a - one.chrf_b)

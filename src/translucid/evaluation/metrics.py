@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from translucid.ground.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
+
+
+ReferenceSets: TypeAlias = Sequence[Sequence[str | None]]
+"""Sets of references, each with one a sentence; None where a sentence has none of that set."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class CorpusScore:
 
 def corpus_scores(
     hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: ReferenceSets,
     *,
     tokenize: str = "13a",
     lowercase: bool = False,
@@ -36,7 +40,7 @@ def corpus_scores(
 
     Args:
         hypotheses: one translation a sentence.
-        references: sets of references, each with one a sentence.
+        references: sets of references, each with one a sentence, or None where a sentence has none.
         tokenize: sacreBLEU's tokenizer for BLEU; `none` for text that is tokenised already.
         lowercase: ignore case, in all three.
 
@@ -46,7 +50,7 @@ def corpus_scores(
     _check(hypotheses, references)
     scores = []
     for metric in metrics(tokenize=tokenize, lowercase=lowercase):
-        found = metric.corpus_score(hypotheses, references)
+        found = metric.corpus_score(hypotheses, references)  # type: ignore[arg-type]
         scores.append(CorpusScore(plain_name(found.name), found.score, str(metric.get_signature())))
     return scores
 
@@ -90,6 +94,18 @@ def reference_sets(references: Sequence[Sequence[str]]) -> list[list[str | None]
     An empty string would count as a reference of no words; sacreBLEU takes None, though its types do not say so.
     """
     return [list(row) for row in zip_longest(*references)]
+
+
+def without_blank(references: Sequence[Sequence[str]]) -> ReferenceSets:
+    """Let a blank line be no reference, as files have it where a sentence has fewer; one of each sentence stays."""
+    if len({len(of_set) for of_set in references}) != 1:  # which is refused where they are scored
+        return references
+    sets: list[list[str | None]] = [list(of_set) for of_set in references]
+    for i, of_sentence in enumerate(zip(*references, strict=True)):
+        if any(text.strip() for text in of_sentence):
+            for of_set in sets:
+                of_set[i] = of_set[i] if (of_set[i] or "").strip() else None
+    return sets
 
 
 def corpus_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> CorpusScore:

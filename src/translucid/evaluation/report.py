@@ -12,7 +12,7 @@ from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
 from translucid.evaluation.doubts import LOOP
-from translucid.evaluation.metrics import CorpusScore, corpus_scores
+from translucid.evaluation.metrics import CorpusScore, ReferenceSets, corpus_scores
 
 
 class Forced(NamedTuple):
@@ -94,7 +94,7 @@ class Evaluation:
 def evaluate(
     sources: Sequence[str],
     hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: ReferenceSets,
     *,
     seconds: float = 0.0,
     engine: str = "",

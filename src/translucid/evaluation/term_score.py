@@ -10,7 +10,7 @@ from typing import Any, Self
 from rich.table import Table
 
 from translucid.data.terms.matching import TermList
-from translucid.evaluation.metrics import bleu
+from translucid.evaluation.metrics import ReferenceSets, bleu
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TermScore:
         terms: TermList,
         sources: Sequence[str],
         texts: Sequence[str],
-        references: Sequence[Sequence[str]],
+        references: ReferenceSets,
         seconds: float,
     ) -> Self:
         """Count.

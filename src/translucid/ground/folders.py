@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from translucid.ground.atomic import behind_links
 from translucid.ground.errors import UserError
 
 
@@ -34,20 +35,35 @@ def refuse_to_lose(out: Path, overwrite: bool, mark: str, what: str) -> None:
 def whole_folder(out: Path) -> Iterator[Path]:
     """Give an empty folder to write into; at the end it takes the name, and the place of what had it.
 
-    What is raised in between leaves everything as it was.
+    What is raised in between leaves everything as it was. A link to a folder stays one.
 
     Raises:
         UserError: the folder can't be written.
     """
-    half = out.with_name(f".{out.name}.tmp")
-    shutil.rmtree(half, ignore_errors=True)
+    out = behind_links(out)
+    half, replaced = out.with_name(f".{out.name}.tmp"), out.with_name(f".{out.name}.old")
     try:
+        if replaced.exists() and not out.exists():  # a process was killed between the two renamings below
+            replaced.rename(out)
+        for left in (half, replaced):
+            shutil.rmtree(left, ignore_errors=True)
         half.mkdir()
         yield half
-        if out.exists():
-            shutil.rmtree(out)
-        half.rename(out)
+        _replace(out, half, replaced)
     except OSError as error:
         raise UserError(f"can't be written ({error.strerror})", file=out, fix="Choose another folder.") from error
     finally:
         shutil.rmtree(half, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _replace(out: Path, new: Path, replaced: Path) -> None:
+    """Rename: a folder can't be replaced in one step, but what was there is removed only when the new one is."""
+    if out.exists():
+        out.rename(replaced)
+    try:
+        new.rename(out)
+    except OSError:
+        if replaced.exists():
+            replaced.rename(out)
+        raise

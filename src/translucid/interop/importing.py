@@ -14,6 +14,7 @@ from translucid.interop.marian import from_marian
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.fitting import fill
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.staging import finish_replacing, staged
 
 
 def import_model(
@@ -39,6 +40,7 @@ def import_model(
     from translucid.models.build import hollow_model, refuse_too_large
 
     run = RunFolder(out)
+    finish_replacing(run)
     run.refuse_to_lose(overwrite)
     found = reader(given)(given)
     languages = {"source_language": source_language, "target_language": target_language}
@@ -52,11 +54,11 @@ def import_model(
     names = {name: weight.numel() for name, weight in model.named_parameters()}
     found.parameters = sum(names.values())
     fill(model, {name: tensor for name, tensor in found.tensors.items() if name in names}, given)
-    with run.locked():
-        run.begin(configuration, tokenizer, overwrite=overwrite)
-        run.save_model(model, tokenizer, {"imported": found.kind})
-        run.add_provenance({"imported": str(given), "kind": found.kind})
-        shutil.rmtree(out / "state", ignore_errors=True)  # there is no training to go on with
+    with run.locked(), staged(run, overwrite=overwrite) as new:
+        new.begin(configuration, tokenizer)
+        new.save_model(model, tokenizer, {"imported": found.kind})
+        new.add_provenance({"imported": str(given), "kind": found.kind})
+        shutil.rmtree(new.path / "state")  # there is no training to go on with
     return found, configuration
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -127,8 +128,7 @@ def read_corpora(
     if options.valid:
         valid: Sequence[Pair] = validating(options.valid)
     elif held_out is None:
-        skipped = Skipped()
-        valid = _hold_out(fit(read(*options.train, on_bad=bad), skipped), skipped, seed)
+        valid = _hold_out(lambda skipped: fit(read(*options.train, on_bad=bad), skipped), seed, labels=texts)
     else:
         valid = held_out
     held = set() if options.valid else {pair.source for pair in valid}
@@ -150,12 +150,38 @@ def read_corpora(
     return Corpora(train, valid, text.hexdigest(), not options.valid, bad, hashes, general)
 
 
-def _hold_out(pairs: Iterable[Pair], skipped: Skipped, seed: int) -> list[Pair]:
-    """Draw some pairs to validate with; none of their sources is then left in training."""
-    drawn = draw(pairs, HELD_OUT, seed)
+def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: bool) -> list[Pair]:
+    """Draw some pairs to validate with, and take all pairs that share their sources: none of them is trained on.
+
+    Args:
+        read: reads all pairs, and counts them.
+        seed: decides which are drawn.
+        labels: whether the targets are labels, of each of which something has to be left to learn from.
+
+    Raises:
+        UserError: there are too few, or all are alike.
+    """
+    skipped = Skipped()
+    drawn = draw(read(skipped), HELD_OUT, seed)
+    total, count = skipped.kept, min(HELD_OUT, skipped.kept // 50)
     Random(seed).shuffle(drawn)
-    count = min(HELD_OUT, skipped.kept // 50)
-    if not count:
-        what = f"{skipped.kept} lines are too few to hold some out"
-        raise UserError(what, fix="Give validation files with --valid.")
-    return drawn[:count]
+    groups: dict[str, list[Pair]] = {pair.source: [] for pair in drawn}
+    left: Counter[str] = Counter()
+    for pair in read(Skipped()):
+        left[pair.target if labels else ""] += 1
+        if pair.source in groups:
+            groups[pair.source].append(pair)
+    held: list[Pair] = []
+    # A group that is too large, such as a line that stands in every file, is left to be learned from.
+    for largest in (count, total // 2 if count else 0):
+        for group in groups.values():
+            if (held and len(held) + len(group) > count) or len(group) > largest:
+                continue
+            taken = Counter(pair.target if labels else "" for pair in group)
+            if all(left[label] > number for label, number in taken.items()):
+                left -= taken
+                held += group
+        if held:
+            return held
+    why = "too much alike" if count else "too few"
+    raise UserError(f"{total} lines are {why} to hold some out", fix="Give validation files with --valid.")

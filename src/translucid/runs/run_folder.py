@@ -40,7 +40,7 @@ SCENES = "scenes"
 """Where a demo keeps its pictures, which are there before the run."""
 PAIRS = "pairs"
 """Where the pairs of a memory are that a run learns from; these are there before it, too."""
-_OURS = (
+OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT),
     *FOUND,
@@ -80,37 +80,27 @@ class RunFolder:
         """Whether a run was begun here."""
         return self.config_file.exists()
 
-    def begin(
-        self,
-        configuration: Configuration,
-        tokenizer: Tokenizer,
-        held_out: Sequence[Pair] | None = None,
-        *,
-        overwrite: bool = False,
-    ) -> None:
-        """Make the folder and write what does not change any more.
+    def begin(self, configuration: Configuration, tokenizer: Tokenizer, held_out: Sequence[Pair] | None = None) -> None:
+        """Write what does not change any more into a folder that holds no run; see `staging` for one that may.
 
         Args:
             configuration: all settings.
             tokenizer: learned from the training text.
             held_out: pairs taken from the training text to validate with, if some were.
-            overwrite: replace a run that is there.
 
         Raises:
-            UserError: something is there already, or the folder can't be made.
+            UserError: the folder can't be made, or a file can't be written.
         """
-        self.refuse_to_lose(overwrite)
-        self._clear()
         try:
             (self.path / "state").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"can't be made ({error.strerror})", file=self.path, fix="Choose another --out.") from error
+        # First, so that whoever goes on with an interrupted preparation knows what it was of.
+        self.save_configuration(configuration)
         tokenizer.save(self.path)
         if held_out is not None:
             lines = (json.dumps(pair._asdict()) + "\n" for pair in held_out)
             write_atomically(self.held_out_file, "".join(lines).encode())
-        # Last, because it is what makes the folder a run.
-        self.save_configuration(configuration)
 
     def refuse_to_lose(self, overwrite: bool) -> None:
         """Check, before any work, that a new run may be begun here.
@@ -126,7 +116,7 @@ class RunFolder:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
         foreign = (item.name for item in self.path.iterdir() if not item.name.startswith("."))
-        if not self.exists and not set(foreign) <= {*_OURS, "state", SCENES, PAIRS}:
+        if not self.exists and not set(foreign) <= {*OURS, "state", SCENES, PAIRS}:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:
@@ -135,14 +125,6 @@ class RunFolder:
         for half in (*self.path.glob(".*.tmp"), *self.path.glob("state/.*.tmp")):
             half.unlink(missing_ok=True)
         self._advance()
-
-    def _clear(self) -> None:
-        self.tidy()
-        for name in _OURS:
-            (self.path / name).unlink(missing_ok=True)
-        for events in self.path.glob("events.out.tfevents.*"):
-            events.unlink()
-        shutil.rmtree(self.path / "state", ignore_errors=True)
 
     def save_configuration(self, configuration: Configuration) -> None:
         """Write `config.yaml`, with the versions at work."""
@@ -183,9 +165,10 @@ class RunFolder:
             UserError: one is not.
         """
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
-        for file in (*(self.path / name for name in _OURS), *states):
+        for file in (*(self.path / name for name in OURS), *states):
             refuse_strange(file, self.path, _LARGEST.get(file.name))
-        for written in (self.path / ".lock", self.path / "state", self.corpus_folder, self.images_folder):
+        for name in (".lock", "state", "state/corpus", "state/images", ".preparing", ".ready", ".moving"):
+            written = self.path / name
             if written.is_symlink():
                 raise UserError("is a link, and would be written through", file=written, fix="Remove it.")
 
@@ -336,7 +319,7 @@ class RunFolder:
         """
         self.refuse_strange_files()
         file = self.path / ".lock"
-        lock, made = FileLock(file, timeout=0), not file.exists()
+        lock, made, new = FileLock(file, timeout=0), not file.exists(), not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire()
@@ -351,6 +334,9 @@ class RunFolder:
         except UserError:
             if made:  # a refusal changes nothing; as nobody waits for a lock, it may go while it is held
                 file.unlink(missing_ok=True)
+            if new:
+                with suppress(OSError):  # it holds something
+                    self.path.rmdir()
             raise
         finally:
             lock.release()

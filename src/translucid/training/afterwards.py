@@ -18,9 +18,11 @@ def show_gain(trainer: Trainer, console: Console) -> None:
     progress = trainer.progress
     if progress.before is None or progress.kept is None or not trainer.workers.leads:
         return
-    console.print(f"{'BLEU of greedy search':<36}{'before':>8}{'after':>8}")
+    measured = progress.before.keys() & progress.kept.keys()
+    if measured:
+        console.print(f"{'BLEU of greedy search':<36}{'before':>8}{'after':>8}")
     for name, where in {"bleu": "on what was learned (--valid)", GENERAL: "on the rest (--valid-general)"}.items():
-        if name in progress.kept:
+        if name in measured:
             before, after = progress.before[name], progress.kept[name]
             console.print(f"{where:<36}{before:>8.1f}{after:>8.1f}{after - before:>+8.1f}")
     if not progress.best_step:
@@ -43,6 +45,7 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
         console.print(f"not tuned: {error}", soft_wrap=True)
     except KeyboardInterrupt:
         console.print(f"not tuned; translucid tune {run} does it later", soft_wrap=True)
+        raise
     else:
         instead = "" if best is tried[0] else f", not {tried[0]}"
         console.print(f"the run is translated by {best}{instead}", soft_wrap=True)

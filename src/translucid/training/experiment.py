@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -13,26 +13,28 @@ from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.ground.interruption import Interrupted
 from translucid.kernels.devices import choose_device, fixed_order
 from translucid.kernels.process import tune_ours
 from translucid.layers.low_rank import adapt
-from translucid.models.build import build_model, hollow_model
+from translucid.models.build import build_model
 from translucid.models.protocol import Model
 from translucid.runs.beginning import begin, begun_tokenizer, lacks_pieces
 from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpora import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze
 from translucid.training.labels import LabelledMaterial
 from translucid.training.matched import with_matches
-from translucid.training.material import Beginning, Material, sha256
+from translucid.training.material import Beginning, Lessons, Material, sha256
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
 from translucid.training.running_text import RunningTextMaterial
 from translucid.training.text import TextMaterial
-from translucid.training.trainer import BEGUN, Progress, Trainer
+from translucid.training.trainer import BEGUN, Checkpoint, Progress, Trainer
 from translucid.training.workers import Workers
 
 
@@ -41,8 +43,6 @@ class Outcome(NamedTuple):
 
     progress: Progress
     """How far it came."""
-    over: bool
-    """Whether it came to its end; False if it was interrupted."""
     leads: bool
     """Whether this process is the first of those that train together, as one alone is."""
 
@@ -58,7 +58,11 @@ def run_experiment(
     console: Console | None = None,
     command: Sequence[str] | None = None,
 ) -> Outcome:
-    """Train as configured and leave the run in `folder`; arguments and errors as of `prepared`."""
+    """Train as configured and leave the run in `folder`; arguments and errors as of `prepared`.
+
+    Raises:
+        Interrupted: by Ctrl-C or SIGTERM; everything is saved.
+    """
     with prepared(
         configuration,
         folder,
@@ -70,7 +74,7 @@ def run_experiment(
         command=command,
     ) as (trainer, display):
         trainer.fit(display)
-    return Outcome(trainer.progress, trainer.over, trainer.workers.leads)
+    return Outcome(trainer.progress, trainer.workers.leads)
 
 
 @contextmanager
@@ -110,65 +114,119 @@ def prepared(
     with fixed_order(configuration.training.deterministic), Workers.joined(place) as workers:
         console = (console or Console(stderr=True)) if workers.leads else Console(quiet=True)
         run = RunFolder(folder)
+        if workers.leads:
+            finish_replacing(run)
         resuming = workers.gather(resume and run.exists)[0]
-        begins = workers.leads and not resuming
-        if begins:
+        if workers.leads and not resuming:  # before anything is written, a lock included
             run.refuse_to_lose(overwrite)
+            refuse_to_replace_sources(run, configuration)
+        with run.locked() if workers.leads else nullcontext():
+            setup = _Setup(run, place, console, workers)
+            if resuming:
+                trainer, files = _resumed(configuration, setup, corpora)
+            else:
+                trainer, files = _begun(configuration, setup, corpora, resume=resume, overwrite=overwrite)
+            if workers.leads:
+                run.add_provenance(provenance(files, str(place), trainer.progress.step, workers.count, command))
+                if missing := board_missing():
+                    console.print(missing, soft_wrap=True)
+            yield trainer, Display(console)
+            if not trainer.over:
+                console.print(f"interrupted; go on with translucid train --resume --out {run.path}", soft_wrap=True)
+            end = trainer.progress
+            best = ""
+            if end.best_score is not None:
+                best = f"best {trainer.validator.told(end.best_score)} at step {end.best_step:,}; "
+            console.print(f"step {end.step:,} after {clock(end.seconds)}; {best}kept in {run.path}")
+            if trainer.interrupted:
+                raise Interrupted(trainer.interrupted)
+
+
+class _Setup(NamedTuple):
+    """Where and by whom a training is run."""
+
+    run: RunFolder
+    device: torch.device
+    console: Console
+    workers: Workers
+
+
+def _begun(
+    configuration: Configuration, setup: _Setup, corpora: Corpora | None, *, resume: bool, overwrite: bool
+) -> tuple[Trainer, Mapping[str, str]]:
+    """Prepare a new run, and let it replace what is in its folder when nothing can be refused any more.
+
+    It has a first checkpoint then, so that a resumed run need not find the weights again that it began with. Returned
+    with the SHA-256 of each corpus file.
+    """
+    run, workers, console = setup.run, setup.workers, setup.console
+    staging = staged(run, overwrite=overwrite, resume=resume) if workers.leads else nullcontext(prepared_folder(run))
+    with staging as new:
+        if workers.leads:
+            new.save_configuration(configuration)  # for whoever resumes after a crash while the corpus is read
             with console.status("reading the corpus"):
                 corpora = corpora or _corpora(configuration)
             corpora = with_matches(configuration, corpora, console)
             material = _material(configuration, corpora)
             configuration = material.configuration
             tokenizer = begun_tokenizer(configuration, lambda: material.learn(console), corpora)
-            if configuration.training.freeze:  # a wrong name is said before anything is written
-                _fit_for_tuning(_built(hollow_model, configuration, tokenizer), configuration.training)
-        with run.locked() if workers.leads else nullcontext():
-            if begins:
-                assert corpora is not None
-                run.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None, overwrite=overwrite)
-            workers.wait()
-            if not (begins or resuming):
-                configuration = run.configuration()
-            if not begins:
-                corpora = corpora or _corpora(configuration, run.held_out())
-                corpora = with_matches(configuration, corpora, console)
-                material = _material(configuration, corpora)
-            trainer = _trainer(configuration, run, material, resuming, place, console, workers, command)
-            yield trainer, Display(console)
-            if not trainer.over:
-                console.print(f"interrupted; go on with translucid train --resume --out {run.path}")
-            end = trainer.progress
-            best = ""
-            if end.best_score is not None:
-                best = f"best {trainer.validator.told(end.best_score)} at step {end.best_step:,}; "
-            console.print(f"step {end.step:,} after {clock(end.seconds)}; {best}kept in {run.path}")
+            new.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None)
+        workers.wait()
+        if not workers.leads:
+            configuration = new.configuration()
+            material = _material_again(configuration, new, corpora, console)
+        trainer = _trainer(configuration, setup, new, material)
+        trainer.save()
+        workers.wait()  # until all have opened what is moved now
+    workers.wait()
+    trainer.run = run
+    return trainer, material.corpora.files
+
+
+def _resumed(configuration: Configuration, setup: _Setup, corpora: Corpora | None) -> tuple[Trainer, Mapping[str, str]]:
+    """Go back to the last checkpoint; whatever can be refused is refused before anything in the folder is changed.
+
+    Returned with the SHA-256 of each corpus file.
+    """
+    run, workers, console = setup.run, setup.workers, setup.console
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True)
+
+    if run.model_file.exists() and not run.state_file.parent.is_dir():
+        fix = "Put its state/ back, or begin a new run with another --out."
+        raise UserError("is a model to use, with no state/ to go on training from", file=run.path, fix=fix)
+    material = _material_again(configuration, run, corpora, console)
+    state = run.load_state(say)
+    trainer = _trainer(configuration, setup, run, material, state)
+    if state:
+        trainer.resume(state, say)
+    say(f"resumed at step {trainer.progress.step:,}" if state else "no checkpoint yet: begun anew")
+    workers.wait()  # until all have read the checkpoint
+    if workers.leads:
+        run.tidy()
+        run.forget_metrics_after(trainer.progress.validated_until)
+        run.save_configuration(configuration)
+    return trainer, material.corpora.files
 
 
 def _trainer(
     configuration: Configuration,
-    run: RunFolder,
+    setup: _Setup,
+    folder: RunFolder,
     material: Material,
-    resuming: bool,
-    device: torch.device,
-    console: Console,
-    workers: Workers,
-    command: Sequence[str] | None,
+    state: Checkpoint | None = None,
 ) -> Trainer:
-    """Build the model, encode the corpus, and go back to the last checkpoint if there is one."""
-    options = configuration.training
-    tokenizer = run.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
+    """Build the model and encode the corpus; `folder` is where the run is now, `state` its checkpoint."""
+    options, workers, console = configuration.training, setup.workers, setup.console
+    tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
     torch.manual_seed(options.seed)
     model = _built(build_model, configuration, tokenizer)
-    if not resuming or options.stay_near or options.stay_like:
+    if state is None or options.stay_near or options.stay_like:
         begin(model, options, tokenizer)
     _fit_for_tuning(model, options)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
-    # Whatever can be refused is refused before anything in the folder of a run that is there is changed.
-    if resuming and run.model_file.exists() and not run.state_file.parent.is_dir():
-        fix = "Put its state/ back, or begin a new run with another --out."
-        raise UserError("is a model to use, with no state/ to go on training from", file=run.path, fix=fix)
-    state = run.load_state(lambda damage: console.print(damage, soft_wrap=True)) if resuming else None
     origin = {
         "the tokenizer": tokenizer.fingerprint,
         "a setting that can not change (model, data, seed)": sha256(fixed_settings(configuration)),
@@ -180,28 +238,23 @@ def _trainer(
     if state:
         if not isinstance(before, dict):
             fix = "Begin a new run with another --out."
-            raise UserError("is not a checkpoint of this run", file=run.state_file, fix=fix)
-        run.refuse_changes(before, origin)
-    model.to(device)
-    lessons, corpora = material.lessons(Beginning(run, tokenizer, model, workers, console, before)), material.corpora
-    console.print(f"training on {lessons.skipped.summary()}")
-    unit = lessons.skipped.unit
-    if corpora.bad and (count := len(corpora.bad.first)):
-        skipped = f"1 line is no {unit} and" if count == 1 else f"{count:,} lines are no {unit}s and"
-        console.print(f"of the validation files, {skipped} skipped")
-    if run.bad_lines_file.exists():
-        console.print(f"the lines that are no {unit}s are in {run.bad_lines_file}", soft_wrap=True)
+            raise UserError("is not a checkpoint of this run", file=folder.state_file, fix=fix)
+        folder.refuse_changes(before, origin)
+    model.to(setup.device)
+    lessons = material.lessons(Beginning(folder, tokenizer, model, workers, console, before))
+    _tell_of_lines(lessons, material.corpora, folder, setup)
     origin |= lessons.fingerprints
     trainer = Trainer(
         model,
         lessons.epochs,
         lessons.validator,
-        run,
+        folder,
         options,
-        device,
+        setup.device,
         workers,
         origin,
         lessons.reward,
+        validated_on=lessons.validated_on,
         begins_ready=bool(state) or not lacks_pieces(configuration),  # it can't use pieces that it has never read
     )
     sizes = {parameter.requires_grad: 0 for parameter in model.parameters()}
@@ -210,22 +263,29 @@ def _trainer(
     learned = f", of them {sizes[True] / 1e6:.2g}M that learn" if options.freeze or options.adapter_rank else ""
     console.print(
         f"model with {sum(sizes.values()) / 1e6:.1f}M parameters{learned}, vocabulary of {tokenizer.target_size:,}, "
-        f"{lessons.epochs.size(0):,} batches an epoch, on {device}{' in bfloat16' if trainer.bfloat16 else ''}{workers}"
+        f"{lessons.epochs.size(0):,} batches an epoch, on {setup.device}"
+        f"{' in bfloat16' if trainer.bfloat16 else ''}{workers}"
     )
-    if resuming:
-        if state:
-            trainer.resume(state, lambda damage: console.print(damage, soft_wrap=True))
-        console.print(f"resumed at step {trainer.progress.step:,}" if state else "no checkpoint yet: begun anew")
-        workers.wait()  # until all have read the checkpoint
-        if workers.leads:
-            run.tidy()
-            run.forget_metrics_after(trainer.progress.step if state else -1)
-            run.save_configuration(configuration)
-    if workers.leads:
-        run.add_provenance(provenance(corpora.files, str(device), trainer.progress.step, workers.count, command))
-    if workers.leads and (missing := board_missing()):
-        console.print(missing, soft_wrap=True)
     return trainer
+
+
+def _tell_of_lines(lessons: Lessons, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:
+    """Show how much there is to learn from, and which lines were skipped."""
+    console, unit = setup.console, lessons.skipped.unit
+    console.print(f"training on {lessons.skipped.summary()}")
+    if corpora.bad and (count := len(corpora.bad.first)):
+        skipped = f"1 line is no {unit} and" if count == 1 else f"{count:,} lines are no {unit}s and"
+        console.print(f"of the validation files, {skipped} skipped")
+    if folder.bad_lines_file.exists():
+        console.print(f"the lines that are no {unit}s are in {setup.run.bad_lines_file}", soft_wrap=True)
+
+
+def _material_again(
+    configuration: Configuration, folder: RunFolder, corpora: Corpora | None, console: Console
+) -> Material:
+    """Read the corpus of a run that was begun."""
+    corpora = corpora or _corpora(configuration, folder.held_out())
+    return _material(configuration, with_matches(configuration, corpora, console))
 
 
 def _built(build: Callable[..., Model], configuration: Configuration, tokenizer: Tokenizer) -> Model:

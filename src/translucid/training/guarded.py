@@ -27,7 +27,7 @@ class GuardedValidator(Validator):
         """See `Validator`; all but the score and one more measure are of the domain."""
         found = self.domain.measure(model, device, workers)
         now = self.general.measure(model, device, workers).score
-        lost = self.before[GENERAL] - now if self.before else 0.0
+        lost = self.before.get(GENERAL, now) - now if self.before else 0.0
         score = found.score if lost <= self.may_forget else self.may_forget - lost
         return found._replace(measures={**found.measures, GENERAL: now}, score=score)
 

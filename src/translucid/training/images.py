@@ -25,8 +25,8 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.caption_reward import CaptionReward
 from translucid.training.epochs import PairEpochs
-from translucid.training.material import Beginning, Lessons, sha256
-from translucid.training.text import counted
+from translucid.training.material import VALIDATION, Beginning, Lessons, sha256
+from translucid.training.text import counted, tell_of_too_long
 from translucid.training.validation import ImageValidator
 
 CAPTIONS, IMAGES = "the training captions", "the set of images"
@@ -88,8 +88,11 @@ class ImageMaterial:
         valid = [pair for pair in self.corpora.valid if places[pair.source] not in stored.bad]
         if not valid:
             raise UserError("no image to validate with can be read")
+        measured, too_long = captioned(valid, skipped := Skipped()), skipped.reasons["too long"]
+        file = next(iter(data.valid), "the held-out part")
+        tell_of_too_long("captions", len(valid), len(valid) - too_long, self.configuration.longest, file, at.console)
         validator = ImageValidator(
-            captioned(valid, Skipped()),
+            measured,
             valid,
             places,
             tokenizer,
@@ -99,7 +102,9 @@ class ImageMaterial:
         )
         fingerprints = {CAPTIONS: sha256(json.dumps(self.train)), IMAGES: identity}
         reward = CaptionReward(tokenizer, train.captions()) if options.self_critical else None
-        return Lessons(epochs, validator, fingerprints, self.skipped, reward)
+        valid_by = valid, options.validate_sentences, validator.decoding.model_dump(mode="json")
+        validated_on = {VALIDATION: sha256(json.dumps(valid_by))}
+        return Lessons(epochs, validator, fingerprints, self.skipped, validated_on, reward)
 
     def _read(self, at: Beginning, store: ImageStore, identity: str) -> StoredImages | None:
         """Open the stored images; those that are damaged on disk, or others than those there, are read again."""

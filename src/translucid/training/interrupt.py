@@ -5,13 +5,16 @@ from __future__ import annotations
 import signal
 from types import FrameType, TracebackType
 
+from translucid.ground.interruption import Interrupted
+
 
 class Interrupt:
     """Within it, a first Ctrl-C or SIGTERM only asks for the end; a second one ends at once."""
 
     def __init__(self) -> None:
         """Not asked yet."""
-        self.asked = False
+        self.asked = 0
+        """The number of the signal that asked for the end; 0 if none has."""
         self.before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Interrupt:
@@ -30,5 +33,5 @@ class Interrupt:
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
+            raise Interrupted(number)
+        self.asked = number

@@ -27,7 +27,7 @@ from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.epochs import PairEpochs
-from translucid.training.material import Beginning, Lessons, sha256
+from translucid.training.material import VALIDATION, Beginning, Lessons, sha256
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
@@ -40,26 +40,30 @@ class LabelledMaterial:
     """The corpora of a classifier."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
-        """Read the texts, and find their labels if the configuration names none.
+        """Read the texts; the labels are those to train on if the configuration names none.
 
         Raises:
-            UserError: a text has no label, or one that is not among those of the configuration, or there is one only.
+            UserError: a text has no label, or one that is not among them, or there is one only.
         """
         self.corpora, self.skipped = corpora, Skipped()
         self.train = list(keep_texts(chain.from_iterable(corpora.train), self.skipped))
         assert isinstance(configuration.model, ClassifierOptions)
-        labels = configuration.model.labels or sorted({text.target for text in chain(self.train, corpora.valid)})
-        where = configuration.data.train[0] if configuration.data.train else None
-        for text in chain(self.train, corpora.valid):
-            if text.target not in labels or not text.target:
-                what = (
-                    f"the label {text.target!r} is not among {', '.join(labels)[:100]}" if text.target else "no label"
-                )
-                raise UserError(f"{what}: {text.source[:60]!r}", file=where, fix="Each text needs one of them.")
+        labels = configuration.model.labels or sorted({text.target for text in self.train})
+        where, validation = (next(iter(files), None) for files in (configuration.data.train, configuration.data.valid))
+        for file, texts in ((where, self.train), (validation or where, corpora.valid)):
+            _refuse_strange_labels(texts, labels, file)
+        if not labels:
+            raise UserError(f"no texts are left ({self.skipped.summary()})", file=where, fix="Check the file.")
         if len(labels) < 2:
             raise UserError(f"all texts have the label {labels[0]!r}", file=where, fix="Give texts of two kinds.")
         model = configuration.model.model_copy(update={"labels": labels})
         self.configuration, self.model = configuration.model_copy(update={"model": model}), model
+
+    def _warn_of_labels(self, console: Console) -> None:
+        for one, other in _alike(self.model.labels):
+            console.print(f"warning: the labels {one!r} and {other!r} differ in case or spaces alone", soft_wrap=True)
+        for label in sorted(set(self.model.labels) - {text.target for text in self.train}):
+            console.print(f"warning: no text to train on has the label {label!r}", soft_wrap=True)
 
     def learn(self, console: Console) -> Tokenizer:
         """See `Material`."""
@@ -73,6 +77,7 @@ class LabelledMaterial:
     def lessons(self, at: Beginning) -> Lessons:
         """See `Material`."""
         options = self.configuration.training
+        self._warn_of_labels(at.console)
 
         def encoded(texts: Sequence[Pair]) -> LabelledTexts:
             longest, backwards = self.configuration.longest, self.model.language.backwards
@@ -83,7 +88,29 @@ class LabelledMaterial:
             train, [len(train)], batch_tokens=options.batch_tokens, seed=options.seed, workers=at.workers
         )
         validator = LabelValidator(encoded(self.corpora.valid), at.tokenizer, batch_tokens=options.batch_tokens)
-        return Lessons(epochs, validator, {TEXTS: sha256(json.dumps(self.train))}, self.skipped)
+        validated_on = {VALIDATION: sha256(json.dumps(self.corpora.valid))}
+        return Lessons(epochs, validator, {TEXTS: sha256(json.dumps(self.train))}, self.skipped, validated_on)
+
+
+def _refuse_strange_labels(texts: Sequence[Pair], labels: Sequence[str], file: str | None) -> None:
+    for text in texts:
+        if not text.target:
+            raise UserError(f"no label: {text.source[:60]!r}", file=file, fix="Each text needs one.")
+        if text.target not in labels:
+            known = ", ".join(map(repr, labels))[:100]
+            what = f"the label {text.target!r} is not among those to train on, {known}: {text.source[:60]!r}"
+            raise UserError(what, file=file, fix="Each text needs one of them.")
+
+
+def _alike(labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Return labels that differ in nothing but case and spaces, each with the one before it."""
+    first: dict[str, str] = {}
+    alike = []
+    for label in labels:
+        before = first.setdefault("".join(label.split()).casefold(), label)
+        if before != label:
+            alike.append((before, label))
+    return alike
 
 
 class LabelValidator(Validator):

@@ -20,6 +20,8 @@ from translucid.training.validation import Validator
 from translucid.training.workers import Workers
 
 Stored = TypeVar("Stored")
+VALIDATION, GENERAL_PAIRS = "the validation text", "the general validation text (data.valid_general)"
+"""What their fingerprints are called in a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Lessons:
     fingerprints: dict[str, str]
     """By name: what must be the same when the training goes on."""
     skipped: Skipped
+    validated_on: Mapping[str, str]
+    """Fingerprints, by name, of what it is validated on: scores are compared as long as these are the same."""
     reward: Reward | None = None
     """What captions of the model's own are worth, if it is to learn from them."""
 

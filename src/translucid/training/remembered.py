@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from translucid.data.corpus import Pair, sides
-from translucid.ground.atomic import explained, output
+from translucid.ground.atomic import explained, output, write_atomically
 from translucid.ground.errors import UserError
+from translucid.ground.reading import digest
 from translucid.memory.folding import Folded
 from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.beginning import settings_from
@@ -82,10 +82,13 @@ def lesson(
     before = RunFolder(run).configuration()
     memory.refuse_other_languages(before.data.languages)
     since, change = 0 if again else learned(run, memory), memory.change
-    files = {"train": out / PAIRS / "train.tsv", "valid": out / PAIRS / "valid.tsv"}
-    taught, tested = _write(memory.pairs(since), files["train"], files["valid"], turned=before.data.reverse)
+    there = (out / PAIRS).is_dir()
+    files, (taught, tested) = _written(memory.pairs(since), out / PAIRS, turned=before.data.reverse)
     if taught + tested < FEWEST or not tested:
-        shutil.rmtree(out / PAIRS)
+        for file in files.values():
+            file.unlink()
+        if not there:
+            (out / PAIRS).rmdir()
         what = f"has {taught + tested:,} pairs" + (" that are new to this run" if since else "")
         fix = f"It takes {FEWEST} to learn and to see what was learned" + ("; --again takes all." if since else ".")
         raise UserError(what, file=memory.file, fix=fix)
@@ -119,25 +122,39 @@ def keep_adapter(learned_by: Path, run: Path, name: str) -> Path:
     """Copy what a run has learned to where the run that it began as finds it by a name."""
     kept = run / "adapters" / f"{name}.safetensors"
     kept.parent.mkdir(exist_ok=True)
-    shutil.copyfile(learned_by / "adapter.safetensors", kept)
+    write_atomically(kept, (learned_by / "adapter.safetensors").read_bytes())
     return kept
 
 
-def _write(pairs: Iterable[Pair], train: Path, valid: Path, *, turned: bool) -> tuple[int, int]:
-    """Part what is learned from what is held out; return how many pairs there are of both.
+def remove_earlier_pairs(out: Path, found: Lesson) -> None:
+    """Remove the pairs that an earlier run in the same folder learned from, when a new one has taken its place."""
+    data = found.configuration.data
+    for file in (out / PAIRS).glob("*.tsv"):
+        if str(file) not in (*data.train, *data.valid):
+            file.unlink()
 
-    Texts that differ in numbers, case or punctuation alone stay together.
+
+def _written(pairs: Iterable[Pair], folder: Path, *, turned: bool) -> tuple[dict[str, Path], tuple[int, int]]:
+    """Part what is learned from what is held out; return the files, and how many pairs there are in each.
+
+    Their names tell their content, so that those of a run that is there stay until another one takes its place. Texts
+    that differ in numbers, case or punctuation alone stay together.
     """
-    with explained(train.parent):
-        train.parent.mkdir(parents=True, exist_ok=True)
-    counts = [0, 0]
-    with output(train) as taught, output(valid) as tested:
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    new = {split: folder / f"{split}.new" for split in ("train", "valid")}
+    counts, held_out = [0, 0], set[int]()
+    with output(new["train"]) as taught, output(new["valid"]) as tested:
         for pair in pairs:
-            held = sum(Folded(pair.source).pairs) % HELD_OUT == 0 and counts[1] < MOST_HELD_OUT
+            key = sum(Folded(pair.source).pairs)
+            held = key in held_out or (key % HELD_OUT == 0 and counts[1] < MOST_HELD_OUT)
+            if held:
+                held_out.add(key)
             written = pair.swapped if turned else pair
             (tested if held else taught).write(f"{written.source}\t{written.target}\n".encode())
             counts[held] += 1
-    return counts[0], counts[1]
+    files = {split: file.replace(folder / f"{split}-{digest(file)[:12]}.tsv") for split, file in new.items()}
+    return files, (counts[0], counts[1])
 
 
 def _general(before: Configuration) -> dict[str, float]:

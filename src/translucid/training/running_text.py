@@ -22,7 +22,7 @@ from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
-from translucid.training.material import Beginning, Lessons, sha256
+from translucid.training.material import VALIDATION, Beginning, Lessons, sha256
 from translucid.training.stream_epochs import StreamEpochs
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
@@ -69,7 +69,7 @@ class RunningTextMaterial:
         valid = [text.source for text in self.corpora.valid]
         encoded = EncodedTexts.encode(valid, at.tokenizer, backwards=self.backwards)
         validator = StreamValidator(encoded, at.tokenizer, window=options.window)
-        return Lessons(epochs, validator, {TEXT: identity}, stored.skipped)
+        return Lessons(epochs, validator, {TEXT: identity}, stored.skipped, {VALIDATION: sha256(json.dumps(valid))})
 
     def _encoded(self, at: Beginning, store: TextStore, identity: str) -> StoredTexts | None:
         """Open the encoded text; what is not there, damaged, or of other files is encoded anew."""

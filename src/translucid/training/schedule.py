@@ -6,6 +6,8 @@ from translucid.runs.training_options import TrainingOptions
 
 CUT = 0.1
 """Share of a slanted triangle in which the rate rises."""
+TELLS = 0.1
+"""Share of a training whose speed tells how many updates the whole will have."""
 RATIO = 32
 """How much smaller its ends are than its peak."""
 
@@ -42,3 +44,22 @@ def slanted(progress: float) -> float:
     """
     p = progress / CUT if progress < CUT else (1 - progress) / (1 - CUT)
     return (1 + p * (RATIO - 1)) / RATIO
+
+
+def short_warmup(options: TrainingOptions, step: int, progress: float) -> str:
+    """Return a warning if the training will be over before its warm-up, as soon as that is known; "" otherwise.
+
+    Args:
+        options: the schedule and the warm-up.
+        step: updates made.
+        progress: see `learning_rate`.
+    """
+    if options.schedule == "slanted" or step >= options.warmup or progress < TELLS:
+        return ""
+    steps = round(step / progress)
+    if steps >= options.warmup:
+        return ""
+    return (
+        f"warning: the training ends after about {steps:,} updates, within the warm-up of {options.warmup:,}, so the "
+        f"learning rate does not reach its peak; train longer, or set training.warmup={max(1, steps // 10)}"
+    )

@@ -25,7 +25,7 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.epochs import PairEpochs
 from translucid.training.guarded import GuardedValidator
-from translucid.training.material import Beginning, Lessons, sha256
+from translucid.training.material import GENERAL_PAIRS, VALIDATION, Beginning, Lessons, sha256
 from translucid.training.validation import TextValidator, Validator
 
 TEXT = "the training text"
@@ -93,17 +93,33 @@ class TextMaterial:
             seed=options.seed,
             workers=at.workers,
         )
-        limits = {
-            "max_tokens": longest,
-            "batch_tokens": options.batch_tokens,
-            "sentences": options.validate_sentences,
-        }
-        validator: Validator = TextValidator(self._hidden(self.corpora.valid), tokenizer, **limits)
+        validator: Validator = self._validator(self.corpora.valid, at)
+        validated_on = {VALIDATION: sha256(json.dumps([*self.corpora.valid, options.validate_sentences]))}
         if self.corpora.general:
             assert isinstance(validator, TextValidator)
-            general = TextValidator(self._hidden(self.corpora.general), tokenizer, **limits)
+            general = self._validator(self.corpora.general, at)
             validator = GuardedValidator(validator, general, options.may_forget)
-        return Lessons(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped)
+            validated_on |= {GENERAL_PAIRS: sha256(json.dumps(self.corpora.general))}
+            validated_on |= {"training.may_forget": str(options.may_forget)}
+        return Lessons(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped, validated_on)
+
+    def _validator(self, pairs: Sequence[Pair], at: Beginning) -> TextValidator:
+        """Return what measures a model on pairs, and say how many of them the loss leaves out.
+
+        Raises:
+            UserError: they are all too long.
+        """
+        data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
+        validator = TextValidator(
+            self._hidden(pairs),
+            at.tokenizer,
+            max_tokens=longest,
+            batch_tokens=options.batch_tokens,
+            sentences=options.validate_sentences,
+        )
+        file = next(iter(data.valid if pairs is self.corpora.valid else data.valid_general), "the held-out part")
+        tell_of_too_long("pairs", len(pairs), len(validator.corpus), longest, file, at.console)
+        return validator
 
     @property
     def _train(self) -> list[Iterable[Pair]]:
@@ -178,6 +194,21 @@ class TextMaterial:
         if terms := self.configuration.data.terms:
             identity += ["terms", terms, self.configuration.training.seed]
         return sha256(json.dumps(identity))
+
+
+def tell_of_too_long(unit: str, given: int, fit: int, longest: int, file: str, console: Console) -> None:
+    """Say how many of the validation pairs, or captions, are too long for the loss.
+
+    Raises:
+        UserError: all are.
+    """
+    limit = f"more than {longest} tokens (data.max_tokens, or what the model takes)"
+    if not fit:
+        fix = "Give shorter ones with --valid, or raise data.max_tokens."
+        raise UserError(f"all {given:,} validation {unit} have {limit}", file=file, fix=fix)
+    if fit < given:
+        what = f"{given - fit:,} of {given:,} validation {unit} have {limit}: the loss leaves them out"
+        console.print(f"{file}: {what}", soft_wrap=True)
 
 
 def counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,13 +22,14 @@ from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
 from translucid.training.first_model import Anchor, FirstOpinion
 from translucid.training.interrupt import Interrupt
+from translucid.training.material import GENERAL_PAIRS
 from translucid.training.objective import FIGURES
 from translucid.training.optimizer import Optimizer
 from translucid.training.record import Recent, Record
-from translucid.training.schedule import learning_rate, self_critical
+from translucid.training.schedule import learning_rate, self_critical, short_warmup
 from translucid.training.self_critical import Reward, SelfCritical
 from translucid.training.stream_loss import carried_by
-from translucid.training.validation import Validator
+from translucid.training.validation import GENERAL, Validator
 from translucid.training.weights import Weights, under
 from translucid.training.workers import Workers
 
@@ -63,6 +64,13 @@ class Progress:
     """Measures, by name, of the weights that the training began with, if they are to be compared with."""
     kept: dict[str, float] | None = None
     """Measures of the best weights."""
+    begins_ready: bool = True
+    """Whether the weights that the training began with may be the best ones."""
+
+    @property
+    def validated_until(self) -> int:
+        """The last step up to which all is measured; -1 while the first weights may still be, which is at step 0."""
+        return self.step if self.step or self.before is not None else -1
 
 
 class Trainer:
@@ -80,23 +88,26 @@ class Trainer:
         origin: dict[str, str] | None = None,
         reward: Reward | None = None,
         *,
+        validated_on: Mapping[str, str] | None = None,
         begins_ready: bool = True,
     ) -> None:
         """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains.
 
         `origin`: fingerprints, by name, of what must be the same when the training is resumed; `reward`: of what the
-        model draws itself, for its self-critical share; `begins_ready`: whether the weights that it begins with may be
-        the best ones.
+        model draws itself, for its self-critical share; `validated_on`: see `Lessons`; `begins_ready`: see `Progress`.
         """
-        self.begins_ready = begins_ready
-        self.workers, self.origin = workers or Workers(), origin or {}
+        self._has_earlier_best = False
+        """Whether the best weights by scores that are not compared any more are kept until the next validation."""
+        self.interrupted = 0
+        """The number of the signal that has ended `fit`; 0 if none has."""
+        self.workers, self.origin, self.validated_on = workers or Workers(), origin or {}, dict(validated_on or {})
         self.weights = _weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
         self.critical: SelfCritical | None = None
         if reward:
             assert isinstance(self.weights.model, SequenceModel)
             self.critical = SelfCritical(self.weights.model, reward)
-        self.progress = Progress()
+        self.progress = Progress(begins_ready=begins_ready)
         self.recent = Recent()
         self.skipped_in_a_row = 0
         self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
@@ -116,13 +127,13 @@ class Trainer:
         started = time.monotonic() - self.progress.seconds
         saved = self.progress.seconds
         updates = self._updates()
-        asked = 0.0
+        asked, told = 0.0, ""
         with Interrupt() as interrupt, display:
             if self.options.begin_from and self.validator.compares and self.progress.before is None:
                 self._validate(record, display)
                 self.progress.before = self.progress.kept
                 self.validator.before = self.progress.before
-                if not self.begins_ready:
+                if not self.progress.begins_ready:
                     self.progress.best_score = None
                 self.save()
             while not self.over and not asked:
@@ -132,6 +143,8 @@ class Trainer:
                 # All processes go by the clock of the first, and end together when one of them is asked to.
                 clock = time.monotonic() - started if record else 0.0
                 self.progress.seconds, asked = self.workers.sum(clock, interrupt.asked)
+                if not told and (told := short_warmup(self.options, self.progress.step, self._done())):
+                    display.note(told)
                 if record and self.recent.window:  # empty as long as every update was skipped
                     display.status(self._status(rate))
                     if self.progress.step % self.options.log_every == 0:
@@ -144,8 +157,10 @@ class Trainer:
                     self.save()
                     saved = self.progress.seconds
             if asked:
+                self.interrupted = max(self.workers.gather(interrupt.asked))
                 self.save()
-                if self.progress.best_score is None:  # nothing was validated yet, but there shall be something to try
+                # Nothing was validated yet, but there shall be something to try.
+                if self.progress.best_score is None and not self._has_earlier_best:
                     with self.weights.averaged_model() as model:
                         self._save_best(model, {})
         if record:
@@ -277,14 +292,16 @@ class Trainer:
         for rank, state in enumerate(states):
             tensors |= {f"process.{rank}.{name}": tensor for name, tensor in state.items()}
         facts = {"place": asdict(self.progress), **self.recent.facts(), "origin": self.origin}
+        facts["validated on"] = self.validated_on
         self.run.save_state(tensors, facts)
 
-    def resume(self, state: Checkpoint, on_damage: Callable[[str], None]) -> None:
+    def resume(self, state: Checkpoint, say: Callable[[str], None]) -> None:
         """Go back to a checkpoint. Nothing is written.
 
         Args:
             state: what the run folder has given.
-            on_damage: told if the best model so far is damaged, which can't be had back and gives way to the next one.
+            say: called with a line if the best model so far is damaged, which can't be had back and gives way to the
+                next one; or if scores can't be compared with those before.
 
         Raises:
             UserError: it was made with other text, another tokenizer or other settings, or is none of this run.
@@ -294,7 +311,10 @@ class Trainer:
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=self.run.state_file, fix=fix) from error
-        self._check_best(on_damage)
+        self._check_best(say)
+        before = state[1].get("validated on")
+        if isinstance(before, dict) and before != self.validated_on:
+            self._compare_anew(before, say)
 
     def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         self.run.refuse_changes(facts["origin"], self.origin)
@@ -311,13 +331,36 @@ class Trainer:
         if stream := self.weights.stream:
             stream.carry(carried_by(self.workers.rank, self.workers.count, tensors), self.device)
 
-    def _check_best(self, on_damage: Callable[[str], None]) -> None:
+    def _check_best(self, say: Callable[[str], None]) -> None:
         if self.progress.best_score is not None:
             try:
                 self.run.check_model()
             except UserError as error:
-                on_damage(f"{error} The next validation writes another.")
+                say(f"{error} The next validation writes another.")
                 self.progress.best_score, self.progress.best_step = None, 0
+
+    def _compare_anew(self, before: Mapping[str, str], say: Callable[[str], None]) -> None:
+        """Forget the scores of other validation data.
+
+        Raises:
+            UserError: what is not to be forgotten is measured on other pairs than before the training.
+        """
+        progress = self.progress
+        if progress.before is not None:  # what the first weights were worth on the new pairs can't be measured any more
+            self.run.refuse_changes(*({GENERAL_PAIRS: of.get(GENERAL_PAIRS, "")} for of in (before, self.validated_on)))
+            if GENERAL in progress.before:
+                progress.before = {GENERAL: progress.before[GENERAL]}
+            else:
+                progress.before = {}
+            self.validator.before = progress.before
+        if progress.best_score is None:
+            return
+        say(
+            "what it is validated on has changed: scores are not compared with those before, and the next validation "
+            f"replaces the weights of step {progress.best_step:,} in {self.run.model_file.name}"
+        )
+        self._has_earlier_best = True
+        progress.best_score, progress.best_step, progress.stale, progress.kept = None, 0, 0, None
 
     def _own_states(self) -> dict[str, Tensor]:
         """Return what each process has of its own: random states, and what its rows of a stream carry on."""

@@ -1,0 +1,197 @@
+"""Every way a run can start: killed before its first update and resumed, it ends as if nothing had happened."""
+
+import os
+from contextlib import contextmanager
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.conftest import EYES
+from tests.training.test_resume import assert_same_run
+from translucid.builtin.phrasebook import generate
+from translucid.cli.main import run
+from translucid.data.chunked import ChunkedFiles
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+from translucid.training.trainer import Trainer
+from translucid.training.weights import under
+
+STEPS = [
+    *("training.max_steps=4", "training.validate_every=2", "training.validate_sentences=3", "training.log_every=1"),
+    *("training.batch_tokens=160", "training.warmup=2", "training.averaging=0.5", "training.save_minutes=1000"),
+]
+VOCABULARY = "data.tokenizer.vocabulary=150"
+TRANSFORMER = ["model.width=16", "model.heads=2", "model.feed_forward=24", VOCABULARY]
+LAYERS = ["model.encoder_layers=1", "model.decoder_layers=1"]
+WINDOW = ["training.window=10"]
+LANGUAGE = {
+    "lm-transformer": [*TRANSFORMER, *WINDOW, "model.layers=1", "model.context=10"],
+    "lm-lstm": ["model.width=16", "model.hidden=16", "model.layers=1", VOCABULARY, *WINDOW],
+    "lm-bilstm": ["model.width=12", "model.hidden=10", "model.layers=1", VOCABULARY, *WINDOW],
+}
+PAIRS = ["--train", "pairs.tsv", "--valid", "valid.tsv"]
+TEXTS = ["--train", "texts.txt", "--valid", "valid.txt"]
+LABELS = ["--train", "labels.jsonl", "--valid", "valid.jsonl"]
+CAPTIONS = ["--train", "scenes/train.tsv", "--valid", "scenes/valid.tsv", "--images", "scenes/images.tar"]
+FROM = ["--from", "translator", *PAIRS]
+STARTS = {
+    "fresh": ["--model", "tiny", *PAIRS, "--set", *TRANSFORMER, *LAYERS],
+    "recurrent": ["--model", "rnn-bahdanau", *PAIRS, "--set", "model.width=16", VOCABULARY],
+    "held out": ["--model", "tiny", "--train", "pairs.tsv", "--set", *TRANSFORMER, *LAYERS],
+    "placeholders": ["--model", "tiny", *PAIRS, "--set", *TRANSFORMER, *LAYERS, "data.placeholders=0.2"],
+    "synthetic": ["--model", "tiny", *PAIRS, "--synthetic", "valid.tsv", "--set", *TRANSFORMER, *LAYERS],
+    "from": [*FROM, "--set"],
+    "from, frozen": [*FROM, "--set", "training.freeze=[encoder,embeddings]"],
+    "from, adapter": [*FROM, "--set", "training.adapter_rank=2"],
+    "from, near": [*FROM, "--set", "training.stay_near=0.1"],
+    "from, like": [*FROM, "--set", "training.stay_like=0.5"],
+    "from, more pieces": [*FROM, "--set", "data.tokenizer.added=5"],
+    "from, reserved pieces": [*FROM, "--set", "data.placeholders=0.2"],
+    "from, mixed": [*FROM, "--mix", "valid.tsv=0.5", "--valid-general", "pairs.tsv", "--set"],
+    "encoder": ["--init-encoder", "lm-transformer", *PAIRS, "--set"],
+    "decoder": ["--init-decoder", "lm-transformer", *PAIRS, "--set"],
+    "both halves": ["--init-encoder", "lm-lstm", "--init-decoder", "lm-lstm", *PAIRS, "--set"],
+    "elmo": ["--model", "tiny", "--elmo", "lm-bilstm", *PAIRS, "--set", *TRANSFORMER[:3], *LAYERS, VOCABULARY],
+    "target text": ["--init-decoder", "lm-transformer", "--target-text", "valid.txt", *PAIRS, "--set"],
+    "language, lstm": ["--model", "lm-lstm", *TEXTS, "--set", *LANGUAGE["lm-lstm"]],
+    "language, bilstm": ["--model", "lm-bilstm", *TEXTS, "--set", *LANGUAGE["lm-bilstm"]],
+    "language, from": ["--from", "lm-lstm", *TEXTS, "--set", *WINDOW],
+    "classifier": ["--model", "classifier", *LABELS, "--set", VOCABULARY, "model.language.width=8"],
+    "classifier, from": ["--model", "classifier", "--from", "lm-bilstm", *LABELS, "--set"],
+    "captioner": ["--model", "caption-soft", *CAPTIONS, "--set", *EYES],
+    "captioner, from": ["--from", "captioner", *CAPTIONS, "--set"],
+}
+BEGUN = [name for name in STARTS if "from" in name or name in ("encoder", "decoder", "both halves", "elmo")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def work(scenes, tmp_path_factory):
+    """A folder with the corpora and the runs that others begin with, in which the commands run."""
+    folder = tmp_path_factory.mktemp("starts")
+    phrases = list(generate(90, split="train", max_words=6))
+    for name, part in (("pairs", phrases[:60]), ("valid", phrases[60:])):
+        lines = {
+            f"{name}.tsv": [f"{p.source}\t{p.target}" for p in part],
+            f"{name.replace('pairs', 'texts')}.txt": [p.source for p in part],
+            f"{name.replace('pairs', 'labels')}.jsonl": [
+                f'{{"text": "{p.source}", "label": "{"long" if len(p.source) > 20 else "short"}"}}' for p in part
+            ],
+        }
+        for file, rows in lines.items():
+            (folder / file).write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "scenes").symlink_to(scenes)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        train("translator", STARTS["fresh"])
+        train("captioner", STARTS["captioner"])
+        for preset, shape in LANGUAGE.items():
+            train(preset, ["--model", preset, *TEXTS, "--set", *shape])
+        yield folder
+
+
+def train(out, start):
+    assert run(["--log-format", "off", "train", "--out", str(out), "--no-tune", *start, *STEPS]) == 0
+
+
+def resume(out):
+    assert run(["--log-format", "off", "train", "--out", str(out), "--no-tune", "--resume"]) == 0
+
+
+def killed(out, start, where):
+    """Train in another process, which is killed where it calls a method."""
+
+    def die(*arguments, **more):
+        os._exit(9)
+
+    def work():
+        setattr(*where, die)
+        train(out, start)
+
+    process = get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+    assert process.exitcode == 9
+
+
+@contextmanager
+def gone(*runs):
+    """Within it, the runs that others begin with are not there, as on another machine."""
+    moved = {Path(name): Path(f"{name}.gone") for name in runs}
+    for before, after in moved.items():
+        before.rename(after)
+    try:
+        yield
+    finally:
+        for before, after in moved.items():
+            after.rename(before)
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_killed_before_the_first_update_and_resumed(name, tmp_path):
+    start = STARTS[name]
+    train(tmp_path / "whole", start)
+    killed(tmp_path / "killed", start, (Trainer, "_update"))
+    resume(tmp_path / "killed")
+    assert_same_run(tmp_path / "killed", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", ["fresh", "from", "both halves", "classifier, from", "captioner", "language, lstm"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        (Trainer, "save"),  # all is ready but for the first checkpoint
+        (RunFolder, "begin"),  # the corpus was read, and the vocabulary learned
+        (Path, "rmdir"),  # the new run has all but taken its place
+    ],
+)
+def test_killed_while_it_is_prepared_and_resumed(name, where, tmp_path):
+    start = STARTS[name]
+    train(tmp_path / "whole", start)
+    killed(tmp_path / "killed", start, where)
+    resume(tmp_path / "killed")
+    assert_same_run(tmp_path / "killed", tmp_path / "whole")
+    assert not [
+        item.name for item in (tmp_path / "killed").iterdir() if item.name in (".preparing", ".ready", ".moving")
+    ]
+
+
+def test_what_was_encoded_before_a_kill_is_not_encoded_again(tmp_path, monkeypatch):
+    killed(tmp_path / "run", STARTS["fresh"], (Trainer, "save"))
+    begun = ChunkedFiles.begin
+    calls = []
+    monkeypatch.setattr(ChunkedFiles, "begin", lambda *given: calls.append(given) or begun(*given))
+    resume(tmp_path / "run")
+    assert not calls
+
+
+@pytest.mark.parametrize("name", ["from", "from, frozen", "both halves", "elmo", "captioner, from"])
+def test_resumed_where_the_run_it_began_with_is_gone(name, tmp_path):
+    train(tmp_path / "whole", STARTS[name])
+    killed(tmp_path / "killed", STARTS[name], (Trainer, "_update"))
+    with gone("translator", "lm-lstm", "lm-bilstm", "captioner"):
+        resume(tmp_path / "killed")
+    assert_same_run(tmp_path / "killed", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_the_weights_that_it_begins_with_are_in_the_model(name, tmp_path):
+    """Almost every weight of the source is one of the new run, whatever it is called there."""
+    start = STARTS[name]
+    killed(tmp_path / "run", start, (Trainer, "_update"))
+    tensors = under("model.", RunFolder(tmp_path / "run").load_state()[0])
+    ours = [tensor for tensor in tensors.values() if tensor.dim() > 1]
+    options = ("--from", "--init-encoder", "--init-decoder", "--elmo")
+    for source in {value for option, value in pairwise(start) if option in options}:
+        theirs = [tensor for tensor in load_tensors(Path(source) / "model.safetensors")[0].values() if tensor.dim() > 1]
+        found = sum(any(_begins_with(mine, tensor) for mine in ours) for tensor in theirs)
+        # The output of a bidirectional model of language says nothing to an encoder.
+        assert found >= len(theirs) - 2 and found >= 0.6 * len(theirs), (found, len(theirs))
+
+
+def _begins_with(ours, theirs):
+    """Whether a matrix is another one, maybe with further rows for further pieces."""
+    fits = ours.dim() == theirs.dim() and ours.shape[1:] == theirs.shape[1:] and len(ours) >= len(theirs)
+    return fits and torch.equal(ours[: len(theirs)], theirs)

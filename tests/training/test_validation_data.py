@@ -1,0 +1,83 @@
+"""What a training is validated with: pairs that are too long, and other pairs than before."""
+
+import io
+import os
+import signal
+
+import pytest
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.ground.errors import UserError
+from translucid.ground.interruption import Interrupted
+from translucid.runs.corpora import Corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+from translucid.training.trainer import Trainer
+
+LONG = Pair("dog " * 300, "perro " * 300)
+SHORT = "training.max_steps=7"
+
+
+def validated_with(corpora, *pairs):
+    return Corpora(corpora.train, pairs, corpora.digest)
+
+
+def test_pairs_that_are_too_long_for_the_loss_are_counted(train, corpora, tmp_path):
+    said = io.StringIO()
+    train(tmp_path / "run", SHORT, data=validated_with(corpora, *corpora.valid, LONG), said=said)
+    assert "the held-out part: 1 of 5 validation pairs have more than 256 tokens" in said.getvalue()
+
+
+def test_where_all_are_too_long_the_training_is_refused(train, corpora, tmp_path):
+    with pytest.raises(UserError, match="all 1 validation pairs have more than 256 tokens"):
+        train(tmp_path / "run", SHORT, data=validated_with(corpora, LONG))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("change", ["pairs", "sentences"])
+def test_scores_on_other_pairs_are_not_compared(train, corpora, tmp_path, change):
+    run = RunFolder(tmp_path / "run")
+    train(run.path, "training.max_steps=14")
+    tensors, facts = run.load_state()
+    facts["place"] |= {"best_score": 99.0, "stale": 9}
+    run.save_state(tensors, facts)
+    others = [Pair(p.source, p.target) for p in generate(20, split="test", max_words=8)]
+    data, settings = validated_with(corpora, *others), []
+    if change == "sentences":
+        data, settings = corpora, ["training.validate_sentences=2"]
+    said = io.StringIO()
+    train(run.path, "training.max_steps=21", *settings, data=data, resume=True, said=said)
+    assert "what it is validated on has changed: scores are not compared with those before" in said.getvalue()
+    place = run.load_state()[1]["place"]
+    assert place["best_step"] == 21 and place["best_score"] < 99
+    assert load_tensors(run.model_file)[1]["step"] == 21
+
+
+def test_scores_on_the_same_pairs_are_compared(train, corpora, tmp_path):
+    run = RunFolder(tmp_path / "run")
+    train(run.path, "training.max_steps=14")
+    tensors, facts = run.load_state()
+    facts["place"] |= {"best_score": 99.0}
+    run.save_state(tensors, facts)
+    said = io.StringIO()
+    train(run.path, "training.max_steps=21", resume=True, said=said)
+    assert "has changed" not in said.getvalue()
+    assert run.load_state()[1]["place"]["best_score"] == 99
+
+
+def test_the_best_weights_stay_until_others_are_measured(train, corpora, tmp_path, monkeypatch):
+    run = RunFolder(tmp_path / "run")
+    train(run.path, "training.max_steps=14")
+    best = load_tensors(run.model_file)[1]["step"]
+    update = Trainer._update
+
+    def interrupted(self, *given):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return update(self, *given)
+
+    monkeypatch.setattr(Trainer, "_update", interrupted)
+    with pytest.raises(Interrupted) as error:
+        train(run.path, "training.max_steps=21", data=validated_with(corpora, *corpora.valid[:2]), resume=True)
+    assert error.value.exit_code == 143
+    assert run.load_state()[1]["place"]["step"] == 15 and load_tensors(run.model_file)[1]["step"] == best

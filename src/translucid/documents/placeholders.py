@@ -20,6 +20,7 @@ from translucid.documents.stand_ins import (
     LAST,
     Unit,
     cut_at_marks,
+    is_address,
     is_sign,
     merged,
     numbers_of,
@@ -111,9 +112,9 @@ class Way:
     def restored(self, text: str) -> str:
         """Return what somebody says of the text or its translation, with the parts themselves."""
         edits = [
-            _Edit(*match.span(), stand_in.raw)
+            _Edit(start, end, stand_in.raw)
             for name, stand_in in self.stand_ins.items()
-            for match in occurrences(name, text)
+            for start, end in occurrences(name, Marked(text))
         ]
         return _edited(Marked(text), edits).text if edits else text
 
@@ -125,21 +126,22 @@ class Way:
 
     def _is_broken(self, source: str, target: str, translation: str) -> bool:
         """Whether something that stands in the text is lost, doubled or invented, or tags are in another order."""
-        text = self.text
-        if any(len(occurrences(name, translation)) != len(occurrences(name, text)) for name in self.stand_ins):
-            return True
+        texts = Marked(self.text), Marked(translation)
+        for name in self.stand_ins:
+            before, after = (len(occurrences(name, text)) for text in texts)
+            if before != after:
+                return True
         if any(differences(self.expected, target, self.whole.syntax)):
             return True
-        before, after = ([part for part, _, _ in kept_parts(one, self.whole.syntax)] for one in (source, target))
-        return _nested(before) and not _nested(after)
+        tags = [[part for part, _, _ in kept_parts(text, self.whole.syntax)] for text in (source, target)]
+        return _nested(tags[0]) and not _nested(tags[1])
 
     def _restored(self, marked: Marked) -> Marked:
         """Return a text with the parts in the place of what stands in for them, without the spaces that it needed."""
         text = marked.text
         edits: list[_Edit] = []
         for name, stand_in in self.stand_ins.items():
-            for match in occurrences(name, text):
-                start, end = match.span()
+            for start, end in occurrences(name, marked):
                 edits.append(_Edit(start, end, stand_in.raw))
                 if stand_in.touches_left and text[max(start - 1, 0) : start] == " ":
                     edits.append(_Edit(start - 1, start, ""))
@@ -163,7 +165,10 @@ def _way(whole: Marked, level: int, lost: frozenset[str], pieces: bool) -> Way:
             name = names[unit.raw]
             edits.append(_Edit(unit.start, unit.end, " " * left[i] + name + " " * right[i]))
             same = stand_ins.get(name, _StandIn(unit.raw, True, True))
-            stand_ins[name] = _StandIn(unit.raw, same.touches_left and left[i], same.touches_right and right[i])
+            touches = not is_address(unit.raw)
+            stand_ins[name] = _StandIn(
+                unit.raw, same.touches_left and left[i] and touches, same.touches_right and right[i] and touches
+            )
         elif level or unit.raw[0].isdigit():
             edits.append(_Edit(unit.start, unit.end, Part(0, unit.raw)))
             taken.append(unit)
@@ -271,17 +276,22 @@ def _tag_names(raw: str) -> tuple[str, str]:
 
 
 def _absorbed(marked: Marked) -> Marked:
-    """Return a text with its parts as text again."""
+    """Return a text with its parts as text again; letters do not touch an address, which they would become part of."""
     text: list[str] = []
     marks: list[Mark] = []
     size = 0
+    last = ""  # the text or part before, if no mark stands between
     for piece in marked.parts:
         if isinstance(piece, Mark) and not isinstance(piece, Part):
             marks.append(replace(piece, at=size))
+            last = ""
             continue
         new = piece.raw if isinstance(piece, Mark) else piece
+        if (is_address(last) or is_address(new)) and last[-1:].isalnum() and new[:1].isalnum():
+            new = f" {new}"
         text.append(new)
         size += len(new)
+        last = new
     return replace(marked, text="".join(text), marks=tuple(marks))
 
 

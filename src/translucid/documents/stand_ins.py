@@ -34,6 +34,7 @@ _WITHOUT_SPACES = re.compile(
 """Letters of scripts that put no spaces between words."""
 _PARTS_WORDS = re.compile(r"<(?:br|hr|img)\b|<[^>]*/>|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
 """Signs that part words without a space, as `readable` knows."""
+_ADDRESS = re.compile(r"[\w.+-]++@|[a-z][a-z0-9+.-]*://|www\.|mailto:|tel:|sms:")
 _LATIN = "A-Za-z\u00c0-\u024f"
 
 
@@ -51,18 +52,20 @@ class Unit(NamedTuple):
 
 def parts_of(marked: Marked) -> list[tuple[str, int, int]]:
     """Return what must stay of a text, as `kept_parts` does; a mark ends a word, such as that of `%s<b>dogs</b>`."""
-    text = marked.text
-    places = [at + i for i, at in enumerate(_cuts(marked))]
-    found = []
-    for _, first, after in kept_parts(cut_at_marks(marked), marked.syntax):
-        start, end = first - bisect_left(places, first), after - bisect_left(places, after)
-        found.append((text[start:end], start, end))
-    return found
+    spans = ((first, after) for _, first, after in kept_parts(cut_at_marks(marked), marked.syntax))
+    return [(marked.text[start:end], start, end) for start, end in _uncut(marked, spans)]
 
 
 def cut_at_marks(marked: Marked) -> str:
     """Return a text with `FOUND` where marks stand."""
     return FOUND.join(marked.text[start:end] for start, end in pairwise([0, *_cuts(marked), len(marked.text)]))
+
+
+def _uncut(marked: Marked, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield where spans of a text that is cut at its marks are in the text itself."""
+    places = [at + i for i, at in enumerate(_cuts(marked))]
+    for first, after in spans:
+        yield first - bisect_left(places, first), after - bisect_left(places, after)
 
 
 def _cuts(marked: Marked) -> list[int]:
@@ -169,11 +172,18 @@ def is_sign(part: str) -> bool:
     return not any(map(str.isalnum, part.replace("⟦", "a"))) and part[0] not in "{%$#"
 
 
-def occurrences(name: str, text: str) -> list[re.Match[str]]:
+def is_address(part: str) -> bool:
+    """Whether a part is an address, which goes on as far as letters do."""
+    return bool(_ADDRESS.match(part))
+
+
+def occurrences(name: str, marked: Marked) -> list[tuple[int, int]]:
     """Return where a stand-in stands; letters behind a number, as in `47kg`, are no part of it."""
-    if name not in text:
+    if name not in marked.text:
         return []
+    text = cut_at_marks(marked)
     around = (
         rf"(?<!\d)(?<!\d[.,]){name}(?!\d|[.,]\d)" if name.isdigit() else rf"(?<![{_LATIN}\d]){name}(?![{_LATIN}\d])"
     )
-    return list(re.finditer(re.escape(name) if name in PLACEHOLDERS else around, text))
+    found = re.finditer(re.escape(name) if name in PLACEHOLDERS else around, text)
+    return list(_uncut(marked, (match.span() for match in found)))

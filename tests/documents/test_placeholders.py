@@ -1,5 +1,6 @@
 """What must come through exactly once does, whatever the model makes of it."""
 
+import time
 from collections import Counter
 
 import pytest
@@ -194,3 +195,15 @@ def test_nothing_is_lost_or_doubled_whatever_a_model_answers(source, answers, be
     lost, invented = differences(Counter(part for part, _, _ in kept_parts(text)), found.whole)
     assert not lost
     assert way.level == LAST or not invented
+
+
+@pytest.mark.parametrize("token", ["%s ", "{a}", "<b>", "<br> ", "{{ ", "%(", "a 25 ", "{{#if x}}", "Tom "])
+def test_the_ways_take_linear_time(token):
+    def seconds(text):
+        start = time.process_time()
+        way = Way.first(Marked(text, syntax=PlaceholderSyntax.message))
+        while (coming := way.after("x")) is not None and coming.level < LAST:
+            way = coming
+        return time.process_time() - start
+
+    assert seconds(token * 8_000) < 8 * 5 * seconds(token * 1_000) + 0.5

@@ -14,6 +14,7 @@ from functools import cache
 
 from translucid.data.fixed import lost_and_invented
 from translucid.data.languages import short_code
+from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.sentences import language_probabilities, split_sentences
 from translucid.data.statistics import script
 from translucid.data.tokenizer import Tokenizer
@@ -74,7 +75,7 @@ class Doubts:
         doubts += self._length(source, ids, target, tokens)
         if repeated := _repeated(source, target):
             doubts.append(f"repeated: {repeated}")
-        lost, invented = lost_and_invented(source, target)
+        lost, invented = lost_and_invented(source, target, PlaceholderSyntax.message)
         doubts += [f"lost: {' '.join(lost)}"] * bool(lost) + [f"invented: {' '.join(invented)}"] * bool(invented)
         copied = self.source_language != self.target_language and _is_copy(source, target)
         if copied:

@@ -115,8 +115,8 @@ def score_captions(
     references: dict[str, list[str]] = {}
     for pair in pairs:
         references.setdefault(pair.source, []).append(pair.target)
-    for name, texts in references.items():  # a blank one is none, if there is another
-        references[name] = [text for text in texts if text.strip()] or texts
+    for name, every in references.items():  # a blank one is none, if there is another
+        references[name] = [text for text in every if text.strip()] or every
     files.refuse_missing(references)
     names, started = list(references), time.perf_counter()
     texts: dict[str, str] = {}

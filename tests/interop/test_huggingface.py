@@ -6,6 +6,7 @@ import shutil
 import pytest
 import sentencepiece
 import torch
+from safetensors.torch import load_file, save_file
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.ground.errors import UserError
@@ -15,7 +16,7 @@ from translucid.runs.tensor_file import load_tensors
 from translucid.translator import Translator
 
 TEXTS = [*sentences()[0][:20], "I ☃ like", "¿ él", "it's 3.14, isn't it?"]
-KINDS = ["swish", "relu", "gelu", "languages", "m2m", "nllb"]
+KINDS = ["swish", "relu", "gelu", "languages", "m2m", "nllb", "untied", "untied apart", "untied m2m"]
 
 
 class Opened:
@@ -23,14 +24,24 @@ class Opened:
 
     def __init__(self, folder, run, kind):
         self.kind, self.folder, self.run = kind, folder, run
-        if kind in ("m2m", "nllb"):
-            self.theirs = many_languages_folder(folder, nllb=kind == "nllb")
+        self.many = kind in ("m2m", "nllb", "untied m2m")
+        changes = {"tie_word_embeddings": False} if "untied" in kind else {}
+        if self.many:
+            self.theirs = many_languages_folder(folder, nllb=kind == "nllb", **changes)
             self.languages = ("eng_Latn", "spa_Latn") if kind == "nllb" else ("en", "es")
         else:
             several = kind == "languages"
-            activation = "swish" if several else kind
-            self.theirs = marian_folder(folder, activation=activation, languages=("es", "pt") if several else ())
+            activation = kind if kind in ("relu", "gelu") else "swish"
+            if kind == "untied apart":
+                changes["share_encoder_decoder_embeddings"] = False
+            self.theirs = marian_folder(
+                folder, activation=activation, languages=("es", "pt") if several else (), **changes
+            )
+            if kind == "untied apart":
+                shutil.copy(folder / "vocab.json", folder / "target_vocab.json")
             self.languages = (None, "pt") if several else (None, None)
+        if "untied" in kind:
+            in_shards(self.theirs, folder)
         import_model(folder, run)
         source, target = self.languages
         self.ours = Translator.load(run, "cpu", "torch", source=source, target=target)
@@ -38,7 +49,7 @@ class Opened:
     def their_ids(self, texts):
         """Source ids, and what a decoder begins with, by their own rules written out."""
         config = self.theirs.config
-        if self.kind in ("m2m", "nllb"):
+        if self.many:
             processor = sentencepiece.SentencePieceProcessor(model_file=str(self.folder / "sentencepiece.bpe.model"))
             first = 4 + processor.get_piece_size() - 3
             rows = [[1 + processor.piece_to_id(p) for p in processor.encode(text, out_type=str)] for text in texts]
@@ -51,6 +62,13 @@ class Opened:
 
     def our_ids(self, texts):
         return [[*ids, 3] for ids in self.ours.tokenizer.encode_source(texts)]
+
+
+def in_shards(model, folder):
+    """Write the weights in several files, as large models have them."""
+    (folder / "model.safetensors").unlink()
+    model.save_pretrained(folder, max_shard_size="20KB")
+    assert len([*folder.glob("model-*.safetensors")]) > 1
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -171,7 +189,15 @@ def test_a_model_of_one_pair_takes_no_other(tmp_path):
         (lambda f: changed(f, encoder_layers=5), "is missing"),
         (lambda f: changed(f, d_model="wide"), "d_model is 'wide', not a whole number"),
         (lambda f: changed(f, d_model=1 << 14), "does not fit the model"),
+        (lambda f: changed(f, dropout={}), "dropout is {}, not a number"),
+        (lambda f: changed(f, dropout=float("nan")), "dropout is nan, not a number"),
+        (lambda f: changed(f, num_beams=None), "num_beams is None, not a whole number"),
         (lambda f: pickled(f), "holds more than weights"),
+        (lambda f: weights(f, "decoder.layers.0.self_attn.v_proj.weight", lambda w: w.view(32, 8)), "is damaged"),
+        (lambda f: weights(f, "encoder.layers.0.self_attn.k_proj.bias", lambda w: w.fill_(float("nan"))), "not finite"),
+        (lambda f: weights(f, "decoder.layers.0.fc1.weight", lambda w: w.fill_(float("-inf"))), "not finite"),
+        (lambda f: weights(f, "encoder.layers.1.fc2.bias", lambda w: w.to(torch.int64)), "has no weights"),
+        (lambda f: not_utf8(f / "target.spm"), "is damaged"),
     ],
 )
 def test_what_is_not_whole_is_one_line(tmp_path, broken_folder, break_it, said):
@@ -197,6 +223,20 @@ def changed(folder, **values):
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
+def weights(folder, name, change):
+    file, name = folder / "model.safetensors", f"model.{name}"
+    tensors = load_file(file)
+    tensors[name] = change(tensors[name].clone())
+    save_file(tensors, file)
+
+
+def not_utf8(file):
+    """Damage a piece: its first letter becomes a byte that is no character."""
+    content, space = file.read_bytes(), "▁".encode()
+    place = content.index(space) + len(space)
+    file.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+
+
 def pickled(folder):
     (folder / "model.safetensors").unlink()
     torch.save({"a": print}, folder / "pytorch_model.bin")
@@ -218,7 +258,7 @@ def test_the_language_that_a_target_is_told_does_not_count_in_its_score(opened):
     tokenizer = opened.ours.tokenizer
     (ids,), (asked,) = tokenizer.encode_source([source]), tokenizer.encode_target([target])
     told = len(tokenizer.target_opening)
-    assert told == (opened.kind in ("m2m", "nllb"))
+    assert told == (opened.many)
     with torch.inference_mode():
         logits = opened.ours.model(torch.tensor([[*ids, 3]]), torch.tensor([[2, *asked]]))[0].double().log_softmax(-1)
     wanted = [logits[t, token].item() for t, token in enumerate([*asked, 3])][told:]

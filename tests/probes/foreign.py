@@ -96,7 +96,7 @@ def marian_folder(
 
 
 def many_languages_folder(
-    folder: Path, *, nllb: bool = False, end: float = 5.0, codes: Sequence[str] = ("en", "es")
+    folder: Path, *, nllb: bool = False, end: float = 5.0, codes: Sequence[str] = ("en", "es"), **changes: Any
 ) -> Any:
     """Write a folder of M2M100 for these languages, or of NLLB for English and Spanish; return the model."""
     from transformers import M2M100Config, M2M100ForConditionalGeneration
@@ -130,11 +130,11 @@ def many_languages_folder(
         "scale_embedding": True,
         "max_position_embeddings": 600,
     }
-    model = shaken(M2M100ForConditionalGeneration(M2M100Config(**shape)), 4)
+    model = shaken(M2M100ForConditionalGeneration(M2M100Config(**shape | changes)), 4)
     with torch.no_grad():
         model.model.shared.weight.mul_(20)
         bias = model.model.decoder.layer_norm.bias
-        model.model.shared.weight[2] = end * bias / bias.dot(bias)  # its logit is about `end`
+        model.lm_head.weight[2] = end * bias / bias.dot(bias)  # its logit is about `end`
     model.save_pretrained(folder)
     return model
 

@@ -7,7 +7,7 @@ are among the rows, and how text becomes rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +43,16 @@ def from_huggingface(folder: Path) -> Imported:
     marian = kind != "m2m_100"
     model = _shape(keys, marian=marian, pre=kind != "marian")
     tensors = read_weights(folder)
-    sizes = {side: len(_found(tensors, names, folder)) for side, names in _EMBEDDINGS.items()}
+    tied = keys.flag("tie_word_embeddings", True)
+    one_list = keys.flag("share_encoder_decoder_embeddings", True)
+    embeddings = _embeddings(tensors, shared=tied and one_list, tied=tied, folder=folder)
+    sizes = {side: len(matrix) for side, matrix in embeddings.items()}
     read = _marian_vocabularies if marian else _many_languages
     source, target, tokenizer, languages = read(folder, keys, sizes)
-    zero_start = marian and not _found(tensors, _EMBEDDINGS["target"], folder)[target.rows[2]].any()
+    zero_start = marian and not embeddings["target"][target.rows[2]].any()
     joint, shared = tokenizer.joint, source is target
-    tied = keys.flag("tie_word_embeddings", True)
-    model |= {"zero_start": bool(zero_start), "share_embeddings": shared, "tie_output": tied}
+    one_matrix = shared and embeddings["source"] is embeddings["target"]
+    model |= {"zero_start": bool(zero_start), "share_embeddings": one_matrix, "tie_output": tied}
     told = "target in the source" if marian else "each on its own side"
     options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages, "told": told}
     return Imported(
@@ -62,7 +65,7 @@ def from_huggingface(folder: Path) -> Imported:
             },
             "decoding": {"beam": min(max(keys.number("num_beams", 5), 1), 10)},
         },
-        tensors=_renamed(tensors, source, target, tied=tied, folder=folder),
+        tensors=_renamed(tensors, embeddings, source, target, folder=folder),
         tokenizer=tokenizer,
     )
 
@@ -87,7 +90,7 @@ def _shape(keys: Keys, *, marian: bool, pre: bool) -> dict[str, Any]:
         "feed_forward": keys.number("encoder_ffn_dim"),
         "encoder_layers": keys.number("encoder_layers"),
         "decoder_layers": keys.number("decoder_layers"),
-        "dropout": min(max(float(keys.values.get("dropout", 0.1)), 0.0), 0.9),
+        "dropout": keys.share("dropout", 0.1, most=0.9),
         "norm": "pre" if pre else "post",
         "nonlinearity": NONLINEARITIES[activation],
         "positions": "sinusoidal-halves" if marian else "sinusoidal-tensor2tensor",
@@ -96,15 +99,35 @@ def _shape(keys: Keys, *, marian: bool, pre: bool) -> dict[str, Any]:
     }
 
 
-_EMBEDDINGS = {
-    "source": ("model.shared.weight", "model.encoder.embed_tokens.weight"),
-    "target": ("model.shared.weight", "model.decoder.embed_tokens.weight"),
-    "output": ("lm_head.weight", "model.shared.weight", "model.decoder.embed_tokens.weight"),
-}
-"""Where each may be."""
+_SHARED = "model.shared.weight"
 
 
-def _found(tensors: Mapping[str, Tensor], names: tuple[str, ...], folder: Path) -> Tensor:
+def _embeddings(tensors: Mapping[str, Tensor], *, shared: bool, tied: bool, folder: Path) -> dict[str, Tensor]:
+    """Return the matrices of `source`, `target` and `output`, each [V, D], as `transformers` uses them.
+
+    What is shared is in the file once, as `model.shared`. Where nothing is tied, `transformers` 5 writes that as well,
+    and uses only the matrix of each side.
+
+    Args:
+        tensors: of the folder.
+        shared: whether both sides have one matrix.
+        tied: whether the output has that of the target side.
+        folder: for messages.
+
+    Raises:
+        UserError: one is missing, or is no matrix.
+    """
+    found: dict[str, Tensor] = {}
+    for side, coder in (("source", "encoder"), ("target", "decoder")):
+        names = [f"model.{coder}.embed_tokens.weight", _SHARED]
+        found[side] = _first(tensors, names[::-1] if shared else names, folder)
+    output = ["lm_head.weight", "model.decoder.embed_tokens.weight", _SHARED]
+    found["output"] = found["target"] if tied else _first(tensors, output, folder)
+    return found
+
+
+def _first(tensors: Mapping[str, Tensor], names: Sequence[str], folder: Path) -> Tensor:
+    """Return the first of some matrices that there is."""
     for name in names:
         if name in tensors and tensors[name].dim() == 2:
             return tensors[name]
@@ -202,17 +225,21 @@ def _added(folder: Path, first: int) -> dict[str, int]:
 
 
 def _renamed(
-    tensors: Mapping[str, Tensor], source: Vocabulary, target: Vocabulary, *, tied: bool, folder: Path
+    tensors: Mapping[str, Tensor],
+    embeddings: Mapping[str, Tensor],
+    source: Vocabulary,
+    target: Vocabulary,
+    *,
+    folder: Path,
 ) -> dict[str, Tensor]:
     """Return the weights by our names."""
     import torch
 
     ours: dict[str, Tensor] = {
-        "source_embedding.tokens.weight": source.embeddings(_found(tensors, _EMBEDDINGS["source"], folder)),
-        "target_embedding.tokens.weight": target.embeddings(_found(tensors, _EMBEDDINGS["target"], folder)),
+        "source_embedding.tokens.weight": source.embeddings(embeddings["source"]),
+        "target_embedding.tokens.weight": target.embeddings(embeddings["target"]),
+        "output.weight": target.embeddings(embeddings["output"]),
     }
-    output = _EMBEDDINGS["target"] if tied else _EMBEDDINGS["output"]
-    ours["output.weight"] = target.embeddings(_found(tensors, output, folder))
     bias = tensors.get("final_logits_bias")
     ours["output.bias"] = target.bias(None if bias is None else bias.flatten())
 

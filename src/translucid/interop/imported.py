@@ -104,6 +104,13 @@ class Keys:
             raise UserError(f"{key} is {value!r:.50}, not true or false", file=self.file)
         return value
 
+    def share(self, key: str, default: float, most: float) -> float:
+        """Return a number between 0 and `most`, the nearest one if it is outside; errors as of `number`."""
+        value = self.values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # NaN is not itself
+            raise UserError(f"{key} is {value!r:.50}, not a number", file=self.file)
+        return min(max(float(min(value, 1)), 0.0), most)
+
     def refuse(self, key: str, *, unless: Any) -> None:
         """Refuse a model in which a key has another value than the one that we have; a missing key passes.
 

@@ -68,4 +68,5 @@ def _read(file: Path) -> dict[str, Tensor]:
         raise UserError(what, file=file, fix="Use the model's safetensors.") from error
     if not isinstance(found, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in found.values()):
         raise UserError("holds more than weights", file=file, fix="Use the model's safetensors.")
-    return {str(name): tensor.float() for name, tensor in found.items()}
+    # What does not hold fractions, such as a table of numbers of positions, is no weight.
+    return {str(name): tensor.float() for name, tensor in found.items() if tensor.is_floating_point()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from translucid.ground.errors import UserError
 from translucid.models.model_options import ModelOptions
+from translucid.runs.tensor_file import refuse_not_finite
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,6 +58,7 @@ def _refuse_strange(model: Model, tensors: dict[str, Tensor], file: Path) -> Non
     for name, tensor in tensors.items():
         if not tensor.is_floating_point():
             raise UserError(f"does not fit the model: {name} is {tensor.dtype}", file=file, fix=_MISFIT)
+    refuse_not_finite(tensors, file)
 
 
 def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], file: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,8 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any
     write_atomically(path, save(tensors, {"translucid": text, "sha256": _checksum(tensors, text)}))
 
 
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote.
+def load_tensors(path: Path, *, finite: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote; `finite`: refuse what is infinite or not a number.
 
     Raises:
         UserError: the file is missing, cut short, damaged, or not ours.
@@ -44,6 +44,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a dict
         if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
             raise UserError("is damaged: its content does not match its checksum", file=path, fix=_FIX)
+    if finite:
+        refuse_not_finite(tensors, path)
     return tensors, facts
 
 
@@ -57,6 +59,17 @@ def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]
     """
     with _opened(path, "np") as (file, facts):
         return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}, facts  # noqa: SIM118
+
+
+def refuse_not_finite(tensors: Mapping[str, Tensor], file: Path) -> None:
+    """Check that weights are numbers, with which a model computes something.
+
+    Raises:
+        UserError: one is infinite or not a number.
+    """
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise UserError(f"has weights that are not finite numbers: {name}", file=file, fix="Get the file again.")
 
 
 @contextmanager

@@ -1,10 +1,17 @@
-"""Glossaries as clients of DeepL's API make them; in memory, a bounded number of bounded ones."""
+"""Glossaries as clients of DeepL's API make them; in memory, a bounded number of bounded ones.
+
+One that nobody uses for a week expires. Where there is no room for another one, the client that has most of them loses
+the one it has used longest ago: a few clients can't keep all others out.
+"""
 
 from __future__ import annotations
 
 import csv
 import threading
+import time
 import uuid
+from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +20,8 @@ from translucid.serving.failures import ApiError
 
 MOST, SHARE = 200, 50
 """Glossaries, and those of one client."""
+LIFETIME = 7 * 24 * 60 * 60
+"""Seconds without use after which one expires."""
 ENTRIES = 5000
 """Of one."""
 LONGEST = 500
@@ -54,24 +63,40 @@ class Glossary:
 class Glossaries:
     """All glossaries; each client sees its own."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.all: dict[str, Glossary] = {}
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock`: tells the time in seconds."""
+        self.lock = threading.RLock()
+        self.clock = clock
+        self.all: OrderedDict[str, Glossary] = OrderedDict()
+        """By id, the one used longest ago first."""
+        self.used: dict[str, float] = {}
+        """When each was used last."""
 
     def add(self, glossary: Glossary) -> None:
-        """Keep one.
+        """Keep one; another client may lose one for it.
 
         Raises:
-            ApiError: 456, there are too many.
+            ApiError: 456, this client has too many.
         """
         with self.lock:
-            if len(self.all) >= MOST or len(self.of(glossary.client)) >= SHARE:
+            self._expire()
+            counts = Counter(one.client for one in self.all.values())
+            own = counts[glossary.client]
+            if own < SHARE and len(self.all) >= MOST:
+                client, most = counts.most_common(1)[0]
+                if most > own:
+                    self._forget(next(key for key, one in self.all.items() if one.client == client))
+            if own >= SHARE or len(self.all) >= MOST:
                 raise ApiError(456, "Too many glossaries: delete one first")
             self.all[glossary.id] = glossary
+            self.used[glossary.id] = self.clock()
 
     def of(self, client: str) -> list[Glossary]:
         """Return those of a client, the oldest first."""
-        return [one for one in self.all.values() if one.client == client]
+        with self.lock:
+            self._expire()
+            found = [one for one in self.all.values() if one.client == client]
+        return sorted(found, key=lambda one: one.created)
 
     def find(self, client: str, key: str) -> Glossary:
         """Return one of a client's by its id.
@@ -79,15 +104,31 @@ class Glossaries:
         Raises:
             ApiError: 404, there is none.
         """
-        found = self.all.get(key)
-        if found is None or found.client != client:
-            raise ApiError(404, "Glossary not found")
-        return found
+        with self.lock:
+            self._expire()
+            found = self.all.get(key)
+            if found is None or found.client != client:
+                raise ApiError(404, "Glossary not found")
+            self.all.move_to_end(key)
+            self.used[key] = self.clock()
+            return found
 
     def delete(self, client: str, key: str) -> None:
         """Forget one; errors as of `find`."""
         with self.lock:
-            del self.all[self.find(client, key).id]
+            self._forget(self.find(client, key).id)
+
+    def _expire(self) -> None:
+        """Forget what nobody has used for a week."""
+        latest = self.clock() - LIFETIME
+        while self.all:
+            key = next(iter(self.all))
+            if self.used[key] >= latest:
+                break
+            self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        del self.all[key], self.used[key]
 
 
 def read_entries(text: str, form: str) -> dict[str, str]:

@@ -1,0 +1,71 @@
+"""Glossaries in memory: a bounded number, of which each client gets its part."""
+
+import pytest
+
+from translucid.serving.failures import ApiError
+from translucid.serving.glossaries import LIFETIME, MOST, SHARE, Glossaries, Glossary
+
+CLIENTS = MOST // SHARE
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def kept(clock):
+    return Glossaries(clock)
+
+
+def of(client, name="terms"):
+    return Glossary(client, name, "EN", "ES", {"house": "casa"})
+
+
+def test_a_few_clients_do_not_keep_others_out(kept):
+    """Those with the most lose what they have used longest ago; a client that has its share gets no more."""
+    for number in range(MOST):
+        kept.add(of(f"greedy {number % CLIENTS}", f"{number}"))
+    first = kept.of("greedy 0")[0]
+    kept.find("greedy 0", first.id)  # used again, so that another one is the oldest
+    with pytest.raises(ApiError):
+        kept.add(of("greedy 0"))
+    mine = [of("honest"), of("honest")]
+    for glossary in mine:
+        kept.add(glossary)
+    assert [one.id for one in kept.of("honest")] == [one.id for one in mine]
+    assert len(kept.all) == len(kept.used) == MOST
+    counts = [len(kept.of(f"greedy {number}")) for number in range(CLIENTS)]
+    assert sorted(counts) == [SHARE - 1] * 2 + [SHARE] * (CLIENTS - 2)
+    assert first.id in kept.all
+
+
+def test_where_all_have_as_many_nobody_loses_one(kept):
+    for number in range(MOST):
+        kept.add(of(f"client {number}"))
+    with pytest.raises(ApiError):
+        kept.add(of("client 7"))
+    kept.add(of("client new"))  # which has none yet
+    assert len(kept.all) == MOST
+
+
+def test_what_nobody_uses_expires(kept, clock):
+    used, forgotten = of("one"), of("one")
+    kept.add(used)
+    kept.add(forgotten)
+    clock.now += LIFETIME - 1
+    kept.find("one", used.id)
+    assert len(kept.of("one")) == 2
+    clock.now += 2
+    assert kept.of("one") == [used]
+    with pytest.raises(ApiError):
+        kept.find("one", forgotten.id)
+    clock.now += LIFETIME
+    assert kept.of("one") == [] and not kept.used

@@ -192,3 +192,26 @@ def test_the_gain_compares_a_pair_with_another_ones_sides():
     assert found[2].what == "the sides explain 0 % of each other"
     assert [one.rule for one in asked(judged, forward, backward, 0.51)] == ["", "empty", "model", "model", ""]
     assert list(asked(judged[:1], forward, backward)) == judged[:1]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("Broken link", "Enlace roto"),
+        ("Open file", "Abrir archivo"),
+        ("Search results", "Resultados"),
+        ("Error message", "Mensaje de error"),
+        ("template parameter", "parámetro de plantilla"),
+    ],
+)
+def test_a_button_has_too_few_letters_to_be_of_another_language(source, target):
+    (found,) = judged(Pair(source, target), profile=Profile(("en", "es"), PROFILE.scripts))
+    assert found.rule == "", found.what
+
+
+def test_a_file_whose_name_is_no_utf8_is_cleaned(tmp_path):
+    judgement = Judged("b\udce9d.tsv", 3, Pair("a", ""), "empty", "no target")
+    assert row(judgement).encode().endswith(b"b?d.tsv:3\n")
+    report = Report()
+    report.add(judgement)
+    assert report.to_json()["rules"]["empty"]["examples"][0]["file"] == "b?d.tsv"

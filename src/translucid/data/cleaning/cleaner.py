@@ -109,12 +109,17 @@ class Report:
 
 
 def _place(one: Judged) -> dict[str, Any]:
-    return {"what": one.what, "file": one.file, "line": one.line}
+    return {"what": one.what, "file": _writable(one.file), "line": one.line}
+
+
+def _writable(name: str) -> str:
+    """Return the name of a file as it can be written: it may have bytes that are no UTF-8."""
+    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def row(judged: Judged) -> str:
     """Return a line of the file of rejected pairs: source, target, rule, what it has seen, place."""
-    place = f"{judged.file}:{judged.line}"
+    place = f"{_writable(judged.file)}:{judged.line}"
     return "\t".join(map(column, (*judged.pair, judged.rule, judged.what, place))) + "\n"
 
 

@@ -20,8 +20,10 @@ def write(staged: Path) -> None:
     ]
     for heading, group in groupby(keys(), key=_heading):
         found = list(group)
-        lines += [f"## {heading}", "", "| key | default | |", "| --- | --- | --- |"]
-        lines += [f"| `{key.name}` | `{key.default}` | {_cell(key.description)} |" for key in found]
+        lines += [f"## {heading}", "", "| key | default | values | |", "| --- | --- | --- | --- |"]
+        for key in found:
+            cells = f"`{key.name}`", f"`{key.default}`", _cell(key.allowed), _cell(key.description)
+            lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
     (staged / "settings.md").write_text("\n".join(lines), encoding="utf-8")
     lines = ["# Presets and recipes", "", "| `--model` | for |", "| --- | --- |"]
@@ -34,7 +36,7 @@ def write(staged: Path) -> None:
 
 
 def _heading(key: Key) -> str:
-    return key.choice or ".".join(key.name.split(".")[:-1])
+    return key.choice or ".".join(key.name.split(".")[:-1]) or key.name
 
 
 def _cell(text: str) -> str:

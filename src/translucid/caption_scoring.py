@@ -138,7 +138,8 @@ def score_captions(
             aside += time.perf_counter() - begun
     seconds = time.perf_counter() - started - aside
     forced = forcing.result() if forcing else None
-    scores = caption_scores([texts[name] for name in names], [references[name] for name in names])
+    language = captioner.configuration.data.languages[1]
+    scores = caption_scores([texts[name] for name in names], [references[name] for name in names], language)
     pointing = by_kind(points) if points else {}
     evaluation = CaptionEvaluation(scores, len(names), len(pairs), seconds, forced, pointing)
     return ScoredCaptions(evaluation, texts)

@@ -36,7 +36,7 @@ def score(
     split: bool = False,
     perplexity: bool = True,
     lengths: bool = False,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
     console: Console,
 ) -> Scored:
@@ -50,7 +50,7 @@ def score(
         split: split each source into sentences, as `Translator.stream` does.
         perplexity: whether the translator is made to write the first references too.
         lengths: scores by source length as well.
-        tokenize: sacreBLEU's tokenizer.
+        tokenize: sacreBLEU's tokenizer; that of the run's target language if not given.
         lowercase: whether case is ignored.
         console: where progress is shown.
     """
@@ -72,6 +72,7 @@ def score(
         too_long=too_long,
         lengths=lengths,
         tokenize=tokenize,
+        language=translator.configuration.data.languages[1],
         lowercase=lowercase,
     )
     return Scored(evaluation, texts)
@@ -114,11 +115,12 @@ def score_terms(
         console: where progress is shown.
     """
     sources, wanted = [pair.source for pair in pairs], without_blank([[pair.target for pair in pairs], *references])
+    language = translator.configuration.data.languages[1]
     found = []
     for one in (translator, heeding):
         started = time.perf_counter()
         texts = translated(one, sources, options, split=split, console=console)
-        found.append(TermScore.of(terms, sources, texts, wanted, time.perf_counter() - started))
+        found.append(TermScore.of(terms, sources, texts, wanted, time.perf_counter() - started, language))
     return found[0], found[1]
 
 

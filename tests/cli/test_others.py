@@ -224,6 +224,7 @@ def test_tune_asks_for_what_the_end_of_a_training_asks_for(call, asked, tmp_path
     run = SimpleNamespace(path=tmp_path)
     progress, workers = SimpleNamespace(best_score=20.0), SimpleNamespace(leads=True)
     trained = SimpleNamespace(run=run, progress=progress, over=True, workers=workers, device=torch.device("cpu"))
+    trained.validator = SimpleNamespace(comparable=lambda score: score)
     (tmp_path / "config.yaml").touch()
     tune_trained(trained, Console(quiet=True))
     assert call("tune", tmp_path).code == 2

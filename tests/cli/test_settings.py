@@ -183,3 +183,27 @@ def test_every_setting_is_listed_once_for_each_kind_that_has_it():
     found = [(key.choice, key.name) for key in keys()]
     assert len(set(found)) == len(found) > 100
     assert ("model.kind=recurrent", "model.cell") in found and ("", "training.seed") in found
+    assert {("", "preset"), ("", "model.kind"), ("model.kind=classifier", "model.language.kind")} <= {*found}
+
+
+def test_each_setting_says_which_values_it_takes():
+    values = {(key.choice, key.name): key.allowed for key in keys()}
+    assert all(values.values())
+    assert values["", "training.optimizer"] == "adam | nadam | muon"
+    assert values["", "training.cooldown"] == "a number from 0 to 1"
+    assert values["", "training.label_smoothing"] == "a number from 0 below 1"
+    assert values["", "training.max_steps"] == "a whole number from 1 to 1,000,000,000 | null"
+    assert values["", "training.unfreeze"] == "true | false"
+    assert values["", "training.freeze"] == "a list of: text"
+    assert values["", "training.adapter_parts"] == "a list of: attention | feed-forward | embeddings"
+    assert values["", "data.mix"] == "a mapping to: a number above 0 below 1"
+    assert "recurrent" in values["", "model.kind"].split(" | ")
+
+
+def test_settings_are_a_line_each_for_programs(call):
+    done = call("models", "--keys")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert len(lines) == len([*keys()]) and {line.count("\t") for line in lines} == {3}
+    (found,) = (line for line in lines if line.startswith("training.optimizer="))
+    assert found.startswith("training.optimizer=adam\tadam | nadam | muon\t\tAdam; Adam with Nesterov")

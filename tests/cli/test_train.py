@@ -123,6 +123,7 @@ def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, ov
     def prepared(configuration, out, **_):
         progress = Progress(best_score=bleu)
         facts = {"over": over, "workers": SimpleNamespace(leads=leads), "device": torch.device(device)}
+        facts["validator"] = SimpleNamespace(comparable=lambda score: score if score >= 1 else 0.0)
         yield SimpleNamespace(run=RunFolder(out), progress=progress, fit=lambda display: progress, **facts), None
 
     def find_fastest(run, console):
@@ -347,3 +348,21 @@ def test_a_model_that_was_given_away_is_not_trained_over(call, small_run, tmp_pa
     assert {file.name: file.read_bytes() for file in run.iterdir() if file.name != ".lock"} == {
         name: content for name, content in before.items() if name != ".lock"
     }
+
+
+def test_a_presets_vocabulary_gives_way_and_the_users_does_not(call, corpus, tmp_path):
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune"]
+    small = [one for one in SHAPE if "vocabulary" not in one]
+    command = ["train", "--model", "tiny", *files, "--set", *small, "training.max_steps=1"]
+    done = call(*command)
+    assert done.code == 0, done.err
+    size = RunFolder(tmp_path / "run").tokenizer().target_size
+    assert f"the training text gets a vocabulary of {size:,}: the preset's" in done.err
+    assert RunFolder(tmp_path / "run").configuration().data.tokenizer.vocabulary == size
+    assert call(*command, "--resume").code == 0  # the same command again
+    done = call(*command, "data.tokenizer.vocabulary=5000", "--overwrite")
+    assert done.code == 2 and "larger than the training text supports" in done.err
+    assert RunFolder(tmp_path / "run").tokenizer().target_size == size
+    settings = tmp_path / "mine.yaml"
+    settings.write_text("data: {tokenizer: {vocabulary: 5000}}")
+    assert call("train", settings, *files, "--overwrite", "--set", *small).code == 2

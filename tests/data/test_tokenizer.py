@@ -307,3 +307,27 @@ def test_what_a_strange_tokenizer_writes_is_one_line_without_control_characters(
     (ids,) = tokenizer.encode_target([evil])
     assert "\x1b" in "".join(tokenizer.target_pieces(ids))
     assert tokenizer.decode(ids) == tokenizer.decode_source(ids) == "a�[2J b c d�e �31m f g h i j�k"
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "said", "size"),
+    [
+        (
+            {"vocabulary": 8000},
+            "a b c",
+            "the training text gets a vocabulary of 11: the preset's, 8,000, is larger",
+            11,
+        ),
+        ({"vocabulary": 8000, "kind": "unigram"}, "a b c", "is larger than it supports", None),
+        ({"vocabulary": 6}, "a b c", "the preset's, 6, is too small for its single characters", 8),
+    ],
+)
+def test_a_presets_vocabulary_gives_way_to_the_text(options, text, said, size):
+    told = []
+    pairs = [Pair(text, text)] * 20
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(**options), seed=1, flexible=True, tell=told.append)
+    assert len(told) == 1 and said in told[0]
+    assert size is None or tokenizer.target_size == size
+    assert tokenizer.decode(tokenizer.encode_target([text])[0]) == text
+    with pytest.raises(UserError, match=r"Set data\.tokenizer\.vocabulary="):
+        Tokenizer.learn(pairs, TokenizerOptions(**options), seed=1)

@@ -1,6 +1,7 @@
 """Shortlists made of attention, and the fastest way to translate."""
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,8 +15,9 @@ from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import TorchEngine
 from translucid.engines.piece_links import learn_links, seen_pieces
-from translucid.engines.trials import Trial, all_ways, fastest, trials
+from translucid.engines.trials import Comparison, Trial, all_ways, fastest, trials
 from translucid.engines.tuned import Tuned
+from translucid.ground.errors import UserError
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 
@@ -205,7 +207,8 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
         Tuned(engine="torch", considered="small shortlist"),
     ]
     assert all(trial.sentences_per_second > 0 for trial in tried)
-    assert tried[0].bleu == pytest.approx(tried[-2].bleu, abs=0.5)
+    assert tried[0].score == pytest.approx(tried[-2].score, abs=1)
+    assert tried[0].same and {trial.metric for trial in tried} == {"chrF"}  # BLEU can't tell how bad it is
     assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
 
 
@@ -216,3 +219,30 @@ def test_the_fastest_that_costs_nearly_nothing_is_chosen():
     assert fastest(tried, 0.1).tuned == small
     assert fastest(tried, 1.5).tuned == words
     assert fastest(tried, 0).tuned == full
+
+
+def test_where_the_score_says_nothing_only_what_is_the_same_is_chosen():
+    """0.00 is within 0.2 of 0.00, whatever a way has lost."""
+    ways = {"full": Tuned(), "small": Tuned(quantization="int8"), "torch": Tuned(engine="torch")}
+    tried = [
+        Trial(ways["full"], 100, 0.0, tells=False, same=True),
+        Trial(ways["small"], 300, 0.0, tells=False, same=False),
+        Trial(ways["torch"], 150, 0.0, tells=False, same=True),
+    ]
+    assert fastest(tried, 0.2).tuned == ways["torch"]
+    assert fastest(tried[:2], 0.2).tuned == ways["full"]
+
+
+def test_an_export_that_can_not_be_judged_is_refused():
+    """Of one-word targets BLEU is 0.00, right or wrong: chrF tells."""
+    pairs = [Pair(f"a {word}", word) for word in ("perro", "gato", "casa", "playa", "libro")]
+    right = [pair.target for pair in pairs]
+    half = [*right[:3], "x", "x"]
+    found = Comparison.of(right, half, pairs, "int8", "es")
+    assert (found.metric, found.ours, found.tells) == ("chrF", 100, True)
+    with pytest.raises(UserError, match=r"int8 costs \d+\.\d\d chrF"):
+        found.refuse_loss(Path("run"))
+    Comparison.of(right, right, pairs, "int8", "es").refuse_loss(Path("run"))
+    with pytest.raises(UserError, match="can't be compared on --check"):
+        Comparison.of(["zz"] * 5, ["qq"] * 5, pairs, "int8", "es").refuse_loss(Path("run"))
+    Comparison.of(["zz"] * 5, ["zz"] * 5, pairs, "int8", "es").refuse_loss(Path("run"))  # nothing is lost

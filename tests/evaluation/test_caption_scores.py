@@ -122,7 +122,7 @@ def test_the_figures_by_name():
         ("We cannot see it", "we can not see it"),
         ("black & white", "black & white"),
         ("Ein Mann fährt Rad.", "ein mann fährt rad"),
-        ("一只狗。", "一只狗"),
+        ("一只狗。", "一 只 狗"),
         (" . , ' -", ""),
     ],
 )

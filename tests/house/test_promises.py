@@ -41,7 +41,7 @@ def mentions_in(text: str) -> list[str]:
 def check(command: str, *, whole: bool = True) -> None:
     """Let a command line be parsed, without running it; one that is not `whole` may lack arguments."""
     node = COMMAND
-    arguments = several(without_log_format(shlex.split(command)[1:])[0])
+    arguments = several(without_log_format(shlex.split(command)[1:])[0], node)
     context = typer.Context(node, info_name="translucid")
     while hasattr(node, "commands"):
         name = next((argument for argument in arguments if not argument.startswith("-")), None)

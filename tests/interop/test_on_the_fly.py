@@ -1,5 +1,6 @@
 """A Hugging Face folder stands where a run does."""
 
+import json
 import os
 import shutil
 
@@ -85,3 +86,24 @@ def test_commands_take_it(folder, tmp_path, command, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert call([*command, str(folder), "I like soccer"]) == 0
     assert "importing" in capsys.readouterr().err
+
+
+def test_it_stands_beside_a_run_and_in_its_place_in_every_command(folder, tmp_path, capsys):
+    """`compare`, `--with`, `--rerank-with` and `export` took runs alone."""
+    test = tmp_path / "test.tsv"
+    test.write_text("I like soccer\tMe gusta el fútbol\nThe house\tLa casa\n" * 4, encoding="utf-8")
+    short = ["--max-length-ratio", "1"]
+    commands = [
+        ["compare", folder, folder, "--test", test, "--no-significance", "--json", "--beam", "1"],
+        ["evaluate", folder, "--with", folder, "--test", test, "--json", "--beam", "1"],
+        ["translate", folder, "--with", folder, *short, "I like soccer"],
+        ["translate", folder, "--rerank-with", folder, "--beam", "2", *short, "I like soccer"],
+        ["export", folder, tmp_path / "out"],
+    ]
+    for command in commands:
+        assert call([str(part) for part in command]) == 0, (command, capsys.readouterr().err)
+        out = capsys.readouterr().out
+        if command[0] == "compare":
+            assert json.loads(out)["equal"] == 8 and json.loads(out)["a"] == str(folder)
+    averaged = Translator.load(folder, "cpu", others=[folder])
+    assert averaged.engine.name == "torch"

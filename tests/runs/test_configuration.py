@@ -91,3 +91,17 @@ def test_a_language_does_not_command_a_terminal(key):
         with pytest.raises(UserError, match=key) as refused:
             resolve(overrides={f"data.{key}": evil})
         assert str(refused.value).isprintable()
+
+
+def test_a_vocabulary_is_given_by_the_user_or_proposed_by_a_preset(tmp_path):
+    settings = tmp_path / "mine.yaml"
+    settings.write_text("data: {tokenizer: {vocabulary: 300}}")
+    assert not resolve(preset="tiny").vocabulary_given and not resolve().vocabulary_given
+    assert not resolve(preset="tiny").with_vocabulary(99).vocabulary_given  # copies know it, too
+    assert not resolve(settings, shipped=True).vocabulary_given
+    assert resolve(settings).vocabulary_given
+    assert resolve(preset="tiny", assignments=["data.tokenizer.vocabulary=300"]).vocabulary_given
+    read_again = validated(resolve(preset="tiny").model_dump())  # as of a training that ended before it had learned one
+    assert not read_again.vocabulary_given and validated({"data": {"tokenizer": {"vocabulary": 70}}}).vocabulary_given
+    same = resolve(preset="tiny", assignments=["data.tokenizer.vocabulary=300"])
+    assert resolve(preset="tiny").with_vocabulary(300) == same

@@ -6,14 +6,17 @@ from contextlib import nullcontext
 import pytest
 import torch
 
+from translucid.data.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels import linear, onednn, rounding
+from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training import trainer
 from translucid.training.objective import batch_loss
 from translucid.training.trainer import Trainer
+from translucid.training.validation import Validation, Validator
 
 
 def weights(folder, prefix="model."):
@@ -245,3 +248,62 @@ def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, m
     monkeypatch.setattr(trainer, "bfloat16_is_quick", lambda device: has_it)
     train(tmp_path / "run", "training.max_steps=1", f"training.precision={asked}")
     assert set(rounded) == {taken}
+
+
+class Told(Validator):
+    """Gives the figures of a list, one validation after the other."""
+
+    def __init__(self, rows, tokenizer):
+        self.rows, self.tokenizer = (
+            [Validation(loss, 1.0, 0.0, {"bleu": score}, score, []) for score, loss in rows],
+            tokenizer,
+        )
+
+    def measure(self, model, device, workers=None):
+        return self.rows.pop(0)
+
+    def told(self, score):
+        return f"{score}"
+
+    def comparable(self, score):
+        return score if score >= 1 else 0.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "best"),
+    [
+        ([(0.0, 4.0), (0.0, 3.0), (0.0, 2.0), (0.0, 1.0)], 4),  # the score says nothing: the lowest loss
+        ([(0.0, 4.0), (0.0, 2.0), (0.0, 2.0), (0.0, 3.0)], 2),
+        ([(0.4, 4.0), (0.0, 3.0), (0.3, 2.0), (0.1, 3.0)], 3),  # so low that its differences say nothing either
+        ([(5.0, 4.0), (7.0, 4.5), (6.0, 1.0), (7.0, 4.4)], 4),  # the score decides, and of equal ones the loss
+        ([(5.0, 4.0), (4.0, 1.0), (5.0, 4.0), (5.0, 3.9999)], 1),  # as good as equal
+    ],
+)
+def test_the_loss_decides_where_the_score_does_not(train, tmp_path, monkeypatch, rows, best):
+    """The first model of all was kept, at a BLEU of 0.0, and patience ended the training."""
+    measured = Trainer.__init__
+
+    def told(self, model, epochs, validator, *others, **named):
+        measured(self, model, epochs, Told(rows, validator.tokenizer), *others, **named)
+
+    monkeypatch.setattr(Trainer, "__init__", told)
+    settings = ["training.validate_every=1", "training.max_steps=4", "training.patience=3"]
+    end = train(tmp_path / "run", *settings)
+    assert (end.best_step, end.step) == (best, 4)
+    assert load_tensors(tmp_path / "run" / "model.safetensors")[1]["step"] == best
+    place = load_tensors(tmp_path / "run" / "state" / "checkpoint.safetensors", finite=False)[1]["place"]
+    assert place["best_loss"] == rows[best - 1][1]
+
+
+def test_a_validator_of_short_targets_judges_by_chrf(train, tmp_path):
+    """Each target is one word: BLEU is 0 for right ones too."""
+    words = ["uno", "dos", "tres", "cuatro", "cinco", "seis"]
+    pairs = [Pair(f"the number {i % 6}", words[i % 6]) for i in range(200)]
+    end = train(
+        tmp_path / "run",
+        *("training.max_steps=14", "training.validate_every=7", "data.tokenizer.vocabulary=45"),
+        data=Corpora.of(pairs, pairs[:12]),
+    )
+    rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "validation"]
+    assert all(row["bleu"] == 0 and "chrf" in row for row in rows)
+    assert end.best_score == pytest.approx(rows[[7, 14].index(end.best_step)]["chrf"], rel=1e-4)

@@ -51,6 +51,15 @@ TermsModeOption = Annotated[
 ]
 
 
+TokenizeOption = Annotated[
+    str | None,
+    typer.Option(
+        help="sacreBLEU's tokenizer for BLEU, none for tokenised text; if not given, that of the target language.",
+        show_default=False,
+    ),
+]
+
+
 class Format(StrEnum):
     """Of the output."""
 

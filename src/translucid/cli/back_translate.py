@@ -63,6 +63,7 @@ def back_translate(
     from translucid.data.file_kinds import refuse_as_texts
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
+    from translucid.interop.on_the_fly import run_of
     from translucid.jobs.back_translating import BackTranslationJob, pairs_made
     from translucid.jobs.job import alone
     from translucid.jobs.output import output_to
@@ -72,6 +73,7 @@ def back_translate(
 
     refuse_as_texts(str(text))
     refuse_to_replace(out, overwrite, (".tsv",))
+    run = run_of(run)
     configuration = RunFolder(run).configuration().between(source_language, target_language)
     configuration.refuse_other_reader("text", run)
     given = {

@@ -6,15 +6,20 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, pair_up
+from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, TokenizeOption, pair_up
 from translucid.data.corpus import Pair
 from translucid.ground.console import Console
 
-_System = typer.Argument(help="A run folder, or a file with the translations of --test, one a line.")
+if TYPE_CHECKING:
+    from translucid.runs.data_options import DataOptions
+
+_System = typer.Argument(
+    help="A run folder, a folder of Hugging Face, or a file with the translations of --test, one a line."
+)
 
 
 def compare(
@@ -33,7 +38,7 @@ def compare(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     beam: Annotated[int | None, typer.Option(help="Beam width of runs; 1 is greedy.")] = None,
-    tokenize: Annotated[str, typer.Option(help="sacreBLEU's tokenizer; none for tokenised text.")] = "13a",
+    tokenize: TokenizeOption = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     significance: Annotated[bool, typer.Option(help="Test whether chance explains the differences.")] = True,
     samples: Annotated[
@@ -62,23 +67,33 @@ def compare(
 
         translucid compare beam1.txt beam5.txt --test test.tsv --json > compared.json
     """
-    from translucid.data.corpus import read_lines, read_pairs
+    from translucid.data.corpus import read_lines
+    from translucid.data.standard_input import refuse_twice
     from translucid.evaluation.comparing import compare as compared
-    from translucid.evaluation.metrics import without_blank
+    from translucid.evaluation.metrics import bleu_tokenizer, without_blank
     from translucid.evaluation.rare_words import frequencies as counted
     from translucid.evaluation.rare_words import split_words
     from translucid.ground.errors import UserError
+    from translucid.interop.on_the_fly import run_of
+    from translucid.runs.corpora import pairs_of
+    from translucid.runs.data_options import DataOptions
 
+    refuse_twice(test, reference, frequencies)
     files = pair_up(test)
-    reverse = {path: _reverse(path) for path in (a, b) if path.is_dir()}
-    if len(set(reverse.values())) > 1:
-        raise UserError("translates the other way round than A", file=b, fix="Give runs of the same direction.")
-    backwards = any(reverse.values())
-    pairs = [pair.swapped if backwards else pair for pair in read_pairs(*files)]
+    names = str(a), str(b)
+    a, b = run_of(a), run_of(b)
+    data = [_data(path) for path in (a, b) if path.is_dir()]
+    if len({one.reverse for one in data}) > 1:
+        raise UserError("translates the other way round than A", file=names[1], fix="Give runs of the same direction.")
+    reading = data[0] if data else DataOptions()
+    backwards = reading.reverse
+    reading = reading.between(source_language, target_language)
+    pairs = list(pairs_of(reading, *files))
     if not pairs:
         raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
     sets = [[pair.target for pair in pairs], *(list(read_lines(file)) for file in reference or [])]
     references = without_blank(sets)
+    tokenize = tokenize or bleu_tokenizer(reading.languages[1], references)
     words = split_words(tokenize=tokenize, lowercase=lowercase)
     log = Console(stderr=True)
     languages = source_language, target_language
@@ -87,7 +102,7 @@ def compare(
         rare = _texts(frequencies, backwards) if frequencies else chain.from_iterable(sets)
         found = compared(
             [pair.source for pair in pairs],
-            [(str(a), texts[0]), (str(b), texts[1])],
+            [*zip(names, texts, strict=True)],
             references,
             counted(rare, words),
             words,
@@ -104,12 +119,12 @@ def compare(
         console.print(part)
 
 
-def _reverse(run: Path) -> bool:
+def _data(run: Path) -> DataOptions:
     from translucid.runs.run_folder import RunFolder
 
     configuration = RunFolder(run).configuration()
     configuration.refuse_other_reader("text", run)
-    return configuration.data.reverse
+    return configuration.data
 
 
 def _output(

@@ -17,7 +17,7 @@ from translucid.cli.guess_labels import guess_labels
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.data.statistics import Overlap, SplitStatistics
+    from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,11 +50,13 @@ def stats(
     from translucid.data.bad_lines import BadLines
     from translucid.data.corpus import read_pairs
     from translucid.data.filtering import Filter
+    from translucid.data.standard_input import refuse_twice
     from translucid.data.statistics import Overlap, SplitStatistics
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
 
     log = Console(stderr=True)
+    refuse_twice(train, valid, test)
     files = {name: pair_up(given) for name, given in (("train", train), ("valid", valid), ("test", test)) if given}
     if not files:
         raise UserError("no files were given", fix="Give --train, --valid or --test FILES.")
@@ -120,11 +122,23 @@ def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overl
                 shown = characters.encode("unicode_escape").decode() if kind in ("control", "private") else characters
                 text = f"{split.name} {name}: {count:,} {kind} characters ({shown}), first on line {line:,}"
                 console.print(f"  {text}", soft_wrap=True)
+            _print_normalisation(console, f"{split.name} {name}", side)
     for o in overlaps:
         console.print(
             f"\n{o.split} shares with train: {o.pairs:,} pairs, {o.sources:,} sources, {o.targets:,} targets",
             soft_wrap=True,
         )
+
+
+def _print_normalisation(console: Console, where: str, side: SideStatistics) -> None:
+    """Say which characters a vocabulary that is learned from a side has not."""
+    from translucid.data.normalisation import ADAPTIVE, described
+
+    if changed := side.not_ascii.changed(ADAPTIVE):
+        console.print(f"  {where}: normalisation changes {described(changed)}", soft_wrap=True)
+    if kept := side.left_alone():
+        more = "data.tokenizer.normalisation=nmt_nfkc would change them"
+        console.print(f"  {where}: normalisation leaves alone {described(kept)}; {more}", soft_wrap=True)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from translucid.cli.arguments import (
     TargetOption,
     TermsModeOption,
     TermsOption,
+    TokenizeOption,
     WithOption,
     pair_up,
     refuse_to_replace,
@@ -62,7 +63,7 @@ def evaluate(
     source_language: SourceOption = None,
     target_language: TargetOption = None,
     beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
-    tokenize: Annotated[str, typer.Option(help="sacreBLEU's tokenizer; none for tokenised text.")] = "13a",
+    tokenize: TokenizeOption = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     hypotheses: Annotated[Path | None, typer.Option(help="Write the translations here.")] = None,
     samples: Annotated[
@@ -113,6 +114,7 @@ def evaluate(
     from translucid.cli.images import refuse_for
     from translucid.cli.texts import evaluate_labels
     from translucid.data.corpus import read_lines
+    from translucid.data.standard_input import refuse_twice
     from translucid.evaluation.alignment_error import read_gold
     from translucid.evaluation.term_score import terms_table
     from translucid.ground.atomic import write_output
@@ -127,9 +129,10 @@ def evaluate(
 
     if not (test := [*(files or []), *(test or [])]):
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
+    refuse_twice(test, reference)
     refuse_without_terms(terms, inflect_terms, terms_mode)
     refuse_to_replace(hypotheses, overwrite)
-    run = run_of(run)
+    run, beside = run_of(run), [run_of(other) for other in beside or []]
     folder = RunFolder(run)
     configuration = folder.configuration().between(source_language, target_language)
     about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
@@ -142,7 +145,7 @@ def evaluate(
         return
     if configuration.model.reads == "texts with labels":
         refuse_for("translations", {**about, "--beam": beam, "--images": images, "--gold": gold})
-        evaluate_labels([run, *(beside or [])], test, as_json, hypotheses, samples, device)
+        evaluate_labels([run, *beside], test, as_json, hypotheses, samples, device)
         return
     if configuration.model.reads == "running text":
         sourced: dict[str, object] = {**about, "--images": images, "--gold": gold, "--hypotheses": hypotheses}
@@ -162,7 +165,7 @@ def evaluate(
     links = read_gold(alignments, pairs) if alignments else []
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
-    translator = Translator.open(folder, configuration, device, engine, others=beside or ())
+    translator = Translator.open(folder, configuration, device, engine, others=beside)
     heeding = translator.with_terms(terms, inflect=inflect_terms, mode=terms_mode) if terms else None
     if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")

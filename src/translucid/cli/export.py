@@ -24,7 +24,9 @@ def export(
     ] = "float32",
     check: Annotated[
         list[str] | None,
-        typer.Option("--check", metavar="FILES", help=f"Sentence pairs on which OUT must not cost {ALLOWED} BLEU."),
+        typer.Option(
+            "--check", metavar="FILES", help=f"Sentence pairs on which OUT must not cost {ALLOWED} BLEU, or chrF."
+        ),
     ] = None,
     source_language: SourceOption = None,
     target_language: TargetOption = None,
@@ -46,11 +48,14 @@ def export(
 
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
+    from translucid.interop.on_the_fly import run_of
+
+    run = run_of(run)
     if to == "huggingface":
         languages = source_language, target_language
         _to_huggingface(run, out, languages, plain=quantization == "float32" and not check, overwrite=overwrite)
         return
-    from translucid.engines.trials import greedy_bleu, refuse_loss
+    from translucid.engines.trials import Comparison, greedy_texts
     from translucid.engines.tuned import Tuned
     from translucid.ground.errors import UserError
     from translucid.ground.folders import refuse_to_lose
@@ -78,17 +83,18 @@ def export(
     translator = Translator.load(run, "cpu", "torch", source=source_language, target=target_language)
     model, tokenizer = translator.model, translator.tokenizer
 
-    def judge(exported: float, engine: str) -> None:
-        ours = greedy_bleu(model, tokenizer, pairs, Tuned(engine="torch"))
-        compared = f"BLEU {ours:.2f} here, {exported:.2f} by {engine} with {quantization}"
+    def judge(exported: list[str], engine: str) -> None:
+        ours = greedy_texts(model, tokenizer, pairs, Tuned(engine="torch"))
+        found = Comparison.of(ours, exported, pairs, quantization, configuration.data.languages[1])
+        compared = f"{found.metric} {found.ours:.2f} here, {found.exported:.2f} by {engine} with {quantization}"
         console.print(f"{compared}, greedy, on {len(pairs):,} pairs")
-        refuse_loss(ours, exported, quantization, run)
+        found.refuse_loss(run)
 
     def judge_folder(folder: Path) -> None:
         if pairs:
-            from translucid.interop.onnx.running import exported_bleu
+            from translucid.interop.onnx.running import exported_texts
 
-            judge(exported_bleu(folder, tokenizer, pairs, model.eos), "onnxruntime")
+            judge(exported_texts(folder, tokenizer, pairs, model.eos), "onnxruntime")
 
     if to == "marian":
         export_marian(model, tokenizer, out, beam=configuration.decoding.beam, overwrite=overwrite)
@@ -106,7 +112,7 @@ def export(
             )
     else:
         if pairs:
-            judge(greedy_bleu(model, tokenizer, pairs, Tuned(quantization=quantization)), "CTranslate2")
+            judge(greedy_texts(model, tokenizer, pairs, Tuned(quantization=quantization)), "CTranslate2")
         export_ctranslate2(model, tokenizer, out, quantization, overwrite=overwrite)
     console.print(f"written: {out}")
 

@@ -48,24 +48,8 @@ from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import take_over
 
-SEVERAL = (
-    "--train",
-    "--synthetic",
-    "--target-text",
-    "--valid",
-    "--test",
-    "--reference",
-    "--pairs",
-    "--check",
-    "--set",
-    "--tsv",
-    "--images",
-    "--among",
-    "--frequencies",
-    "--tune-on",
-    "--without",
-)
-"""Options that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
+SEVERAL = ("FILES", "RULES", "KEY=VALUE")
+"""What options are for that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 """A full disk, a full quota, a read-only disk, somebody else's folder."""
@@ -195,13 +179,17 @@ def run(arguments: list[str]) -> int:
     try:
         if sys.stdout is None:
             raise UserError("standard output is closed", fix="Send it to a file, or to /dev/null.")
-        result = tree()(several(arguments), prog_name="translucid", standalone_mode=False, obj=arguments)
+        commands = tree()
+        spread = several(arguments, commands)
+        result = commands(spread, prog_name="translucid", standalone_mode=False, obj=arguments)
         return result if isinstance(result, int) else 0
     except UserError as error:
         if debug:
             raise
         return _refused(str(error))
     except TyperException as error:
+        if not error.format_message():  # a group of commands without one: its help is printed already
+            return 2
         command = getattr(getattr(error, "ctx", None), "command_path", "translucid")
         return _refused(f"{error.format_message()} See {command} --help.")
     except (KeyboardInterrupt, typer.Abort) as error:
@@ -264,17 +252,29 @@ def without_log_format(options: Sequence[str]) -> tuple[list[str], str | None]:
     return rest, wanted
 
 
-def several(arguments: Sequence[str]) -> list[str]:
-    """Repeat an option that takes several values before each of them."""
+def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
+    """Repeat an option that takes several values before each of them; `commands` say which options do."""
     options, texts = _parted(arguments)
+    names = _take_several(options, commands)
     spread: list[str] = []
     option, values = "", 0
     for argument in options:
         if argument.startswith("-"):
-            option, values = argument, 0
-        elif option in SEVERAL:
+            option, equals, _ = argument.partition("=")
+            values = 1 if equals else 0
+        elif option in names:
             if values:
                 spread.append(option)
             values += 1
         spread.append(argument)
     return spread + texts
+
+
+def _take_several(options: Sequence[str], commands: TyperGroup) -> set[str]:
+    """Return the options with several values that the command has which is called: others have the same names."""
+    command: Any = commands
+    for argument in options:
+        if isinstance(command, TyperGroup) and argument in command.commands:
+            command = command.commands[argument]
+    several = [option for option in command.params if option.multiple and option.metavar in SEVERAL]
+    return {name for option in several for name in option.opts}

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def models(
-    keys: Annotated[bool, typer.Option("--keys", help="List every key that can be set, with its default.")] = False,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="List every key that can be set, its default and its values.")
+    ] = False,
 ) -> None:
     """List the presets that `translucid train --model NAME` takes, and the recipes that `translucid train NAME` does.
 
@@ -73,12 +75,18 @@ def _shape(model: ModelOptions) -> str:
 
 
 def _print_keys(console: Console) -> None:
+    """Print all keys: for people in paragraphs, for programs a line each, of columns that tabs part."""
     from translucid.runs.keys import keys
 
+    if not console.is_terminal:
+        for key in keys():
+            # `key=default`, the values that it takes, the kind of model that has it, what it does.
+            print(f"{key.name}={key.default}", key.allowed, key.choice, " ".join(key.description.split()), sep="\t")
+        return
     choice = ""
     for key in keys():
         if key.choice and key.choice != choice:
             console.print(Text.assemble((f"\n{key.choice}", "bold"), " has these:"))
         choice = key.choice
-        console.print(Text.assemble((key.name, "bold"), f"={key.default}"))
+        console.print(Text.assemble((key.name, "bold"), f"={key.default}  ", (key.allowed, "dim")))
         console.print(f"    {key.description}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from translucid.cli import completing
-from translucid.cli.arguments import SetOption, pair_up
+from translucid.cli.arguments import SetOption, pair_up, refuse_to_replace
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -49,7 +50,7 @@ goes on learning the text of its language:
     translucid train low-resource --init-encoder runs/language --init-decoder runs/language --train pairs.tsv \
         --synthetic synthetic.tsv --target-text target.txt --out runs/mine --set 'data.weights=[1,3,1]'
 
-A translator of your own, from one that is there: fine-tuned on your texts, with half of the sentences general ones,
+A translator of your own, from one that is there: fine-tuned on your texts, with four of five sentences general ones,
 so that it does not forget; the model kept is the best on yours that has lost no more than a BLEU on the others:
 
     translucid train --from runs/es --train mine.tsv --mix general.tsv=0.8 --valid mine-dev.tsv \
@@ -157,17 +158,21 @@ def train(
 
     Ctrl-C saves, --resume goes on exactly.
     """
+    from translucid.data.standard_input import NAME, refuse_twice
     from translucid.runs.beginning import settings_from
-    from translucid.runs.configuration import read_settings, resolve, resumed, unchanged
+    from translucid.runs.configuration import resolve, resumed, unchanged
     from translucid.runs.pretrained import Pretrained
-    from translucid.runs.recipes import recipe
+    from translucid.runs.recipes import recipe, recipes
     from translucid.runs.run_folder import RunFolder
+    from translucid.runs.settings import read_settings
     from translucid.runs.staging import finish_replacing, interrupted_configuration, refuse_to_replace_sources
     from translucid.training.afterwards import show_gain, tune_trained
     from translucid.training.experiment import prepared
 
+    shipped = False
     if config:
         config = recipe(config)
+        shipped = config in recipes().values()
     if out is None:
         raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
     overrides: dict[str, object] = {}
@@ -201,18 +206,24 @@ def train(
     def configured(files: dict[str, list[str]]) -> Configuration:
         if before and not config and not model:
             return resumed(before, settings or [], overrides | files)
-        wanted = resolve(config, model, settings or [], overrides | files, begun)
+        wanted = resolve(config, model, settings or [], overrides | files, begun, shipped=shipped)
         # The same command again, as torchrun gives it after a failure.
         return unchanged(before, wanted) if before else wanted
 
+    refuse_twice(*files.values(), mix)
     configuration = configured(files)
-    if configuration.model.reads in {"text", "images"}:
-        paired = {key: names if key == "data.target_text" else pair_up(names) for key, names in files.items()}
-        configuration = configured(paired)
     if not before:
         run.refuse_to_lose(overwrite)
         refuse_to_replace_sources(run, configuration)
     console = Console(stderr=True)
+    if any(NAME in names for names in files.values()):
+        kept = keep_standard_input(out, overwrite or run.exists, pairs=configuration.model.reads in {"text", "images"})
+        console.print(f"standard input is kept in {kept}: a training that is resumed reads it there", soft_wrap=True)
+        files = {key: [str(kept) if name == NAME else name for name in names] for key, names in files.items()}
+        configuration = configured(files)
+    if configuration.model.reads in {"text", "images"}:
+        paired = {key: names if key == "data.target_text" else pair_up(names) for key, names in files.items()}
+        configuration = configured(paired)
     with prepared(
         configuration, out, resume=resume, overwrite=overwrite, device=device, console=console, command=context.obj
     ) as (trainer, display):
@@ -220,6 +231,31 @@ def train(
     show_gain(trainer, console)
     if tune and configuration.model.reads == "text":
         tune_trained(trainer, console)
+
+
+def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:
+    """Write what comes on standard input into a file beside a run folder, which its configuration can name.
+
+    Args:
+        out: the run folder.
+        replace: whether a file that is there gives way.
+        pairs: whether there are to be sentence pairs, or images with captions, and no texts.
+
+    Raises:
+        UserError: there is nothing, a file stands there already, or it can't be written.
+    """
+    from translucid.data.lines import kind_of, opened
+    from translucid.data.standard_input import NAME
+    from translucid.ground.atomic import output
+
+    ending = kind_of(Path(NAME))
+    if pairs and ending == ".txt":  # the first line is none, which is said where it is read
+        ending = ".tsv"
+    file = out.with_name(f"{out.name}.input{ending}")
+    refuse_to_replace(file, replace)
+    with opened(Path(NAME)) as stream, output(file) as kept:
+        shutil.copyfileobj(stream, kept)
+    return file
 
 
 def shares(mix: list[str]) -> dict[str, float]:

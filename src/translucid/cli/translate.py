@@ -237,8 +237,8 @@ def translate(
         token_scores=token_scores,
         adapter=adapter,
         configuration=configuration,
-        others=tuple(others or ()),
-        reverse=rerank_with,
+        others=tuple(run_of(other) for other in others or ()),
+        reverse=run_of(rerank_with) if rerank_with else None,
         channel_weights=_weights(reverse_weight, length_weight),
         risk_candidates=mbr or 0,
         memory=memory,
@@ -302,10 +302,11 @@ def _tuned(job: Job, files: list[str], console: Console) -> Job:
     t = Translator.open(RunFolder(job.run), job.configuration, job.device, job.engine, others=job.others)
     channel = NoisyChannel.load(job.reverse, job.configuration, t.tokenizer, job.device)
     pairs = list(pairs_of(job.configuration.data, *pair_up(files)))
-    best, after, before = tune_weights(t, channel, pairs, job.options, console)
+    tuned = tune_weights(t, channel, pairs, job.options, console)
+    best = tuned.weights
     console.print(
         f"--reverse-weight {best.reverse:g} --length-weight {best.length:g}: "
-        f"BLEU {after:.2f} on {len(pairs):,} pairs, {before:.2f} without",
+        f"{tuned.metric} {tuned.score:.2f} on {len(pairs):,} pairs, {tuned.before:.2f} without",
         soft_wrap=True,
     )
     return replace(job, channel_weights=best)

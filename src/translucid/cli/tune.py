@@ -32,7 +32,7 @@ def tune(
     valid: Annotated[
         list[str] | None, typer.Option("--valid", metavar="FILES", help="Pairs to compare speed and BLEU on.")
     ] = None,
-    allow: Annotated[float, typer.Option(help="BLEU that may be lost.", min=0)] = ALLOWED,
+    allow: Annotated[float, typer.Option(help="BLEU that may be lost; chrF where BLEU can't tell.", min=0)] = ALLOWED,
     shortlists: Annotated[
         bool | None, typer.Option("--shortlists", help="Also try two lexical shortlists; see above for what they cost.")
     ] = None,
@@ -166,12 +166,12 @@ def tune(
     table = Table(box=None, pad_edge=False)
     for column in ("engine", "weights", "considered"):
         table.add_column(column)
-    for column in ("sentences/s", "BLEU", ""):
+    for column in ("sentences/s", best.metric, ""):
         table.add_column(column, justify="right")
     for trial in tried:
         speed, kept = f"{trial.sentences_per_second:,.0f}", "← chosen" if trial is best else ""
         tuned = trial.tuned
-        table.add_row(tuned.engine, tuned.quantization, tuned.considered, speed, f"{trial.bleu:.2f}", kept)
+        table.add_row(tuned.engine, tuned.quantization, tuned.considered, speed, f"{trial.score:.2f}", kept)
     Console().print(table)
 
 

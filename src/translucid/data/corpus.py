@@ -12,8 +12,9 @@ from typing import NamedTuple
 from translucid.data.bad_lines import OnBad
 from translucid.data.file_kinds import PAIR_ENDINGS, refuse_as_pairs
 from translucid.data.languages import Languages
-from translucid.data.lines import lines, one_line, tell_bad
+from translucid.data.lines import kind_of, lines, one_line, tell_bad
 from translucid.data.po import read_po
+from translucid.data.standard_input import NAME
 from translucid.data.tmx import read_tmx
 from translucid.data.xliff import read_xliff
 from translucid.ground.errors import UserError
@@ -74,7 +75,7 @@ def read_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: 
     """Yield the sentence pairs of files, one after the other; pairs with an empty side too.
 
     Args:
-        files: of any kind that holds pairs.
+        files: of any kind that holds pairs; `-` is standard input, .jsonl if its first line is an object, else .tsv.
         languages: source and target, for files that say in which languages their texts are.
         on_bad: is told of what is no pair.
 
@@ -107,7 +108,9 @@ def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
     if len(both := sides(file)) == 2:
         return _moses(both[0], both[1], on_bad)
     path = Path(file)
-    match Path(file.removesuffix(".gz")).suffix:
+    match kind_of(path):
+        case ".txt" if file == NAME:  # a line that is no pair, which is said with its number
+            return _tsv(path, on_bad)
         case ".tsv":
             return _tsv(path, on_bad)
         case ".jsonl":

@@ -13,6 +13,8 @@ _STRINGS = "a catalogue of messages", "Write the messages to a .txt file, one a 
 _MEMORY = "a translation memory", "Export the segments as plain text, one a line."
 _TABLE = "a table", "Write the column of texts to a .txt file, one a line."
 _DATA = "structured data", "Write the texts to a .txt file, one a line."
+_COLUMNS = "a table of columns", "Write the column of texts to a .txt file, one a line."
+_DATABASE = "a database", "Write its texts to a .txt file, one a line."
 _PACKED = "compressed", "Unpack it first."
 _ENDINGS: dict[tuple[str, str], str] = {
     _OFFICE: ".doc .docx .odp .odt .pdf .ppt .pptx .epub .rtf .tex .ipynb",
@@ -22,6 +24,8 @@ _ENDINGS: dict[tuple[str, str], str] = {
     _MEMORY: ".mqxliff .sdlxliff .tbx .tmx .xlf .xliff",
     _TABLE: ".csv .ods .tsv .xls .xlsx",
     _DATA: ".json .jsonl .toml .xml .yaml .yml",
+    _COLUMNS: ".arrow .avro .feather .orc .parquet",
+    _DATABASE: ".db .sqlite .sqlite3",
     _PACKED: ".bz2 .gz .xz .zip .zst",
 }
 PAIR_ENDINGS = (".tsv", ".jsonl", ".tmx", ".po", ".xliff", ".xlf")
@@ -63,8 +67,11 @@ def refuse_as_pairs(file: str) -> None:
         UserError: it does.
     """
     ending = Path(file.removesuffix(".gz")).suffix.lower()
-    if ending in PAIR_ENDINGS or _KNOWN.get(ending) in (None, _PACKED):
+    about = _KNOWN.get(ending)
+    if ending in PAIR_ENDINGS or about in (None, _PACKED):
         return
     what, _ = _KNOWN[ending]
     fix = "Export it as .tsv (source TAB target) or as .jsonl (source, target)."
+    if about == _COLUMNS:
+        fix = "Write its columns source and target as .jsonl: pandas has to_json(path, orient='records', lines=True)."
     raise UserError(f"is {what} by its ending, which is not read as sentence pairs", file=file, fix=fix)

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from translucid.data import standard_input
 from translucid.data.bad_lines import BadLine, OnBad
 from translucid.ground.errors import UserError
 
@@ -29,7 +30,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         UserError: it is missing, unreadable or damaged, or its name can be no name.
     """
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        packed = path.suffix == ".gz"
+        place = path
+        if str(path) == standard_input.NAME:
+            place = standard_input.standard_input()
+            packed = standard_input.is_packed(place)
+        with gzip.open(place) if packed else place.open("rb") as stream:
             yield cast(BinaryIO, stream)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"is damaged or not gzip ({error})", file=path, fix="Fetch it again.") from error
@@ -37,6 +43,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"can't be read ({error.strerror})", file=path, fix="Check the path.") from error
     except ValueError as error:  # a zero byte, or half a surrogate
         raise UserError("is no name that a file can have", file=repr(str(path)), fix="Check the path.") from error
+
+
+def kind_of(path: Path) -> str:
+    """Return the ending of a file without `.gz`; of standard input, that which its first line asks for."""
+    if str(path) != standard_input.NAME:
+        return Path(str(path).removesuffix(".gz")).suffix
+    with opened(path) as stream:
+        first = stream.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
+    return standard_input.ending(first.decode("utf-8", "replace"))
 
 
 def refuse_empty(path: Path) -> UserError:

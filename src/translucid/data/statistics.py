@@ -14,6 +14,7 @@ import numpy as np
 
 from translucid.data.corpus import Pair
 from translucid.data.filtering import Filter, fault
+from translucid.data.normalisation import ADAPTIVE, Characters
 
 EXAMPLES = 3
 """Examples kept of each finding."""
@@ -45,10 +46,13 @@ class SideStatistics:
     """By script or kind, how often each of its characters stands there."""
     first_line: dict[str, int] = field(default_factory=dict)
     """Where each script or kind is met first."""
+    not_ascii: Characters = field(default_factory=Characters)
+    """Counts that tell what normalisation changes."""
 
     def add(self, text: str, line: int) -> None:
         """Count one sentence."""
         words = text.split()
+        self.not_ascii.add(text)
         self.words += len(words)
         self.characters += len(text)
         self.lengths[len(words)] += 1
@@ -75,6 +79,10 @@ class SideStatistics:
             if kind != usual
         ]
 
+    def left_alone(self) -> dict[str, int]:
+        """Return the characters that the default normalisation leaves alone and `nmt_nfkc` changes, with counts."""
+        return {character: self.not_ascii.counts[character] for character in self.not_ascii.kept()}
+
     def summary(self, sentences: int) -> dict[str, Any]:
         """Return the figures as plain values."""
         lengths = {f"p{round(100 * share)}": self.percentile(share) for share in (0.5, 0.95, 0.99, 1.0)}
@@ -88,6 +96,8 @@ class SideStatistics:
                 dict(zip(("script", "count", "characters", "first_line"), row, strict=True))
                 for row in self.unexpected()
             ],
+            "normalisation_changes": self.not_ascii.changed(ADAPTIVE),
+            "normalisation_leaves_alone": self.left_alone(),
         }
 
 

@@ -10,23 +10,24 @@ from translucid.data.bad_lines import OnBad
 from translucid.data.corpus import Pair
 from translucid.data.file_kinds import refuse_as_texts
 from translucid.data.filtering import Skipped
-from translucid.data.lines import lines, one_line, tell_bad
+from translucid.data.lines import kind_of, lines, one_line, tell_bad
 
 
 def read_texts(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:
     """Yield the texts of files, one after the other, each with its label, "" if it has none; blank ones too.
 
-    A line is a text; of a .tsv it is text TAB label, of a .jsonl {"text": .., "label": ..}.
+    A line is a text; of a .tsv it is text TAB label, of a .jsonl {"text": .., "label": ..}. `-` is standard input,
+    which is the one or the other by its first line: with a tab, or an object.
 
     Raises:
         UserError: a file is missing, empty, unreadable or a document with a structure of its own, or a line is not
             UTF-8 or no text.
     """
     for file in map(Path, files):
-        kind = str(file).removesuffix(".gz").rpartition(".")[2].lower()
-        if kind == "jsonl":
+        kind = kind_of(file).lower()
+        if kind == ".jsonl":
             yield from _jsonl(file, on_bad)
-        elif kind == "tsv":
+        elif kind == ".tsv":
             yield from (
                 Pair(*line.split("\t", 2)[:2]) if "\t" in line else Pair(line, "") for line in _good(file, on_bad)
             )

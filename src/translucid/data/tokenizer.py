@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import sentencepiece
 
 from translucid.data.corpus import Pair
 from translucid.data.filtering import draw
+from translucid.data.learning import Learning
 from translucid.data.pieces import SPACE, as_read, named_pieces
 from translucid.data.placeholders import Hidden, hidden
 from translucid.data.reserved import EVERY, PLACEHOLDERS, TERM
@@ -36,10 +36,6 @@ LONGEST_UNKNOWN = 100
 
 _BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
-# Sums of floats depend on the number of threads: a fixed number gives every machine the same unigram model.
-_LEARNING_THREADS = 8
-_QUIET = 3
 
 
 class Tokenizer:
@@ -104,6 +100,8 @@ class Tokenizer:
         seed: int,
         tagged: bool = False,
         reserved: Sequence[str] = (),
+        flexible: bool = False,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> Tokenizer:
         """Learn the vocabulary from sentence pairs; the same arguments give the same model.
 
@@ -113,16 +111,23 @@ class Tokenizer:
             seed: which pairs are drawn from a large text.
             tagged: whether the source vocabulary gets a `tag`.
             reserved: pieces that the vocabularies have for what is no word; see `data/reserved.py`.
+            flexible: whether the vocabulary may have another size than wanted, if the text asks for it.
+            tell: told of another size, and of characters that normalisation changes.
 
         Raises:
             UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
         """
         drawn = draw(pairs, options.sample, seed)
         if options.joint:
-            both = (text for pair in drawn for text in pair)
-            return cls(_learn(both, options, "the training text", tagged, reserved))
-        source = _learn((pair.source for pair in drawn), options, "the source text", tagged, reserved)
-        return cls(source, _learn((pair.target for pair in drawn), options, "the target text", False, reserved))
+            both = [text for pair in drawn for text in pair]
+            learning = Learning("the training text", options, reserved, flexible, tell)
+            return cls(learning.model(both, tagged=tagged))
+        models = []
+        for side in Pair._fields:
+            learning = Learning(f"the {side} text", options, reserved, flexible, tell)
+            texts = [getattr(pair, side) for pair in drawn]
+            models.append(learning.model(texts, tagged=tagged and side == "source"))
+        return cls(*models)
 
     @classmethod
     def paired(cls, source: Tokenizer, target: Tokenizer) -> Tokenizer:
@@ -307,46 +312,6 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     if len(unknown) > LONGEST_UNKNOWN:
         raise ValueError(f"writes {len(unknown):,} characters for an unknown piece")
     return processor
-
-
-def _learn(texts: Iterator[str], options: TokenizerOptions, where: str, tagged: bool, reserved: Sequence[str]) -> bytes:
-    model = io.BytesIO()
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(as_read(text) for text in texts),
-            model_writer=model,
-            model_type=options.kind,
-            vocab_size=options.vocabulary,
-            character_coverage=options.coverage,
-            normalization_rule_name=options.normalisation,
-            pad_id=SPECIAL.pad,
-            unk_id=SPECIAL.unknown,
-            bos_id=SPECIAL.start,
-            eos_id=SPECIAL.end,
-            unk_surface="⁇",
-            control_symbols=[TAG] if tagged else [],
-            user_defined_symbols=list(reserved),
-            max_sentence_length=1 << 16,
-            num_threads=_LEARNING_THREADS,
-            minloglevel=_QUIET,
-        )
-    except RuntimeError as error:
-        raise _explained(str(error), options.vocabulary, where) from error
-    return model.getvalue()
-
-
-def _explained(message: str, vocabulary: int, where: str) -> Exception:
-    """Return what SentencePiece's message means for the user."""
-    if "sentences_.empty()" in message:
-        return UserError(f"there is nothing to learn a vocabulary from: {where} is empty", fix="Check data.train.")
-    if found := re.search(r"too high.*<= (\d+)", message):
-        what, fix = "larger than {} supports, at most {}", f"Set data.tokenizer.vocabulary={found[1]} or less."
-    elif found := re.search(r"smaller than required_chars.*vs (\d+)", message):
-        what = "smaller than {} needs for its single characters, at least {}"
-        fix = f"Set data.tokenizer.vocabulary={found[1]} or more, or a lower data.tokenizer.coverage."
-    else:
-        return RuntimeError(f"SentencePiece failed: {message}")
-    return UserError(f"a vocabulary of {vocabulary} is {what.format(where, found[1])}", fix=fix)
 
 
 def _encode(

@@ -22,8 +22,10 @@ class TokenizerOptions(OptionGroup):
     """Of an imported model: one each, and the same pieces have the same ids."""
     coverage: float = Field(1.0, ge=0.98, le=1)
     """Share of the text's characters that get a piece, the rarest become unknown; 0.9995 for Chinese or Japanese."""
-    normalisation: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "nmt_nfkc"
-    """What is done to characters first: Unicode NFKC; `nmt` tidies spaces and control characters, `cf` lower-cases."""
+    normalisation: Literal["adaptive", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"] = "adaptive"
+    """What is done to characters first: Unicode NFKC; `nmt` tidies spaces and control characters, `cf` lower-cases.
+    `adaptive` is `nmt_nfkc`, but leaves alone the characters that the text has often and that are part of its spelling,
+    such as ², … and º, full-width punctuation, or the zero-width non-joiner of Persian (docs/training.md)."""
     sample: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Learn from at most this many pairs, drawn at random from the training data: more take memory, change little."""
     languages: dict[str, str] = Field(default_factory=dict, max_length=10_000)

@@ -17,7 +17,7 @@ from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine, TorchEngine
 from translucid.engines.tuned import Tuned
-from translucid.evaluation.metrics import bleu
+from translucid.evaluation.criterion import Criterion
 from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
@@ -28,11 +28,17 @@ class Trial(NamedTuple):
 
     tuned: Tuned
     sentences_per_second: float
-    bleu: float
+    score: float
+    metric: str = "BLEU"
+    """What the score is; BLEU or chrF."""
+    tells: bool = True
+    """Whether the score of the first one is high enough for others to be compared with it."""
+    same: bool = False
+    """Whether its translations are those of the first one."""
 
     def __str__(self) -> str:
         """Say so in a few words."""
-        return f"{self.tuned} ({self.sentences_per_second:,.0f} sentences/s, BLEU {self.bleu:.2f})"
+        return f"{self.tuned} ({self.sentences_per_second:,.0f} sentences/s, {self.metric} {self.score:.2f})"
 
 
 def trials(
@@ -42,26 +48,50 @@ def trials(
     options: DecodingOptions,
     ways: Sequence[Tuned],
     shortlists: Mapping[Considered, Path],
+    language: str | None = None,
 ) -> Iterator[Trial]:
-    """Translate the sources of `pairs` in each of these ways; `shortlists` are the files for those that have one."""
+    """Translate the sources of `pairs` in each of these ways; what the first one writes decides on the metric.
+
+    Args:
+        model: a translator.
+        tokenizer: of the model.
+        pairs: to translate, and what is right.
+        options: of the search.
+        ways: that are tried.
+        shortlists: the files for those ways that have one.
+        language: code of the target language, if it is known.
+    """
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
-    sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
-    references = [[pair.target for pair in pairs]]
+    sources = _encoded(model, tokenizer, pairs)
+    criterion = Criterion([[pair.target for pair in pairs]], language)
+    first: list[str] = []
+    tells = True
     for tuned in ways:
-        considered, shortlist = tuned.considered, shortlists.get(tuned.considered)
-        own = whole.narrowed(considered, shortlist, tokenizer)
-        engine: Engine = own
-        if tuned.engine == "ctranslate2":
-            weights = tuned.quantization
-            engine = CTranslate2Engine.of(
-                own, tokenizer, quantization=weights, considered=considered, shortlist=shortlist
-            )
+        engine = _engine(whole, tokenizer, tuned, shortlists.get(tuned.considered))
         engine.decode(sources[:8], options)
         started = time.perf_counter()
         found = engine.decode(sources, options)
         spent = time.perf_counter() - started
         texts = [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
-        yield Trial(tuned, len(pairs) / spent, bleu(texts, references))
+        if first:
+            score = criterion.score(texts)
+        else:
+            score, first = criterion.settle(texts), texts
+            tells = criterion.tells(score)
+        yield Trial(tuned, len(pairs) / spent, score, criterion.name, tells, texts == first)
+
+
+def _encoded(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[list[int]]:
+    return [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
+
+
+def _engine(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
+    own = whole.narrowed(tuned.considered, shortlist, tokenizer)
+    if tuned.engine == "torch":
+        return own
+    return CTranslate2Engine.of(
+        own, tokenizer, quantization=tuned.quantization, considered=tuned.considered, shortlist=shortlist
+    )
 
 
 def all_ways(model: SequenceModel, lists: Iterable[Considered], *, opened: bool = False) -> list[Tuned]:
@@ -82,27 +112,67 @@ def all_ways(model: SequenceModel, lists: Iterable[Considered], *, opened: bool 
 
 
 def fastest(tried: Sequence[Trial], allowed: float) -> Trial:
-    """Return the fastest one that costs at most `allowed` BLEU against the first."""
-    full = tried[0].bleu
-    return max((trial for trial in tried if trial.bleu >= full - allowed), key=lambda trial: trial.sentences_per_second)
+    """Return the fastest one that costs at most `allowed` of the score against the first.
+
+    Where the score does not tell, it is the fastest of those that write the same as the first.
+    """
+    full = tried[0]
+    if full.tells:
+        good = [trial for trial in tried if trial.score >= full.score - allowed]
+    else:
+        good = [full, *(trial for trial in tried[1:] if trial.same)]
+    return max(good, key=lambda trial: trial.sentences_per_second)
 
 
-def greedy_bleu(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair], tuned: Tuned) -> float:
-    """Return the BLEU of greedy translations in one of these ways, without a shortlist.
+def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair], tuned: Tuned) -> list[str]:
+    """Return greedy translations of the sources of `pairs` in one of these ways, without a shortlist.
 
     There is no rule against loops, as whoever runs an exported model has none.
     """
-    (trial,) = trials(model, tokenizer, pairs, DecodingOptions(beam=1, max_loops=0), [tuned], {})
-    return trial.bleu
+    whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
+    sources = _encoded(model, tokenizer, pairs)
+    found = _engine(whole, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
+    return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
 
 
-def refuse_loss(ours: float, exported: float, quantization: Quantization, run: Path) -> None:
-    """Compare the BLEU of an exported model to that of its run.
+class Comparison(NamedTuple):
+    """An exported model beside the run that it was made from."""
 
-    Raises:
-        UserError: it has lost more than is allowed.
-    """
-    if ours - exported >= ALLOWED:
-        other = "Export with --quantization float32, or leave" if quantization == "int8" else "Leave"
-        fix = f"{other} out --check if that does not matter."
-        raise UserError(f"{quantization} costs {ours - exported:.2f} BLEU", file=run, fix=fix)
+    metric: str
+    """BLEU or chrF."""
+    ours: float
+    exported: float
+    quantization: Quantization
+    tells: bool
+    """Whether the run translates well enough for a difference to mean something, or there is none."""
+
+    @classmethod
+    def of(
+        cls,
+        ours: Sequence[str],
+        exported: Sequence[str],
+        pairs: Sequence[Pair],
+        quantization: Quantization,
+        language: str | None,
+    ) -> Comparison:
+        """Compare translations of the run and of the exported model."""
+        criterion = Criterion([[pair.target for pair in pairs]], language)
+        score = criterion.settle(ours)
+        tells = criterion.tells(score) or list(ours) == list(exported)
+        return cls(criterion.name, score, criterion.score(exported), quantization, tells)
+
+    def refuse_loss(self, run: Path) -> None:
+        """Check that the exported model is about as good as the run.
+
+        Raises:
+            UserError: it has lost more than is allowed, or that can't be told.
+        """
+        if not self.tells:
+            what = f"can't be compared on --check: {self.metric} {self.ours:.2f} of its own translations is too low"
+            raise UserError(what, file=run, fix="Give pairs that it translates well, or leave out --check.")
+        if self.ours - self.exported >= ALLOWED:
+            other = "Export with --quantization float32, or leave" if self.quantization == "int8" else "Leave"
+            fix = f"{other} out --check if that does not matter."
+            raise UserError(
+                f"{self.quantization} costs {self.ours - self.exported:.2f} {self.metric}", file=run, fix=fix
+            )

@@ -53,7 +53,7 @@ def find_fastest(
         console: where progress is shown.
         train: files of training pairs; the run's own if not given.
         valid: files of pairs to try on; those that the run was validated with if not given.
-        allow: BLEU that may be lost.
+        allow: BLEU that may be lost; chrF where BLEU can't tell.
         shortlists: whether to learn shortlists, and try them.
         pairs: training pairs that they are learned from, at most.
         sentences: sentences that are translated each time, at most.
@@ -108,7 +108,7 @@ def find_fastest(
             what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
             raise UserError(what, file=run, fix="See translucid tune --shortlists.")
         with counting(console, "trying ways to translate", len(ways)) as advance:
-            for trial in trials(model, tokenizer, test, configuration.decoding, ways, written):
+            for trial in trials(model, tokenizer, test, configuration.decoding, ways, written, data.languages[1]):
                 tried.append(trial)
                 advance(1)
 
@@ -117,6 +117,12 @@ def find_fastest(
         return TorchEngine.of(model, tokenizer, CPU)
 
     best = fastest(tried, allow)
+    if not best.tells:
+        console.print(
+            f"{best.metric} {tried[0].score:.2f} is too low to tell what a faster way loses: only ways that write "
+            "the same are chosen from",
+            soft_wrap=True,
+        )
     between = configuration.data.languages if own.tokenizer.languages else None
     save_tuned(run, best.tuned.model_copy(update={"languages": between}), lists.get(best.tuned.considered))
     if best.tuned.engine == "ctranslate2":

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from translucid.evaluation.metrics import ReferenceSets
+from translucid.data.terms.words import spaced
+from translucid.evaluation.metrics import DEFAULT, ReferenceSets, bleu_metric
 
 EDGES = (1, 6, 11, 16, 21, 31, 41, 61)
 """First source length, in words, of each bucket; the last one is open."""
@@ -29,16 +30,15 @@ def by_length(
     hypotheses: Sequence[str],
     references: ReferenceSets,
     *,
-    tokenize: str = "13a",
+    tokenize: str = DEFAULT,
     lowercase: bool = False,
     edges: Sequence[int] = EDGES,
 ) -> list[LengthRow]:
     """Score the sentences of each bucket of source lengths; empty buckets are left out."""
-    from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    bleu, chrf = BLEU(tokenize=tokenize, lowercase=lowercase, force=True), CHRF(lowercase=lowercase)
-    lengths = [len(source.split()) for source in sources]
+    bleu, chrf = bleu_metric(tokenize, lowercase=lowercase), CHRF(lowercase=lowercase)
+    lengths = [len(spaced(source).split()) for source in sources]
     rows = []
     for first, after in pairwise([*edges, None]):
         inside = [i for i, n in enumerate(lengths) if n >= (first or 0) and (after is None or n < after)]
@@ -46,7 +46,7 @@ def by_length(
             continue
         found = [hypotheses[i] for i in inside]
         wanted = [[reference[i] for i in inside] for reference in references]
-        written, expected = (sum(len((text or "").split()) for text in texts) for texts in (found, wanted[0]))
+        written, expected = (sum(len(spaced(text or "").split()) for text in texts) for texts in (found, wanted[0]))
         rows.append(
             LengthRow(
                 f"{first}+" if after is None else f"{first}-{after - 1}",

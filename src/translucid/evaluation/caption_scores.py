@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from translucid.data.terms.words import spaced
 from translucid.evaluation.cider import cider_d
 from translucid.evaluation.metrics import CorpusScore, corpus_bleu, reference_sets
 from translucid.ground.errors import UserError
@@ -45,21 +46,24 @@ def papers_tokens(text: str) -> list[str]:
     `'s`, `n't` and the like are words of their own, as in the Penn Treebank. Hyphens, apostrophes and full stops within
     a word, and commas and colons between digits, stay; so do signs such as & and $. The papers take the Stanford
     tokenizer, which needs Java; on 99.9 % of the captions of Flickr8k it comes to the same (it keeps the full stop of
-    `mr.`, and writes -lrb- for a bracket).
+    `mr.`, and writes -lrb- for a bracket). Of scripts without spaces, such as Chinese, each character is a word.
     """
-    apart = _JOINED.sub(r" \g<0>", text.lower().replace("’", "'").replace("‘", "'"))
+    apart = _JOINED.sub(r" \g<0>", spaced(text.lower().replace("’", "'").replace("‘", "'")))
     words = _PUNCTUATION.sub(" ", apart).split()
     stripped = (word.strip(".,:-") for word in words)
     bare = (word if word in _CLITICS else word.strip(".,:-'") for word in stripped)
     return [word for word in bare if word]
 
 
-def caption_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> CaptionScores:
+def caption_scores(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str | None = None
+) -> CaptionScores:
     """Score captions against one reference or more of each image.
 
     Args:
         hypotheses: one caption an image.
         references: of each image its references, as many as there are; not sets of references, as `corpus_scores` has.
+        language: code of theirs, if it is known.
 
     Raises:
         UserError: there is nothing to score, there are more or fewer captions than images, or one has no reference.
@@ -70,7 +74,9 @@ def caption_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]
     wanted = [[papers_tokens(text) for text in of_image] for of_image in references]
     cider = cider_d(found, wanted)  # refuses what does not fit together
     bleu = _papers_bleu([" ".join(words) for words in found], [[" ".join(words) for words in one] for one in wanted])
-    return CaptionScores(bleu, sum(cider) / len(cider), corpus_bleu(hypotheses, reference_sets(references)))
+    return CaptionScores(
+        bleu, sum(cider) / len(cider), corpus_bleu(hypotheses, reference_sets(references), language=language)
+    )
 
 
 def _papers_bleu(found: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple[float, float, float, float]:

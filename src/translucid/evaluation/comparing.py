@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
-from translucid.evaluation.metrics import ReferenceSets, corpus_scores, metrics, plain_name
+from translucid.evaluation.metrics import DEFAULT, ReferenceSets, corpus_scores, metrics, plain_name
 from translucid.evaluation.rare_words import FrequencyRow, by_frequency
 from translucid.ground.errors import UserError
 
@@ -154,7 +154,7 @@ def compare(
     *,
     significance: bool = True,
     samples: int = 3,
-    tokenize: str = "13a",
+    tokenize: str = DEFAULT,
     lowercase: bool = False,
 ) -> Comparison:
     """Compare the translations of two systems.

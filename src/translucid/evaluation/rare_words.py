@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from translucid.evaluation.metrics import DEFAULT, bleu_metric
+
 EDGES = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
 """First frequency of each class; the last one is open."""
 
@@ -32,11 +34,9 @@ class FrequencyRow(NamedTuple):
         return 200 * self.right / max(self.words + self.written, 1)
 
 
-def split_words(*, tokenize: str = "13a", lowercase: bool = False) -> Callable[[str], list[str]]:
+def split_words(*, tokenize: str = DEFAULT, lowercase: bool = False) -> Callable[[str], list[str]]:
     """Return what cuts a text into words, as sacreBLEU's BLEU does with the same arguments."""
-    from sacrebleu.metrics.bleu import BLEU
-
-    tokens = BLEU(tokenize=tokenize, force=True).tokenizer
+    tokens = bleu_metric(tokenize).tokenizer
 
     def words(text: str) -> list[str]:
         cut: str = tokens((text.lower() if lowercase else text).rstrip())

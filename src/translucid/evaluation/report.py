@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
+from translucid.evaluation.criterion import long_enough
 from translucid.evaluation.doubts import LOOP
-from translucid.evaluation.metrics import CorpusScore, ReferenceSets, corpus_scores
+from translucid.evaluation.metrics import CorpusScore, ReferenceSets, bleu_tokenizer, corpus_scores
 
 
 class Forced(NamedTuple):
@@ -45,6 +46,8 @@ class Evaluation:
     """Of the first reference, if it was asked for and not all pairs are too long."""
     too_long: int = 0
     """Pairs that `forced` leaves out, as the model takes no such long ones."""
+    bleu_is_blind: bool = False
+    """Whether the references are too short for BLEU, which counts runs of four words."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -78,6 +81,10 @@ class Evaluation:
             )
         elif self.too_long:
             yield Text("no perplexity: all pairs are too long for the model", "yellow")
+        if self.bleu_is_blind:
+            yield Text(
+                "BLEU says nothing here: nearly all references are shorter than its four words; see chrF", "yellow"
+            )
         if self.empty or self.looped:
             yield Text(f"{self.empty} empty translations, {self.looped} that repeat themselves", "yellow")
         if self.by_length:
@@ -101,13 +108,16 @@ def evaluate(
     forced: Forced | None = None,
     too_long: int = 0,
     lengths: bool = False,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
+    language: str | None = None,
     lowercase: bool = False,
 ) -> Evaluation:
     """Score translations; arguments as for `corpus_scores` and `Evaluation`, `lengths` for the table by length."""
+    tokenize = tokenize or bleu_tokenizer(language, references)
     scores = corpus_scores(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
     rows = by_length(sources, hypotheses, references, tokenize=tokenize, lowercase=lowercase) if lengths else []
     texts = list(zip(sources, hypotheses, strict=True))
     empty = sum(bool(source.strip()) and not text.strip() for source, text in texts)
     looped = sum(bool(LOOP.search(text)) and not LOOP.search(source) for source, text in texts)
-    return Evaluation(scores, rows, len(texts), seconds, empty, looped, engine, forced, too_long)
+    short = not long_enough(references, tokenize)
+    return Evaluation(scores, rows, len(texts), seconds, empty, looped, engine, forced, too_long, bleu_is_blind=short)

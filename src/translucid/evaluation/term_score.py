@@ -36,6 +36,7 @@ class TermScore:
         texts: Sequence[str],
         references: ReferenceSets,
         seconds: float,
+        language: str | None = None,
     ) -> Self:
         """Count.
 
@@ -45,6 +46,7 @@ class TermScore:
             texts: translations of them.
             references: one list or more.
             seconds: see above.
+            language: code of the target language.
         """
         outcomes = Counter(
             use.outcome
@@ -52,7 +54,7 @@ class TermScore:
             for use in terms.uses(terms.matches(source), text)
         )
         counts = outcomes.total(), outcomes["used"], outcomes["inflected"], outcomes["missing"]
-        return cls(*counts, bleu(texts, references), seconds)
+        return cls(*counts, bleu(texts, references, language=language), seconds)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""

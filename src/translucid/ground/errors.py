@@ -27,6 +27,7 @@ class UserError(Exception):
         """
         self.file = file
         """As given: a `Path` is a file of this machine, a text the name of somebody's document."""
+        file = "standard input" if str(file) == "-" else file
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         super().__init__(_one_line(f"{place}{what}. {fix}".strip()))
 

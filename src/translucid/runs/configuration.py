@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import reprlib
 from collections.abc import Iterable, Mapping
-from functools import reduce
+from functools import cached_property, reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -13,21 +13,19 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError, nearest
 from translucid.ground.option_group import OptionGroup
-from translucid.ground.reading import read_at_most
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ModelOptions, ToldOfContext, TransformerOptions
-from translucid.runs.careful_yaml import LONGEST, parse_yaml
 from translucid.runs.data_options import DataOptions
 from translucid.runs.presets import PRESETS
+from translucid.runs.settings import Settings, assigned, merged, read_settings
 from translucid.runs.training_options import TrainingOptions
-
-Settings = dict[str, Any]
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
@@ -180,6 +178,23 @@ class Configuration(OptionGroup):
                 raise ValueError("training.self_critical draws captions from whole models, not from training.sharded")
         return self
 
+    @cached_property
+    def vocabulary_given(self) -> bool:
+        """Whether the user has set data.tokenizer.vocabulary; a preset's number gives way to what the text supports.
+
+        `resolve` knows; of a configuration that was read again, the preset's own number tells. That is no setting: two
+        configurations are equal without it.
+        """
+        proposed = PRESETS[self.preset].settings if self.preset in PRESETS else {}
+        own = TokenizerOptions.model_fields["vocabulary"].default
+        size: int = proposed.get("data", {}).get("tokenizer", {}).get("vocabulary", own)
+        return self.data.tokenizer.vocabulary != size
+
+    def with_vocabulary(self, size: int) -> Configuration:
+        """Return the configuration with the size that the vocabulary has in the end."""
+        tokenizer = self.data.tokenizer.model_copy(update={"vocabulary": size})
+        return self.model_copy(update={"data": self.data.model_copy(update={"tokenizer": tokenizer})})
+
     def searching(self, given: Mapping[str, Any]) -> DecodingOptions:
         """Return how to search when some options are given by name; one that is None is as the run has it.
 
@@ -219,6 +234,8 @@ def resolve(
     assignments: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
     begun: Settings | None = None,
+    *,
+    shipped: bool = False,
 ) -> Configuration:
     """Put a configuration together; what comes later wins.
 
@@ -229,21 +246,25 @@ def resolve(
         overrides: by key.
         begun: what is taken over from an earlier run, see `runs.beginning`; it wins over the preset only,
             but for its tokenizer.
+        shipped: whether the file is a recipe of ours, whose numbers are a proposal like those of a preset.
 
     Raises:
         UserError: the file can't be read, or a key or value is not one of ours.
     """
-    settings = _merged(begun or {}, read_settings(file) if file else {})
+    settings = merged(begun or {}, read_settings(file) if file else {})
     if begun:  # a tokenizer that is there already is what it is
-        settings = _merged(settings, {"data": {"tokenizer": begun["data"]["tokenizer"]}})
+        settings = merged(settings, {"data": {"tokenizer": begun["data"]["tokenizer"]}})
     name = preset or settings.get("preset")
     base: Settings = {}
     if isinstance(name, str):
         if name not in PRESETS:
             raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
-        base = _merged({"preset": name}, PRESETS[name].settings)
-    settings = _merged(base, {**settings, "preset": name})
-    return validated(_assigned(settings, assignments, overrides or {}), file)
+        base = merged({"preset": name}, PRESETS[name].settings)
+    given = assigned(begun or {} if shipped else settings, assignments, overrides or {})
+    settings = merged(base, {**settings, "preset": name})
+    found = validated(assigned(settings, assignments, overrides or {}), file)
+    found.__dict__["vocabulary_given"] = "vocabulary" in given.get("data", {}).get("tokenizer", {})
+    return found
 
 
 def resumed(configuration: Configuration, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Configuration:
@@ -252,7 +273,7 @@ def resumed(configuration: Configuration, assignments: Iterable[str], overrides:
     Raises:
         UserError: the shape of the model, the tokens or the order of the data would change.
     """
-    return unchanged(configuration, validated(_assigned(configuration.model_dump(), assignments, overrides)))
+    return unchanged(configuration, validated(assigned(configuration.model_dump(), assignments, overrides)))
 
 
 def unchanged(before: Configuration, after: Configuration) -> Configuration:
@@ -265,6 +286,8 @@ def unchanged(before: Configuration, after: Configuration) -> Configuration:
         assert isinstance(before.model, ClassifierOptions)
         model = after.model.model_copy(update={"labels": before.model.labels})
         after = after.model_copy(update={"model": model})
+    if not after.vocabulary_given:
+        after = after.with_vocabulary(before.data.tokenizer.vocabulary)
     fixed, wanted = _fixed(before), _fixed(after)
     for key in wanted | fixed:
         if wanted.get(key) != fixed.get(key):
@@ -285,30 +308,6 @@ def _fixed(configuration: Configuration) -> dict[str, Any]:
     if configuration.training.adapter_rank:
         keys = (*keys, "training.adapter_scale", "training.adapter_parts")
     return {key: reduce(getitem, key.split("."), settings) for key in keys}
-
-
-def read_settings(file: Path) -> Settings:
-    """Read a YAML file of settings.
-
-    Raises:
-        UserError: there is no such file, or it is not YAML with keys and values.
-    """
-    try:
-        settings = parse_yaml(read_at_most(file, LONGEST).decode("utf-8"))
-    except OSError as error:
-        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
-    except UnicodeDecodeError as error:
-        raise UserError("is not UTF-8 text", file=file, fix="A configuration is a YAML file.") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else None
-        problem = getattr(error, "problem", None) or "it can't be parsed"
-        raise UserError(f"not valid YAML: {problem}", file=file, line=line, fix="Check indents and colons.") from error
-    if not isinstance(settings, dict):
-        raise UserError(
-            "holds no settings", file=file, fix="Write keys and values, such as `training: {max_steps: 1000}`."
-        )
-    return settings
 
 
 def validated(settings: Settings, file: Path | None = None) -> Configuration:
@@ -351,36 +350,6 @@ def _shown(value: Any) -> str:
         return _SHORT.repr(value)
     except ValueError:  # which Python raises where a number has more than 4,300 digits
         return "such a long number"
-
-
-def nested(key: str, value: Any) -> Settings:
-    """`nested("a.b", 1)` is `{"a": {"b": 1}}`."""
-    for part in reversed(key.split(".")):
-        value = {part: value}
-    settings: Settings = value
-    return settings
-
-
-def _assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Settings:
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise UserError(f"--set {assignment!r} has no value", fix="Write --set key=value.")
-        try:
-            settings = _merged(settings, nested(key.strip(), parse_yaml(value)))
-        except yaml.YAMLError as error:
-            raise UserError(f"--set {assignment!r}: the value is not YAML", fix="Put it into quotes.") from error
-    for key, value in overrides.items():
-        settings = _merged(settings, nested(key, value))
-    return settings
-
-
-def _merged(base: Settings, over: Settings) -> Settings:
-    merged = dict(base)
-    for key, value in over.items():
-        inner = merged.get(key)
-        merged[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def _found(options: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:

@@ -1,13 +1,16 @@
-"""Every setting there is, with what it does and its default."""
+"""Every setting there is, with what it does, its default and the values that it takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, get_args
+from types import NoneType
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from translucid.runs.configuration import Configuration
+from translucid.runs.presets import PRESETS
 
 
 class Key(NamedTuple):
@@ -19,23 +22,65 @@ class Key(NamedTuple):
     description: str
     choice: str = ""
     """Where several groups have this name: which of them has the key, as `model.kind=recurrent`; else empty."""
+    allowed: str = ""
+    """The values that it takes, as `a whole number from 1 to 64` or `adam | muon`."""
+
+
+_KINDS = {bool: "true | false", int: "a whole number", float: "a number", str: "text"}
+_LEAST = {"ge": "from", "gt": "above"}
+_MOST = {"le": "to", "lt": "below"}
 
 
 def keys() -> Iterator[Key]:
     """Return all keys, in the order of the classes that they are the fields of."""
-    return _walk(Configuration, "", "")
+    preset = Configuration.model_fields["preset"]
+    yield Key("preset", preset.default, preset.description or "", allowed=" | ".join(PRESETS))
+    yield from _walk(Configuration, "", "")
 
 
 def _walk(options: type[BaseModel], prefix: str, choice: str) -> Iterator[Key]:
     for name, field in options.model_fields.items():
         groups = [kind for kind in (field.annotation, *get_args(field.annotation)) if _is_group(kind)]
+        if len(groups) > 1:
+            kinds = [str(group.model_fields["kind"].default) for group in groups]
+            default = field.get_default(call_default_factory=True).kind
+            yield Key(f"{prefix}{name}.kind", default, "Which of these it is.", choice, " | ".join(kinds))
         for group in groups:
             one_of = f"{prefix}{name}.kind={group.model_fields['kind'].default}" if len(groups) > 1 else choice
             yield from _walk(group, f"{prefix}{name}.", one_of)
         if prefix and not groups and name != "kind":
             default = field.get_default(call_default_factory=True)
-            yield Key(f"{prefix}{name}", default, field.description or "", choice)
+            values = _values(field.annotation, field.metadata)
+            yield Key(f"{prefix}{name}", default, field.description or "", choice, values)
 
 
 def _is_group(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _values(annotation: Any, metadata: list[Any]) -> str:
+    """Describe the values of a type and its bounds."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if annotation is NoneType:
+        return "null"
+    if origin is Annotated:
+        bounds = [bound for one in inner[1:] for bound in (one.metadata if isinstance(one, FieldInfo) else [one])]
+        return _values(inner[0], bounds)
+    if origin is Literal:
+        return " | ".join(map(str, inner))
+    if origin is list:
+        return f"a list of: {_values(inner[0], [])}"
+    if origin is dict:
+        return f"a mapping to: {_values(inner[1], [])}"
+    if inner:  # a type or another, such as none
+        return " | ".join(_values(one, metadata if one is not NoneType else []) for one in inner)
+    return " ".join([_KINDS.get(annotation, ""), *_bounds(metadata)]).strip()
+
+
+def _bounds(metadata: list[Any]) -> Iterator[str]:
+    """Describe bounds of numbers, the lower one first."""
+    for words in (_LEAST, _MOST):
+        for bound in metadata:
+            for name, word in words.items():
+                if (value := getattr(bound, name, None)) is not None:
+                    yield f"{word} {value:,}"

@@ -19,8 +19,9 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.careful_yaml import LONGEST
-from translucid.runs.configuration import Configuration, read_settings, validated
+from translucid.runs.configuration import Configuration, validated
 from translucid.runs.fitting import fill, refuse_misfits, refuse_other_options
+from translucid.runs.settings import read_settings
 from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ class RunFolder:
         said = []
         for file in files:
             try:
-                state = load_tensors(file)
+                state = load_tensors(file, finite=False)  # of a training that went wrong, too
             except UserError as error:
                 if file == files[-1]:
                     raise

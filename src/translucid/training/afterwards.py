@@ -9,8 +9,8 @@ from translucid.ground.errors import UserError
 from translucid.training.trainer import Trainer
 from translucid.training.validation import GENERAL
 
-LEARNED = 1.0
-"""BLEU from which on a small loss of it says something."""
+NAMES = {"bleu": "BLEU", "chrf": "chrF"}
+"""Of what weights are chosen by, as it is called among the figures of a validation."""
 
 
 def show_gain(trainer: Trainer, console: Console) -> None:
@@ -19,9 +19,10 @@ def show_gain(trainer: Trainer, console: Console) -> None:
     if progress.before is None or progress.kept is None or not trainer.workers.leads:
         return
     measured = progress.before.keys() & progress.kept.keys()
+    metric = "chrf" if "chrf" in measured else "bleu"
     if measured:
-        console.print(f"{'BLEU of greedy search':<36}{'before':>8}{'after':>8}")
-    for name, where in {"bleu": "on what was learned (--valid)", GENERAL: "on the rest (--valid-general)"}.items():
+        console.print(f"{NAMES[metric] + ' of greedy search':<36}{'before':>8}{'after':>8}")
+    for name, where in {metric: "on what was learned (--valid)", GENERAL: "on the rest (--valid-general)"}.items():
         if name in measured:
             before, after = progress.before[name], progress.kept[name]
             console.print(f"{where:<36}{before:>8.1f}{after:>8.1f}{after - before:>+8.1f}")
@@ -37,7 +38,8 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
     """
     run = trainer.run.path
     trained_here = trainer.over and trainer.workers.leads and trainer.device.type == "cpu"
-    if not trained_here or (trainer.progress.best_score or 0) < LEARNED or (run / FILE).exists():
+    score = trainer.progress.best_score
+    if not trained_here or not score or trainer.validator.comparable(score) <= 0 or (run / FILE).exists():
         return
     try:
         tried, best = find_fastest(run, console=console)

@@ -170,6 +170,7 @@ def _begun(
             material = _material(configuration, corpora)
             configuration = material.configuration
             tokenizer = begun_tokenizer(configuration, lambda: material.learn(console), corpora)
+            configuration = material.configuration  # which knows now how large the vocabulary is
             new.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None)
         workers.wait()
         if not workers.leads:

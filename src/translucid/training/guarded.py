@@ -10,7 +10,7 @@ from translucid.training.workers import Workers
 
 
 class GuardedValidator(Validator):
-    """The score is the BLEU on the domain, if the model has not lost more BLEU on the rest than it may.
+    """The score is the BLEU on the domain, if the model has not lost more BLEU on the rest than it may; or chrF.
 
     One that has lost more has a score below zero: by how much it has lost too much. So no such model is the best, and
     among several of them the one that has forgotten least is.
@@ -33,4 +33,10 @@ class GuardedValidator(Validator):
 
     def told(self, score: float) -> str:
         """See `Validator`."""
-        return self.domain.told(score) if score >= 0 else f"forgot {-score:.1f} BLEU more than it may"
+        if score >= 0:
+            return self.domain.told(score)
+        return f"forgot {-score:.1f} {self.general.metric} more than it may"
+
+    def comparable(self, score: float) -> float:
+        """See `Validator`."""
+        return self.domain.comparable(score)

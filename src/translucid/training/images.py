@@ -25,7 +25,7 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.caption_reward import CaptionReward
 from translucid.training.epochs import PairEpochs
-from translucid.training.material import VALIDATION, Beginning, Lessons, sha256
+from translucid.training.material import VALIDATION, Beginning, Lessons, learn_vocabulary, sha256
 from translucid.training.text import counted, tell_of_too_long
 from translucid.training.validation import ImageValidator
 
@@ -64,7 +64,8 @@ class ImageMaterial:
         with counting(console, "learning the vocabulary", None) as advance:
             # There are no words on the source's side.
             captions = (Pair("", pair.target) for pair in counted(train, advance))
-            return Tokenizer.learn(captions, data.tokenizer, seed=self.configuration.training.seed)
+            tokenizer, self.configuration = learn_vocabulary(captions, self.configuration, console)
+            return tokenizer
 
     def lessons(self, at: Beginning) -> Lessons:
         """See `Material`."""
@@ -99,6 +100,7 @@ class ImageMaterial:
             decoding=self.configuration.decoding,
             batch_tokens=options.batch_tokens,
             images=options.validate_sentences,
+            language=data.languages[1],
         )
         fingerprints = {CAPTIONS: sha256(json.dumps(self.train)), IMAGES: identity}
         reward = CaptionReward(tokenizer, train.captions()) if options.self_critical else None

@@ -27,7 +27,7 @@ from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.epochs import PairEpochs
-from translucid.training.material import VALIDATION, Beginning, Lessons, sha256
+from translucid.training.material import VALIDATION, Beginning, Lessons, learn_vocabulary, sha256
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
@@ -67,12 +67,12 @@ class LabelledMaterial:
 
     def learn(self, console: Console) -> Tokenizer:
         """See `Material`."""
-        data, seed = self.configuration.data, self.configuration.training.seed
         if self.corpora.held_out:
             console.print(f"no validation files: {len(self.corpora.valid):,} training texts are held out")
         with counting(console, "learning the vocabulary", None) as advance:
             texts = (Pair("", text.source) for text in counted(self.train, advance))
-            return Tokenizer.learn(texts, data.tokenizer, seed=seed)
+            tokenizer, self.configuration = learn_vocabulary(texts, self.configuration, console)
+            return tokenizer
 
     def lessons(self, at: Beginning) -> Lessons:
         """See `Material`."""

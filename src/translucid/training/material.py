@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.console import Console
@@ -72,7 +73,7 @@ class Material(Protocol):
     """A corpus that is being made ready."""
 
     configuration: Configuration
-    """As it was given, with what only the corpus knows, such as its labels."""
+    """As it was given, with what only the corpus knows, such as its labels and the size of its vocabulary."""
     corpora: Corpora
     """Of text, or of names of images and captions."""
 
@@ -89,6 +90,41 @@ class Material(Protocol):
         Raises:
             UserError: the corpus can't be read, or is another than that of the checkpoint.
         """
+
+
+def learn_vocabulary(
+    pairs: Iterable[Pair],
+    configuration: Configuration,
+    console: Console,
+    *,
+    tagged: bool = False,
+    reserved: Sequence[str] = (),
+) -> tuple[Tokenizer, Configuration]:
+    """Learn a vocabulary; return it, and the configuration with the size that it has.
+
+    Args:
+        pairs: the text; see `Tokenizer.learn`, as for the others.
+        configuration: says how.
+        console: where it is said what the text has changed.
+        tagged: whether the source vocabulary gets a tag.
+        reserved: pieces for what is no word.
+
+    Raises:
+        UserError: see `Tokenizer.learn`.
+    """
+    notes: list[str] = []
+    tokenizer = Tokenizer.learn(
+        pairs,
+        configuration.data.tokenizer,
+        seed=configuration.training.seed,
+        tagged=tagged,
+        reserved=reserved,
+        flexible=not configuration.vocabulary_given,
+        tell=notes.append,
+    )
+    for note in notes:
+        console.print(note, soft_wrap=True)
+    return tokenizer, configuration.with_vocabulary(max(tokenizer.source_size, tokenizer.target_size))
 
 
 def sha256(text: str) -> str:

@@ -22,7 +22,7 @@ from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
-from translucid.training.material import VALIDATION, Beginning, Lessons, sha256
+from translucid.training.material import VALIDATION, Beginning, Lessons, learn_vocabulary, sha256
 from translucid.training.stream_epochs import StreamEpochs
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
@@ -44,15 +44,14 @@ class RunningTextMaterial:
 
     def learn(self, console: Console) -> Tokenizer:
         """See `Material`."""
-        data, corpora, skipped = self.configuration.data, self.corpora, Skipped("text")
+        corpora, skipped = self.corpora, Skipped("text")
         if corpora.held_out:
             console.print(f"no validation files: {len(corpora.valid):,} training texts are held out")
         with counting(console, "learning the vocabulary", None) as advance:
             texts = (Pair("", text.source) for text in keep_texts(chain.from_iterable(corpora.train), skipped))
             # With a tag, in case it becomes the vocabulary of a translator's sources.
-            tokenizer = Tokenizer.learn(
-                counted(texts, advance), data.tokenizer, seed=self.configuration.training.seed, tagged=True
-            )
+            every = counted(texts, advance)
+            tokenizer, self.configuration = learn_vocabulary(every, self.configuration, console, tagged=True)
         return tokenizer
 
     def lessons(self, at: Beginning) -> Lessons:

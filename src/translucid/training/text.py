@@ -25,7 +25,7 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpora import Corpora
 from translucid.training.epochs import PairEpochs
 from translucid.training.guarded import GuardedValidator
-from translucid.training.material import GENERAL_PAIRS, VALIDATION, Beginning, Lessons, sha256
+from translucid.training.material import GENERAL_PAIRS, VALIDATION, Beginning, Lessons, learn_vocabulary, sha256
 from translucid.training.validation import TextValidator, Validator
 
 TEXT = "the training text"
@@ -57,8 +57,9 @@ class TextMaterial:
                 fix = "See `translucid data stats`."
                 raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
             every = chain(first, counted(pairs, advance))
-            seed, tagged = self.configuration.training.seed, bool(data.synthetic)
-            tokenizer = Tokenizer.learn(every, data.tokenizer, seed=seed, tagged=tagged, reserved=data.reserved)
+            tokenizer, self.configuration = learn_vocabulary(
+                every, self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
+            )
         kept = (
             EncodedCorpus.encode(part, tokenizer, max_tokens=self.configuration.longest)
             for part in chunks(corpora.kept(data.filter))
@@ -116,6 +117,7 @@ class TextMaterial:
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,
+            language=data.languages[1],
         )
         file = next(iter(data.valid if pairs is self.corpora.valid else data.valid_general), "the held-out part")
         tell_of_too_long("pairs", len(pairs), len(validator.corpus), longest, file, at.console)

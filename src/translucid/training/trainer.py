@@ -55,6 +55,8 @@ class Progress:
     """Spent in training and validation."""
     best_score: float | None = None
     """Of the validator."""
+    best_loss: float | None = None
+    """Of the same weights."""
     best_step: int = 0
     stale: int = 0
     """Validations since the best one."""
@@ -262,10 +264,11 @@ class Trainer:
     def _validate(self, record: Record | None, display: Display) -> None:
         with self.weights.averaged_model() as model:
             found = self.validator.measure(model, self.device, self.workers)
-            best = self.progress.best_score is None or found.score > self.progress.best_score
+            best = self.validator.is_better(found, self.progress.best_score, self.progress.best_loss)
             self.progress.stale = 0 if best else self.progress.stale + 1
             if best:
-                self.progress.best_score, self.progress.best_step = found.score, self.progress.step
+                self.progress.best_score, self.progress.best_loss = found.score, found.loss
+                self.progress.best_step = self.progress.step
                 self.progress.kept = found.measures
                 self._save_best(model, found.measures)
         if record:

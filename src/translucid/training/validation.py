@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ from translucid.data.encoded import EncodedCorpus
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.bulk import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.evaluation.metrics import bleu, reference_sets
+from translucid.evaluation.criterion import Criterion
+from translucid.evaluation.metrics import reference_sets
 from translucid.ground.special import SPECIAL
 from translucid.models.protocol import Model, SequenceModel
 from translucid.training.objective import batch_loss
@@ -25,6 +27,10 @@ from translucid.training.workers import Workers
 
 GENERAL = "general_bleu"
 """BLEU on what a fine-tuned model is not to forget, among the figures of a validation."""
+
+
+LESS = 0.001
+"""Nats a token by which a loss must be lower to be better, lest noise keep a training going that is at its end."""
 
 
 class Sample(NamedTuple):
@@ -45,9 +51,10 @@ class Validation(NamedTuple):
     accuracy: float
     """Share of target tokens ranked first, given the right ones before."""
     measures: dict[str, float]
-    """What else there is to say, by name, such as `bleu`: sacreBLEU of greedy outputs for the first sources."""
+    """What else there is to say, by name, such as `bleu`, and `chrf` where that is the score: of greedy outputs for the
+    first sources."""
     score: float
-    """What the best model is chosen by; the higher the better."""
+    """What the best model is chosen by, the higher the better; of equal ones the loss decides."""
     samples: list[Sample]
 
 
@@ -68,6 +75,23 @@ class Validator(ABC):
     def told(self, score: float) -> str:
         """Return in words a score that `measure` has given."""
 
+    def comparable(self, score: float) -> float:
+        """Return a score as it is compared with others: two that differ by chance alone are equal."""
+        return score
+
+    def is_better(self, found: Validation, score: float | None, loss: float | None) -> bool:
+        """Whether weights are better than others, by the score, and by the loss where that does not differ.
+
+        Args:
+            found: what was measured of the weights.
+            score: of the others; if there are none, all are better.
+            loss: of the others, if it is known.
+        """
+        if score is None:
+            return True
+        ours, theirs = self.comparable(found.score), self.comparable(score)
+        return ours > theirs or (ours == theirs and loss is not None and found.loss < loss - LESS)
+
 
 class PairsValidator(Validator):
     """Measures a model that writes about a source: a translator, or a captioner."""
@@ -78,6 +102,8 @@ class PairsValidator(Validator):
     """What is decoded for BLEU."""
     references: Sequence[Sequence[str]]
     """Of each source, one or more."""
+    language: str | None = None
+    """Code of the language of the references, if it is known."""
 
     def __init__(self, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
         """`batch_tokens`: see `plan_epoch`."""
@@ -100,18 +126,35 @@ class PairsValidator(Validator):
             entropy, correct, tokens = entropy + loss.cross_entropy, correct + loss.correct, tokens + loss.tokens
         entropy, correct, tokens = workers.sum(entropy, correct, tokens)
         hypotheses = workers.interleave([self.tokenizer.decode(found) for found in self.greedy(model, device, workers)])
-        score = bleu(hypotheses, reference_sets(self.references))
+        score = self.criterion.score(hypotheses)
+        measures = {"bleu": self.criterion.bleu(hypotheses)}
+        if self.criterion.name != "BLEU":
+            measures[self.criterion.name.lower()] = score
         samples = [
             Sample(source, references[0], text)
             for source, references, text in zip(self.sources, self.references, hypotheses, strict=True)
         ]
         mean = entropy / max(tokens, 1)
         accuracy = correct / max(tokens, 1)
-        return Validation(mean, math.exp(min(mean, 700)), accuracy, {"bleu": score}, score, samples)
+        return Validation(mean, math.exp(min(mean, 700)), accuracy, measures, score, samples)
 
     def told(self, score: float) -> str:
         """See `Validator`."""
-        return f"BLEU {score:.1f}"
+        return f"{self.metric} {score:.1f}"
+
+    @property
+    def metric(self) -> str:
+        """What the score is: BLEU or chrF."""
+        return self.criterion.name
+
+    @cached_property
+    def criterion(self) -> Criterion:
+        """The metric that the score is."""
+        return Criterion(reference_sets(self.references), self.language)
+
+    def comparable(self, score: float) -> float:
+        """See `Validator`; below zero, a score is not one of the metric."""
+        return score if score < 0 or self.criterion.tells(score) else 0.0
 
 
 class TextValidator(PairsValidator):
@@ -121,10 +164,18 @@ class TextValidator(PairsValidator):
     compares = True
 
     def __init__(
-        self, pairs: Sequence[Pair], tokenizer: Tokenizer, *, max_tokens: int, batch_tokens: int, sentences: int
+        self,
+        pairs: Sequence[Pair],
+        tokenizer: Tokenizer,
+        *,
+        max_tokens: int,
+        batch_tokens: int,
+        sentences: int,
+        language: str | None = None,
     ) -> None:
         """`sentences`: how many are translated for BLEU; the loss is over all pairs of up to `max_tokens`."""
         super().__init__(tokenizer, batch_tokens=batch_tokens)
+        self.language = language
         self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
         translated = list(pairs[:sentences])
         self.sources, self.references = [pair.source for pair in translated], [[pair.target] for pair in translated]
@@ -152,6 +203,7 @@ class ImageValidator(PairsValidator):
         decoding: DecodingOptions,
         batch_tokens: int,
         images: int,
+        language: str | None = None,
     ) -> None:
         """Everything is encoded already.
 
@@ -163,8 +215,10 @@ class ImageValidator(PairsValidator):
             decoding: says how long a caption may be.
             batch_tokens: see `plan_epoch`.
             images: how many are captioned for BLEU.
+            language: code of theirs, if it is known.
         """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
+        self.language = language
         self.corpus, self.places = corpus, places
         captions: dict[str, list[str]] = {}
         for pair in pairs:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 # Scripts that write no spaces: each of their characters is a word of its own.
 _UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
@@ -34,6 +34,15 @@ def words_in(text: str) -> list[Word]:
 def unspaced(text: str) -> bool:
     """Whether a text has letters of a script that writes no spaces between words."""
     return bool(_UNSPACED_CHARACTER.search(text))
+
+
+def spaced(text: str) -> str:
+    """Return a text with spaces around each letter of such a script.
+
+    >>> spaced("我爱 Rust")
+    ' 我  爱  Rust'
+    """
+    return text if text.isascii() else _UNSPACED_CHARACTER.sub(r" \g<0> ", text)
 
 
 def places(part: Sequence[str], whole: Sequence[str]) -> list[int]:

@@ -1,0 +1,83 @@
+"""Settings before they are checked: read from files, put over each other, and given one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from translucid.ground.errors import UserError
+from translucid.ground.reading import read_at_most
+from translucid.runs.careful_yaml import LONGEST, parse_yaml
+
+Settings = dict[str, Any]
+"""Values by key, and groups of them."""
+
+
+def read_settings(file: Path) -> Settings:
+    """Read a YAML file of settings.
+
+    Raises:
+        UserError: there is no such file, or it is not YAML with keys and values.
+    """
+    try:
+        settings = parse_yaml(read_at_most(file, LONGEST).decode("utf-8"))
+    except OSError as error:
+        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise UserError("is not UTF-8 text", file=file, fix="A configuration is a YAML file.") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else None
+        problem = getattr(error, "problem", None) or "it can't be parsed"
+        raise UserError(f"not valid YAML: {problem}", file=file, line=line, fix="Check indents and colons.") from error
+    if not isinstance(settings, dict):
+        raise UserError(
+            "holds no settings", file=file, fix="Write keys and values, such as `training: {max_steps: 1000}`."
+        )
+    return settings
+
+
+def nested(key: str, value: Any) -> Settings:
+    """`nested("a.b", 1)` is `{"a": {"b": 1}}`."""
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    settings: Settings = value
+    return settings
+
+
+def assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Settings:
+    """Return settings with some of them changed.
+
+    Args:
+        settings: as they are; what comes later wins.
+        assignments: `key=value`, the value in YAML.
+        overrides: by key, such as `data.train`.
+
+    Raises:
+        UserError: an assignment has no value, or it is not YAML.
+    """
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise UserError(f"--set {assignment!r} has no value", fix="Write --set key=value.")
+        try:
+            settings = merged(settings, nested(key.strip(), parse_yaml(value)))
+        except yaml.YAMLError as error:
+            raise UserError(f"--set {assignment!r}: the value is not YAML", fix="Put it into quotes.") from error
+    for key, value in overrides.items():
+        settings = merged(settings, nested(key, value))
+    return settings
+
+
+def merged(base: Settings, over: Settings) -> Settings:
+    """Return settings over others, group by group."""
+    found = dict(base)
+    for key, value in over.items():
+        inner = found.get(key)
+        if isinstance(inner, dict) and isinstance(value, dict):
+            value = merged(inner, value)
+        found[key] = value
+    return found

@@ -1,0 +1,42 @@
+"""What a command line is taken for, before a command runs."""
+
+import pytest
+
+from translucid.cli.main import several, tree
+
+
+def spread(line):
+    return several(line.split(), tree())
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("tune --pairs 5000 RUN", "tune --pairs 5000 RUN"),  # a number here, files elsewhere
+        ("align RUN --pairs a.en a.es", "align RUN --pairs a.en --pairs a.es"),
+        ("learn --train x", "learn --train x"),
+        ("tune RUN --train a.tsv b.tsv --pairs 5", "tune RUN --train a.tsv --train b.tsv --pairs 5"),
+        ("train --valid-general a.en a.es --out r", "train --valid-general a.en --valid-general a.es --out r"),
+        ("data guess-labels --text a b", "data guess-labels --text a --text b"),
+        ("data clean x --without numbers length", "data clean x --without numbers --without length"),
+        ("evaluate RUN --with A B", "evaluate RUN --with A B"),  # one each time: B is what to test on
+        ("train --train=a.tsv b.tsv", "train --train=a.tsv --train b.tsv"),
+        ("--debug data stats --train a b", "--debug data stats --train a --train b"),
+        ("translate RUN -- --tune-on a b", "translate RUN -- --tune-on a b"),
+    ],
+)
+def test_an_option_takes_several_values_where_its_command_says_so(line, wanted):
+    assert spread(line) == wanted.split()
+
+
+@pytest.mark.parametrize("command", ["", "draw", "data", "memory"])
+def test_a_group_without_a_command_shows_its_help_and_no_error(call, command):
+    done = call(*command.split())
+    assert done.code == 2
+    assert "Usage: translucid" in done.out and "--help" in done.out
+    assert "error" not in done.err
+
+
+def test_a_command_without_its_argument_says_which(call):
+    done = call("tune")
+    assert done.code == 2 and done.err == "error: Missing argument 'RUN'. See translucid tune --help.\n"

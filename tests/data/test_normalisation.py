@@ -1,0 +1,114 @@
+"""What normalisation changes is told, and what a text needs is left alone."""
+
+import unicodedata
+
+import pytest
+import sentencepiece
+
+from translucid.data.corpus import Pair
+from translucid.data.normalisation import ADAPTIVE, OFTEN, Characters, described, normaliser_without
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
+
+PERSIAN = "من می\u200cروم و کتاب\u200cها را می\u200cخوانم"
+
+
+def counted(*texts):
+    characters = Characters()
+    for text in texts:
+        characters.add(text)
+    return characters
+
+
+def learned(targets, **options):
+    """A tokenizer, and what was told."""
+    told = []
+    pairs = [Pair("I read the book and go home", text) for text in targets]
+    options = TokenizerOptions(**{"vocabulary": 90, **options})
+    return Tokenizer.learn(pairs, options, seed=1, tell=told.append), told
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (PERSIAN, "\u200c"),
+        ("5 m² … 1º, 20 €", "²…º"),
+        ("今天，你好！（是的）", "，！（）"),
+        ("ㅋㅋ 정말", "ㅋ"),
+        ("ทำ", "ำ"),
+        ("ខ្ញុំ\u200bទៅ\u200bផ្ទះ", "\u200b"),
+        ("שלום\u200f (a)", "\u200f"),
+        ("a\u200bb\u200ec\u00a0d\u2009e", ""),  # of no use in Latin, and spaces
+        ("ﬁne ﻻ ｈｉ １２ ｶﾅ 𝐱", ""),  # other forms of the same letters
+        ("Å (angstrom \u212b), e\u0301", ""),  # the same by Unicode's own rules
+        ("\ufeffa \u2581 \ufffd \x07", ""),
+        ("año niño «sí» – “no”", ""),  # which nothing changes
+    ],
+)
+def test_what_is_part_of_the_spelling_is_left_alone(text, kept):
+    often = counted(*[text] * OFTEN)
+    assert sorted(often.kept()) == sorted(kept)
+    assert not {*often.changed(ADAPTIVE)} & {*kept} and {*kept} <= {*often.changed("nmt_nfkc")}
+    assert counted(text).kept() == []
+
+
+def test_half_a_surrogate_pair_is_no_character():
+    assert counted(*["a\ud800²"] * OFTEN).kept() == ["²"]
+
+
+def test_what_stands_there_seldom_is_changed_and_told():
+    seldom = counted("5 m²", *["año"] * 100)
+    assert seldom.kept() == [] and seldom.changed(ADAPTIVE) == {"²": 1}
+    assert described({"²": 1, "\u200c": 1200}) == "² 1 times, U+200C (zero width non-joiner) 1,200 times"
+    assert described({chr(0x2460 + i): 1 for i in range(15)}).endswith("3 others")
+
+
+def test_a_vocabulary_writes_what_it_has_read():
+    tokenizer, told = learned([PERSIAN] * 30)
+    assert tokenizer.decode(tokenizer.encode_target([PERSIAN])[0]) == PERSIAN
+    assert told == [
+        "normalisation (adaptive) leaves alone in the training text: U+200C (zero width non-joiner) 90 times"
+    ]
+    pieces = tokenizer.target_pieces(tokenizer.encode_target([PERSIAN])[0])
+    assert any("\u200c" in piece and len(piece) > 1 for piece in pieces)  # a letter like others
+    reread = Tokenizer(*tokenizer.models)
+    assert reread.decode(reread.encode_target([PERSIAN])[0]) == PERSIAN
+
+
+def test_the_former_rule_says_what_it_changes():
+    tokenizer, told = learned([PERSIAN] * 30, normalisation="nmt_nfkc")
+    assert tokenizer.decode(tokenizer.encode_target([PERSIAN])[0]) == PERSIAN.replace("\u200c", " ")
+    (line,) = told
+    assert "U+200C (zero width non-joiner) 90 times" in line and "normalisation=adaptive" in line
+
+
+def test_text_that_nothing_is_changed_in_gets_the_same_vocabulary_as_before():
+    targets = [f"El niño come ¿qué? «pan» {i} €" for i in range(60)]
+    (new, told), (old, _) = learned(targets), learned(targets, normalisation="nmt_nfkc")
+    assert new.fingerprint == old.fingerprint and told == []
+
+
+def test_each_side_has_rules_of_its_own():
+    pairs = [Pair("m² and so on … here it is", PERSIAN)] * 30
+    told = []
+    options = TokenizerOptions(vocabulary=36, joint=False)
+    tokenizer = Tokenizer.learn(pairs, options, seed=1, tell=told.append)
+    assert [line.rpartition(" in the ")[2].partition(":")[0] for line in told] == ["source text", "target text"]
+    assert tokenizer.decode_source(tokenizer.encode_source(["m² …"])[0]) == "m² …"
+
+
+def test_all_else_is_as_sentencepiece_has_it():
+    """Single characters, and letters with their marks apart."""
+    ours = normaliser_without("²…\u200c")
+    theirs = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+    some = [chr(i) for i in range(0x20, 0x3400) if unicodedata.category(chr(i)) not in ("Cn", "Co", "Cs")]
+    texts = [f"a{c}b" for c in some if c not in "²…\u200c"]
+    texts += [unicodedata.normalize("NFD", c) for c in some if c not in "²…\u200c"]
+    texts += [
+        "e\u0323\u0302 e\u0302\u0323 \u1eb9\u0302 \u00ea\u0323",
+        "각 \u1100\u1161\u11a8",
+        "\u0928\u093c",
+        "ﬁ ＡＢＣ　①",
+    ]
+    assert [(t, ours.normalize(t)) for t in texts if ours.normalize(t) != theirs.normalize(t)] == []
+    assert ours.normalize("m² … می\u200cروم") == "▁m²▁…▁می\u200cروم"

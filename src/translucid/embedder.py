@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from translucid.models.language import LanguageModel
 from translucid.models.language_options import LanguageShape
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
+from translucid.translation import given_texts, refuse_one_text
 
 Layer: TypeAlias = int | Literal["mix", "all"] | Mix
 """One layer, 0 the embeddings; all beside each other; or their mean, or as a `Mix` weighs them."""
@@ -100,12 +101,24 @@ class Embedder:
         assert isinstance(model, LanguageModel)
         return cls(model, tokenizer, configuration, chosen)
 
-    def embed(self, texts: Sequence[str], layers: Layer = "mix") -> list[NDArray[np.float32]]:
+    @overload
+    def embed(self, texts: str, layers: Layer = "mix") -> NDArray[np.float32]: ...
+    @overload
+    def embed(self, texts: list[str], layers: Layer = "mix") -> list[NDArray[np.float32]]: ...
+    def embed(self, texts: str | list[str], layers: Layer = "mix") -> NDArray[np.float32] | list[NDArray[np.float32]]:
         """Return of each text the vectors of its words [words, D], or [words, layers, D] of all layers.
 
+        Args:
+            texts: one, which gives its vectors, or several, which give a list.
+            layers: the number of a layer, `all`, or the mean of all.
+
         Raises:
+            TypeError: these are no texts.
             UserError: there is no such layer, or layers of different widths are to be put together.
         """
+        if isinstance(texts, str):
+            return self.embed([texts], layers)[0]
+        texts = given_texts(texts)
         self.check(layers)
         found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(texts)
         pieces = self._pieces(texts)
@@ -158,6 +171,7 @@ class Embedder:
         ]
         if not fitting:
             raise UserError(f"the word {word!r} is not in the sentence", fix=f"Choose one of: {' '.join(words)}")
+        refuse_one_text(among)
         if layer == "all":
             raise UserError("one vector is wanted of each word, not one of each layer", fix="Choose a layer, or mix.")
         query = _unit(self.embed([sentence], layer)[0][fitting[0]])

@@ -71,8 +71,10 @@ class Examiner:
             first: the number of the first pair, for messages.
 
         Raises:
+            TypeError: this is one pair.
             UserError: a text is longer than the model takes in one piece.
         """
+        _refuse_one_pair(pairs)
         ids = self.pair_ids(pairs)
         for number, (source, target) in enumerate(ids, first):
             longest = max(len(source), len(target))
@@ -127,10 +129,22 @@ class Examiner:
         """Return how likely the model finds a given translation of a text, or several of several.
 
         Raises:
+            TypeError: one is a text, and the other several.
+            ValueError: there are more of the one than of the other.
             UserError: a source is blank, or a text is longer than the model takes in one piece.
         """
         from translucid.inspection.pair_scores import all_scored, score_pairs
 
+        if isinstance(source, str) != isinstance(target, str):
+            raise TypeError("one source is scored with one target, and a list of sources with a list of targets")
+        if not isinstance(source, str) and len(source) != len(target):
+            raise ValueError(f"{len(source)} sources and {len(target)} targets: each source needs one target")
         pairs: Any = [(source, target)] if isinstance(source, str) else list(zip(source, target, strict=True))
         found = all_scored(score_pairs(self.model, self.tokenizer, pairs, self.device, self.longest))
         return found[0] if isinstance(source, str) else found
+
+
+def _refuse_one_pair(pairs: Sequence[object]) -> None:
+    """Check that this is a list of pairs, not one pair: its letters would be taken for texts."""
+    if isinstance(pairs, str) or any(isinstance(pair, str) for pair in pairs):
+        raise TypeError("a list of pairs is wanted, not one pair: write [(source, target)]")

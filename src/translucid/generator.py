@@ -29,6 +29,7 @@ from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
+from translucid.translation import given_texts, refuse_one_text
 
 WINDOW = 512
 """Tokens of a text that are scored at a time."""
@@ -130,7 +131,7 @@ class Generator:
         seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
         if changes:
             options = writing(options or self.configuration.decoding, changes)
-        prompts = [prompt] if isinstance(prompt, str) else list(prompt)
+        prompts = [prompt] if isinstance(prompt, str) else given_texts(prompt)
         found = list(self.stream(prompts, options, max_tokens=max_tokens, first=0 if seeded else self._drawn))
         self._drawn += 0 if seeded else len(prompts)
         return found[0] if isinstance(prompt, str) else found
@@ -156,6 +157,7 @@ class Generator:
         Raises:
             UserError: a prompt is too long.
         """
+        refuse_one_text(prompts)
         options = options or self.configuration.decoding
         most = max_tokens or options.max_length_extra
         for number, prompt in enumerate(prompts, first):
@@ -196,6 +198,7 @@ class Generator:
 
     def evaluate(self, texts: Sequence[str]) -> TextScores:
         """Return how well the model foretells texts, read one after the other as in validation."""
+        refuse_one_text(texts)
         encoded = EncodedTexts.encode(texts, self.tokenizer, backwards=self.backwards)
         started = time.perf_counter()
         found = together(measured(self.model, encoded, self.configuration.training.window, self.device))

@@ -21,6 +21,7 @@ from translucid.kernels.process import tune_ours
 from translucid.models.classifier import Classifier
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
+from translucid.translation import refuse_one_text
 
 WINDOW = 1024
 """Texts judged together; what bounds the memory of a long job."""
@@ -119,7 +120,13 @@ class TextClassifier:
         return cls(judges)
 
     def classify(self, text: str) -> Classified:
-        """Say what a text is."""
+        """Say what a text is.
+
+        Raises:
+            TypeError: it is no text.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"one text is classified, not {type(text).__name__}: several go to `stream`")
         return next(self.stream([text]))
 
     def stream(self, texts: Iterable[str], on_done: Callable[[int], None] | None = None) -> Iterator[Classified]:
@@ -127,6 +134,7 @@ class TextClassifier:
 
         `on_done`: called with the number of texts after each batch.
         """
+        refuse_one_text(texts)
         coming = iter(texts)
         while window := list(islice(coming, WINDOW)):
             last = self.judges[-1]

@@ -261,6 +261,16 @@ def best_together(found: Sequence[Sequence[Hypothesis]], count: int) -> list[tup
     return best
 
 
+def refuse_one_text(given: object) -> None:
+    """Check that what is to be several texts is not one: its characters would be taken for texts.
+
+    Raises:
+        TypeError: it is one, or it is bytes.
+    """
+    if isinstance(given, str | bytes | bytearray):
+        raise TypeError(f"several texts are wanted, not one {type(given).__name__}: put it into a list")
+
+
 def given_texts(given: Iterable[str]) -> list[str]:
     """Return what was given for several texts as a list.
 

@@ -28,7 +28,7 @@ from translucid.ground.special import SPECIAL
 from translucid.interop.on_the_fly import run_of
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
-from translucid.translation import Alternative, Translation, Translations, best_together, given_texts
+from translucid.translation import Alternative, Translation, Translations, best_together, given_texts, refuse_one_text
 
 if TYPE_CHECKING:
     import torch
@@ -184,7 +184,8 @@ class Translator(Examiner):
         """
         folder = RunFolder(run_of(Path(run)))
         between = folder.configuration().between(source, target)
-        return cls.open(folder, between, device, engine, others=others, threads=threads, adapter=adapter)
+        found = [run_of(Path(other)) for other in others]
+        return cls.open(folder, between, device, engine, others=found, threads=threads, adapter=adapter)
 
     @classmethod
     def open(
@@ -266,6 +267,7 @@ class Translator(Examiner):
                 the texts are numbered on from the last call.
             on_done: called with the number of pieces done after each batch.
         """
+        refuse_one_text(texts)
         options = options or self.configuration.decoding
         number = self._drawn if first is None else first
         iterator = iter(texts)

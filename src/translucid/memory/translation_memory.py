@@ -107,14 +107,14 @@ class TranslationMemory:
 
         Args:
             text: of any length; one that is too long for an entry has no match.
-            least: percent of its words that a match has at least.
+            least: percent of its words that a match has at least; one that shares no words with it is none.
             most: that are returned.
         """
         wanted = spaced(text)
-        if not 0 < len(wanted) <= LONGEST:
+        if not 0 < len(wanted) <= LONGEST or most < 1 or least > 100:
             return []
         folded = Folded(wanted)
-        share = max(least - 0.5, 0) / 100  # percents are rounded
+        share = max(least - 0.5, 0.5) / 100  # percents are rounded
         with self._asked():
             numbers = self._postings.candidates(folded, share)
             if row := self._row_of(wanted):  # among too many alike it might be left out
@@ -137,6 +137,8 @@ class TranslationMemory:
         Raises:
             UserError: the file can't be written.
         """
+        # The name of a file may have bytes that are no UTF-8, which SQLite does not take.
+        who = who.encode("utf-8", "replace").decode("utf-8")
         with self._asked(), writing(self._database):
             return self._add(pairs, who, on_pairs)
 

@@ -1,0 +1,79 @@
+"""A text where texts are wanted, and the other way round: an error that says so, or what is meant."""
+
+import numpy as np
+import pytest
+
+from translucid.data.corpus import Pair
+from translucid.embedder import Embedder
+from translucid.evaluation.metrics import corpus_scores
+from translucid.generator import Generator
+from translucid.memory.translation_memory import TranslationMemory
+from translucid.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def translator(small_run):
+    return Translator.load(small_run, "cpu", "torch")
+
+
+@pytest.mark.parametrize(("source", "target"), [("a", ["c"]), (["a"], "c"), (["a", "b"], "cd")])
+def test_a_text_is_not_scored_with_several(translator, source, target):
+    with pytest.raises(TypeError, match="one source is scored with one target"):
+        translator.score(source, target)
+
+
+def test_as_many_targets_as_sources(translator):
+    with pytest.raises(ValueError, match="2 sources and 1 targets"):
+        translator.score(["a", "b"], ["c"])
+    one, (other,) = translator.score("I like it", "Me gusta"), translator.score(["I like it"], ["Me gusta"])
+    assert one.log_probability == pytest.approx(other.log_probability)
+
+
+@pytest.mark.parametrize("given", [("I like it", "Me gusta"), "ab"])
+def test_one_pair_is_no_list_of_pairs(translator, given):
+    with pytest.raises(TypeError, match="list of pairs"):
+        translator.inspect(given)
+
+
+@pytest.mark.parametrize("given", ["I like it", b"I like it"])
+def test_one_text_is_no_stream_of_texts(translator, given):
+    with pytest.raises(TypeError, match="put it into a list"):
+        list(translator.stream(given))
+
+
+def test_models_of_language(language_run):
+    run = language_run("lm-lstm")
+    embedder, generator = Embedder.load(run, "cpu"), Generator.load(run, "cpu")
+    one, (other,) = embedder.embed("I like soccer", 0), embedder.embed(["I like soccer"], 0)
+    assert one.shape[0] == 3 and np.array_equal(one, other)
+    assert len(embedder.embed((text for text in ("I like", "soccer")), 0)) == 2
+    for wrong in (lambda: embedder.embed(b"I like"), lambda: embedder.embed([1]), lambda: generator.generate([b"a"])):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(TypeError, match="put it into a list"):
+        embedder.nearest("I like soccer", "like", "I like it", layer=0)
+    with pytest.raises(TypeError, match="put it into a list"):
+        generator.evaluate("I like it")
+
+
+def test_references_are_lists():
+    with pytest.raises(TypeError, match="references a list of such lists"):
+        corpus_scores(["a b"], ["a b"])
+    with pytest.raises(TypeError):
+        corpus_scores("a b", [["a b"]])
+
+
+def test_matches_of_any_share_of_the_words(tmp_path):
+    with TranslationMemory.open(tmp_path / "a.memory", write=True) as memory:
+        memory.add([Pair("Save the file", "Guardar"), Pair("Open the large old file", "Abrir"), Pair("x y", "z")], "me")
+        found = memory.matches("Save the file", 0)
+        assert [match.entry.source for match in found][:1] == ["Save the file"]
+        assert found == memory.matches("Save the file", 1)
+        assert memory.matches("Save the file", 101) == memory.matches("Save the file", 50, 0) == []
+        assert memory.matches("Save the file", 50, -1) == []
+
+
+def test_a_name_that_is_no_utf8_is_remembered(tmp_path):
+    with TranslationMemory.open(tmp_path / "a.memory", write=True) as memory:
+        assert memory.add([Pair("a", "b")], "b\udce9d.tsv").new == 1
+        assert [who for who, _, _ in memory.by_origin()] == ["b?d.tsv"]

@@ -36,6 +36,55 @@ def test_a_text_that_ends_like_a_document_is_a_text(call, small_run):
     assert done.code == 0 and done.out.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["a.xlsx", "a.xcstrings", "dir/a.PDF", "notes", "a.zip", "a b.xyz"])
+@pytest.mark.parametrize("there", [True, False])
+def test_the_name_of_a_file_is_no_text(call, small_run, tmp_path, monkeypatch, name, there):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dir").mkdir()
+    if there:
+        (tmp_path / name).write_text("I like soccer.")
+    done = call("translate", small_run, name, "--output", "out")
+    if there or name not in ("notes", "a b.xyz"):
+        assert done.code == 2 and f"{name}: is no document that can be translated. Those that can end in" in done.err
+        assert ".docx" in done.err and done.err.count("\n") == 1 and not (tmp_path / "out").exists()
+    else:
+        assert done.code == 0 and (tmp_path / "out").exists()
+    if there and name in ("a.xlsx", "a.zip"):
+        assert "is no document that can be translated" in call("translate", small_run, "--input", name).err
+
+
+def test_a_document_that_is_missing_is_no_text(call, small_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = call("translate", small_run, "leter.docx", "--output", "out.docx")
+    assert done.code == 2 and "leter.docx: is not there. Check the path." in done.err and done.out == ""
+    assert call("translate", small_run, "https://example.org/a.html").code == 0
+
+
+def test_several_documents_are_refused_in_one_line(call, small_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("I like soccer.\n")
+    for texts in (["a.md", "b.md"], ["I like soccer.", "b.md"], ["a.md", "missing.docx"]):
+        done = call("translate", small_run, *texts, "--output", "out")
+        assert done.code == 2 and "Give one document at a time, each with an --output of its own." in done.err
+        assert done.err.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+def test_a_packed_document_is_not_written_to_a_terminal(call, small_run, tmp_path, monkeypatch):
+    (tmp_path / "a.docx").write_bytes(b"PK")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    done = call("translate", small_run, tmp_path / "a.docx")
+    assert done.code == 2 and "is not text, and a terminal shows nothing else. Add --output FILE." in done.err
+
+
+@pytest.mark.parametrize("command", ["look", "explain"])
+def test_other_commands_take_no_name_of_a_file_for_words(call, small_run, tmp_path, command):
+    (tmp_path / "a").write_text("I like soccer.")
+    for name in (tmp_path / "a", "missing.txt"):
+        done = call(command, small_run, name)
+        assert done.code == 2 and f"{name}: is the name of a file, where a text was expected" in done.err
+
+
 def test_lines_with_input_stay_lines(call, small_run, tmp_path):
     (tmp_path / "a.txt").write_text("I like soccer.\n")
     done = call("translate", small_run, "--input", tmp_path / "a.txt", "--format", "jsonl")

@@ -322,3 +322,10 @@ def test_line_ends_that_were_converted_twice():
     document = read(text.replace("\n", "\r\r\n"))
     after = document.filled({1: Target(Marked("d\ne"), "person")})
     assert after.decode().endswith('msgid "c"\r\r\nmsgstr ""\r\r\n"d\\n"\r\r\n"e"\r\r\n')
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
+def test_line_ends_that_some_readers_take_for_one_become_line_feeds(end):
+    document = read(HEADER + 'msgid "a"\nmsgstr ""\n')
+    (after,) = polib.pofile(document.filled({0: Target(Marked(f"b{end}c"), "person")}).decode())
+    assert after.msgstr == "b\nc"

@@ -288,3 +288,12 @@ def test_a_column_of_keys_is_no_language():
         content = f"{header}\nab,one two,\n".encode()
         document = read_document("a.csv", content, ("en", "id"))
         assert document.filled({0: Target(Marked("satu"))}) == content.replace(b",\n", b",satu\n", 1)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.yaml", "a.strings", "a.properties", "a.csv", "a.md", "a.txt", "a.html"])
+def test_half_a_surrogate_pair_breaks_no_file(name):
+    content = {"a.json": '{"a": "one"}', "a.yaml": "a: one", "a.strings": '"a" = "one";', "a.properties": "a=one"}
+    document = read(name, content.get(name, "one two\n"))
+    after = document.filled({0: Target(Marked("u\ud800no x"))}).decode()
+    assert "u\ufffdno" in after or "u\\ud800no" in after.lower()
+    assert len(read(name, after).segments) == 1

@@ -30,3 +30,9 @@ def test_bytes_that_are_no_text_are_refused_with_their_line():
 def test_a_name_without_a_kind_is_refused():
     with pytest.raises(UserError, match=r"^a.exe: is no document"):
         read_document("a.exe", b"")
+
+
+@pytest.mark.parametrize("words", ["uno\ndos", "uno\r\n\r\n dos", "uno \rdos"])
+def test_a_line_stays_one_line(words):
+    document = read_document("a.txt", b"one\ntwo\n")
+    assert document.filled({0: Target(Marked(words))}) == b"uno dos\ntwo\n"

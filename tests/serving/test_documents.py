@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from translucid.documents.document import Segment, Target
+from translucid.documents.kinds import read_document
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.ground.stopping import Stopped
 from translucid.serving import app as application
@@ -269,6 +270,26 @@ def test_segments_are_read_and_corrected(client, run):
         assert said in refused.json()["error"]
     assert correct(2, "x").status_code == 404
     assert client.get(f"/documents/{job['id']}/result").text == result
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\nI sing.\n\n2\n00:00:03,000 --> 00:00:04,000\nYou sing.\n"),
+        ("a.vtt", b"WEBVTT\n\n00:01.000 --> 00:02.000\nI sing.\n\n00:03.000 --> 00:04.000\nYou sing.\n"),
+        ("a.txt", b"I sing.\nYou sing.\n"),
+        ("a.md", b"| I sing. |\n|-|\n| You sing. |\n"),
+        ("a.csv", b"en,es\nI sing.,\nYou sing.,\n"),
+        ("a.po", b'msgid "I sing."\nmsgstr ""\n\nmsgid "You sing."\nmsgstr ""\n'),
+    ],
+)
+def test_line_ends_in_a_correction_break_no_document(client, name, content):
+    job = ended(client, send(client, content, name).json())
+    text = "Yo\n\n3\n00:00:05,000 --> 00:00:06,000\r\n# canto |.\u2028"
+    assert client.put(f"/documents/{job['id']}/segments/0", json={"text": text}).status_code == 200
+    after = client.get(f"/documents/{job['id']}/result").content
+    again = read_document(name, after, ("en", "es")).segments
+    assert len(again) == 2 and "canto" in (again[0].existing or again[0].source.text)
 
 
 @pytest.mark.parametrize(("asked", "work"), [("segments", "rows"), ("result", "sent")])

@@ -40,7 +40,7 @@ def classify(
 
         translucid classify runs/mood --with runs/mood-backwards --format jsonl < reviews.txt
     """
-    from translucid.data.file_kinds import refuse_documents
+    from translucid.data.file_kinds import refuse_documents, refuse_file_names
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.jobs.classifying import ClassifyJob
@@ -53,6 +53,7 @@ def classify(
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
     refuse_documents(input_file)
+    refuse_file_names(texts or ())
     refuse_to_replace(output, overwrite)
     for each in (run, *(others or [])):
         RunFolder(each).configuration().refuse_other_reader("texts with labels", each)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from translucid.documents.kinds import kind_of
+from translucid.data.file_kinds import has_structure, is_file, names_file
+from translucid.documents.kinds import ENDINGS, kind_of, not_translated
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 
@@ -20,13 +22,27 @@ def document_among(texts: Sequence[str] | None, input_file: Path | None) -> Path
     """Return the document that is to be translated, if what was given is one by its name.
 
     A file given with --input that ends in .txt is none: it is translated line by line.
+
+    Raises:
+        UserError: it is a file of no kind that is translated, it is missing, or there are several.
     """
     if input_file:
         kind = kind_of(input_file.name)
+        if kind is None and has_structure(input_file):
+            raise not_translated(str(input_file))
         return input_file if kind and kind.module != "text" else None
-    if texts and len(texts) == 1 and kind_of(texts[0]) and len(texts[0]) < 4096 and Path(texts[0]).is_file():
-        return Path(texts[0])
-    return None
+    named = [text for text in texts or () if names_file(text, ENDINGS)]
+    if not named or texts is None:
+        return None
+    if len(texts) > 1:
+        fix = "Give one document at a time, each with an --output of its own."
+        raise UserError(f"is a file among {len(texts)} texts or files", file=named[0], fix=fix)
+    if kind_of(named[0]) is None:
+        raise not_translated(named[0])
+    if not is_file(named[0]):
+        fix = "Check the path. A name that is a text after all is read from standard input."
+        raise UserError("is not there", file=named[0], fix=fix)
+    return Path(named[0])
 
 
 def shows_near_matches(document: Path) -> bool:
@@ -43,6 +59,9 @@ def translate_file(
     from translucid.jobs.documents import asked_for, translate_document
     from translucid.runs.run_folder import RunFolder
 
+    kind = kind_of(file.name)
+    if kind and kind.packed and output is None and sys.stdout.isatty():
+        raise UserError("is not text, and a terminal shows nothing else", file=file, fix="Add --output FILE.")
     try:
         content = file.read_bytes()
     except OSError as error:

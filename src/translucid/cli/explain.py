@@ -75,6 +75,7 @@ def explain(
     """
     from translucid.cli.images import captioner_of, refuse_for
     from translucid.cli.texts import classifier_of, explain_label
+    from translucid.data.file_kinds import refuse_file_names
     from translucid.ground.errors import UserError
     from translucid.inspection import refuse_picture, refuse_untranslated
     from translucid.inspection.explain import compare_with_random, refuse_method
@@ -92,11 +93,14 @@ def explain(
     if share is not None and not 0 < share <= 1:
         raise UserError(f"--share {share} is no share of an image", fix="Give more than 0, at most 1.")
     run = run_of(run)
+    captioner = captioner_of(run, device)
+    if not captioner:
+        refuse_file_names([text])
     if classifier := classifier_of(run, device):
         refuse_for("images", {"--share": share})
         explain_label(classifier, text, target, method, samples, k or 1, as_json, save)
         return
-    if captioner := captioner_of(run, device):
+    if captioner:
         refuse_for("texts", {"--k": k})
         _explain_image(captioner, run, text, target, method, samples, share, as_json, save)
         return

@@ -57,7 +57,7 @@ def generate(
 
         translucid generate runs/english --input beginnings.txt --output texts.txt
     """
-    from translucid.data.file_kinds import refuse_documents
+    from translucid.data.file_kinds import refuse_documents, refuse_file_names
     from translucid.generator import writing
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
@@ -73,6 +73,7 @@ def generate(
     if considered and output_format is not Format.jsonl:
         raise UserError("--considered has no place in plain text", fix="Add --format jsonl.")
     refuse_documents(input_file)
+    refuse_file_names(texts or ())
     refuse_to_replace(output, overwrite)
     configuration = RunFolder(run).configuration()
     configuration.refuse_other_reader("running text", run)

@@ -83,14 +83,18 @@ def look(
         refuse_method(method)
     from translucid.cli.images import captioner_of, look_at_image, refuse_for
     from translucid.cli.texts import classifier_of, look_at_text
+    from translucid.data.file_kinds import refuse_file_names
     from translucid.interop.on_the_fly import run_of
 
     run = run_of(run)
+    captioner = captioner_of(run, device)
+    if not captioner:
+        refuse_file_names([text or ""])
     if classifier := classifier_of(run, device):
         refuse_for("translations", {"--flow": flow, "--tsv": tsv, "--layer": layer, "--head": head, "--why": why})
         look_at_text(classifier, text, target, save)
         return
-    if captioner := captioner_of(run, device):
+    if captioner:
         refuse_for("texts", {"--flow": flow, "--tsv": tsv, "--why": why})
         look_at_image(captioner, run, text, target, layer, head, save)
         return

@@ -173,7 +173,6 @@ def translate(
         translucid translate runs/es --terms terms.tsv --inflect-terms --input in.txt
     """
     from translucid.cli.documents import document_among, shows_near_matches, translate_file
-    from translucid.data.file_kinds import refuse_documents
     from translucid.engines.confidence_file import confidence_note
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
@@ -206,8 +205,6 @@ def translate(
     if rerank_with and (mbr or sample):
         raise UserError("--rerank-with ranks what a beam finds", fix="Leave out --mbr and --sample.")
     refuse_without_terms(terms, inflect_terms, terms_mode)
-    if not document:
-        refuse_documents(input_file)
     refuse_to_replace(output, overwrite)
     given = {
         "beam": beam,

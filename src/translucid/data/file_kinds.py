@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from translucid.ground.errors import UserError
@@ -16,21 +17,70 @@ _DATA = "structured data", "Write the texts to a .txt file, one a line."
 _COLUMNS = "a table of columns", "Write the column of texts to a .txt file, one a line."
 _DATABASE = "a database", "Write its texts to a .txt file, one a line."
 _PACKED = "compressed", "Unpack it first."
+_PICTURE = "a picture", "Write the text in it to a .txt file, one paragraph a line."
+_RECORDING = "a recording", "Write what is said to a .txt file, one sentence a line."
 _ENDINGS: dict[tuple[str, str], str] = {
-    _OFFICE: ".doc .docx .odp .odt .pdf .ppt .pptx .epub .rtf .tex .ipynb",
+    _OFFICE: ".doc .docm .docx .odg .odp .odt .pages .pdf .ppt .pptm .pptx .epub .rtf .tex .ipynb .idml .indd",
     _MARKUP: ".htm .html .xhtml",
-    _SUBTITLES: ".ass .sbv .srt .ssa .sub .vtt",
-    _STRINGS: ".mo .po .pot .properties .resx .strings .arb",
+    _SUBTITLES: ".ass .sbv .srt .ssa .sub .ttml .vtt",
+    _STRINGS: ".mo .po .pot .properties .resw .resx .strings .stringsdict .xcstrings .arb",
     _MEMORY: ".mqxliff .sdlxliff .tbx .tmx .xlf .xliff",
-    _TABLE: ".csv .ods .tsv .xls .xlsx",
+    _TABLE: ".csv .ods .tsv .xls .xlsm .xlsx",
     _DATA: ".json .jsonl .toml .xml .yaml .yml",
     _COLUMNS: ".arrow .avro .feather .orc .parquet",
     _DATABASE: ".db .sqlite .sqlite3",
-    _PACKED: ".bz2 .gz .xz .zip .zst",
+    _PACKED: ".7z .bz2 .gz .rar .tar .tgz .xz .zip .zst",
+    _PICTURE: ".bmp .gif .heic .jpeg .jpg .png .psd .svg .tif .tiff .webp",
+    _RECORDING: ".avi .flac .m4a .mkv .mov .mp3 .mp4 .ogg .wav .webm",
 }
 PAIR_ENDINGS = (".tsv", ".jsonl", ".tmx", ".po", ".xliff", ".xlf")
 """Of files that sentence pairs are read from, gz or not; a Moses pair may have any other."""
+LONGEST_NAME = 4096
+"""Characters of a path."""
+_PLAIN = frozenset([".txt", ".text", ".md", ".mdx", ".markdown", ".rst", ".adoc", ".log"])
+"""Endings of plain text, with signs in it or not."""
 _KNOWN = {ending: about for about, endings in _ENDINGS.items() for ending in endings.split()}
+
+
+def has_structure(file: Path) -> bool:
+    """Whether the lines of a file are not text alone, by its ending."""
+    return file.suffix.lower() in _KNOWN
+
+
+def is_file(name: str) -> bool:
+    """Whether there is a file of a name, which may be far too long for one."""
+    try:
+        return Path(name).is_file()
+    except OSError:
+        return False
+
+
+def names_file(text: str, endings: Collection[str]) -> bool:
+    """Whether a text is the name of a file: it is there, or it has no spaces and one of some endings, or a known one.
+
+    Args:
+        text: what stands where a text could stand.
+        endings: of other files than those with a structure, in lower case.
+    """
+    if not text or "\n" in text or len(text) > LONGEST_NAME:
+        return False
+    if is_file(text):
+        return True
+    ending = Path(text).suffix.lower()
+    known = ending in _KNOWN or ending in endings or ending in _PLAIN
+    return known and "://" not in text and not any(map(str.isspace, text))
+
+
+def refuse_file_names(texts: Iterable[str]) -> None:
+    """Check that no text is the name of a file, which would be taken for words.
+
+    Raises:
+        UserError: one is.
+    """
+    for text in texts:
+        if names_file(text, ()):
+            fix = "Give its lines with --input, or a name that is a text after all on standard input."
+            raise UserError("is the name of a file, where a text was expected", file=text, fix=fix)
 
 
 def refuse_documents(file: Path | None) -> None:

@@ -20,6 +20,8 @@ from translucid.documents.strings import Strings
 from translucid.ground.errors import UserError
 
 _SIGN = re.compile(r'["{}\[\],:]')
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+"""Half of a pair, which only an escape can hold."""
 _LOCALE = "@@locale"
 
 
@@ -61,6 +63,7 @@ class JsonStrings(Strings):
     def _written(self, new: str, raw: str) -> str:
         """Write a string with the escapes that `raw`, which stands in the file, prefers."""
         written = json.dumps(new, ensure_ascii=self._plain)
+        written = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
         if r"\/" in raw:
             written = written.replace("/", r"\/")
         for sign in "<>&'":

@@ -23,6 +23,8 @@ class Kind(NamedTuple):
     """Of this room; its `read(name, content, languages)` gives the document. Loaded when one is read."""
     near_matches: bool = False
     """Whether it has a place for near matches of a memory."""
+    packed: bool = False
+    """Whether it is a zip file."""
 
     def read(self, name: str, content: bytes, languages: Languages) -> Document:
         """Take a document apart; see `read_document`."""
@@ -42,10 +44,10 @@ KINDS = (
     Kind("HTML", (".html", ".htm", ".xhtml"), "text/html", "html"),
     Kind("Markdown", (".md", ".markdown", ".mdx"), "text/markdown", "markdown"),
     Kind("text", (".txt",), "text/plain", "text"),
-    Kind("Word", (".docx",), f"{_OFFICE}.wordprocessingml.document", "docx"),
-    Kind("PowerPoint", (".pptx",), f"{_OFFICE}.presentationml.presentation", "pptx"),
-    Kind("OpenDocument text", (".odt",), "application/vnd.oasis.opendocument.text", "odt"),
-    Kind("EPUB", (".epub",), "application/epub+zip", "epub"),
+    Kind("Word", (".docx",), f"{_OFFICE}.wordprocessingml.document", "docx", packed=True),
+    Kind("PowerPoint", (".pptx",), f"{_OFFICE}.presentationml.presentation", "pptx", packed=True),
+    Kind("OpenDocument text", (".odt",), "application/vnd.oasis.opendocument.text", "odt", packed=True),
+    Kind("EPUB", (".epub",), "application/epub+zip", "epub", packed=True),
     Kind("JSON strings", (".json", ".arb"), "application/json", "json_strings"),
     Kind("YAML strings", (".yaml", ".yml"), "application/yaml", "yaml_strings"),
     Kind("Android strings", (".xml",), "application/xml", "android"),
@@ -53,6 +55,10 @@ KINDS = (
     Kind("Java properties", (".properties",), "text/x-java-properties", "properties"),
     Kind("table", (".csv",), "text/csv", "table"),
 )
+
+
+ENDINGS = frozenset(ending for kind in KINDS for ending in kind.endings)
+"""Of all of them."""
 
 
 def kind_of(name: str) -> Kind | None:
@@ -74,6 +80,11 @@ def read_document(name: str, content: bytes, languages: Languages = (None, None)
     """
     kind = kind_of(name)
     if kind is None:
-        endings = " ".join(ending for kind in KINDS for ending in kind.endings)
-        raise UserError("is no document that can be translated", file=name, fix=f"Those that can end in {endings}.")
+        raise not_translated(name)
     return kind.read(name, content, languages)
+
+
+def not_translated(name: str) -> UserError:
+    """Return the error that a file is of no kind that is translated."""
+    endings = " ".join(ending for kind in KINDS for ending in kind.endings)
+    return UserError("is no document that can be translated", file=name, fix=f"Those that can end in {endings}.")

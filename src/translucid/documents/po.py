@@ -24,6 +24,7 @@ from translucid.documents.splicing import Edit, TextFile
 from translucid.ground.errors import UserError
 
 _CHARSET = re.compile(rb"charset=([\w.:-]+)")
+_OTHER_ENDS = re.compile(r"[\x1c-\x1e\x85\u2028\u2029]")
 _UNSET = ("CHARSET", "INTEGER", "EXPRESSION")
 """What stands in the header of a template."""
 
@@ -135,7 +136,7 @@ class Po:
         """Yield what changes in an entry."""
         forms = list({self._forms[number].form: self._forms[number] for number in targets}.values())
         entry = forms[0].entry
-        new = {form.form: form.filled(targets) for form in forms}
+        new = {form.form: _with_line_feeds(form.filled(targets), form.source) for form in forms}
         count = self._plurals.nplurals if entry.plural is not None else 1
         if set(entry.forms) == set(range(count)):
             for index, text in new.items():
@@ -210,6 +211,11 @@ def _filling(text: str, spans: Sequence[Span], first: int) -> Spans:
     for number, span in enumerate(spans, first):
         filling.add(number, span, write)
     return filling
+
+
+def _with_line_feeds(text: str, source: str) -> str:
+    """Return a text whose lines end at line feeds alone, unless its source has other ends: some readers part lines."""
+    return text if _OTHER_ENDS.search(source) else _OTHER_ENDS.sub("\n", text)
 
 
 def _unwrapped(line: str) -> bool:

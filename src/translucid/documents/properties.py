@@ -76,5 +76,5 @@ def _written(text: str, plain: bool) -> str:
 
 
 def _units(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be")
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02X}{units[i + 1]:02X}" for i in range(0, len(units), 2))

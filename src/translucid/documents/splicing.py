@@ -11,6 +11,7 @@ from translucid.ground.errors import UserError
 
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 LINE_END = r"(?>\r{0,7}\n|\r)"
 """Programs that convert line ends twice write more than one carriage return."""
 LINE_BREAKS = re.compile(r"[ \t]*+[\r\n\v\f\x1c-\x1e\x85\u2028\u2029][ \t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*")
@@ -75,8 +76,12 @@ class TextFile(NamedTuple):
         return self.text.count("\n", 0, place) + 1
 
     def spliced(self, edits: Iterable[Edit]) -> bytes:
-        """Return the content with spans replaced; what the encoding lacks is written as `&#...;`."""
-        return self.mark + splice(self.text, edits).encode(self.encoding, "xmlcharrefreplace")
+        """Return the content with spans replaced; what the encoding lacks is written as `&#...;`.
+
+        Halves of surrogate pairs, which no encoding has, become U+FFFD.
+        """
+        whole = (edit._replace(new=_SURROGATE.sub("\ufffd", edit.new)) for edit in edits)
+        return self.mark + splice(self.text, whole).encode(self.encoding, "xmlcharrefreplace")
 
 
 def splice(text: str, edits: Iterable[Edit]) -> str:

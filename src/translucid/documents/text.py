@@ -12,6 +12,9 @@ from translucid.documents.splicing import Edit, TextFile
 
 _LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
 
+_BREAKS = re.compile(r"[ \t]*+[\r\n]\s*")
+"""A line stays one line."""
+
 
 class Text:
     """A text of lines."""
@@ -30,7 +33,7 @@ class Text:
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """See `Document`."""
         return self._file.spliced(
-            Edit(*self._spans[i], target.marked.in_one_line.whole) for i, target in targets.items()
+            Edit(*self._spans[i], _BREAKS.sub(" ", target.marked.whole)) for i, target in targets.items()
         )
 
 

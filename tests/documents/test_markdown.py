@@ -124,6 +124,55 @@ def test_another_reader_sees_the_same_structure(blocks, end):
     assert structure(after) == structure(text)
 
 
+_PLAIN = st.lists(
+    st.sampled_from(
+        ["cat", "the", "*so*", "`a b`", "[[Page]]", "[[page|here]]", ":smile:", "==lit==", "{a.b}", "{/* no */}", "é."]
+    ),
+    min_size=1,
+    max_size=5,
+).map(lambda words: " ".join(["It", *words, "is"]))
+
+
+def _indented(text):
+    return "".join(f"    {line}\n" if line.strip() else line + "\n" for line in text.splitlines())
+
+
+def _around(inner):
+    """Return what documentation tools put around blocks, and lines of theirs."""
+    within = st.lists(inner, min_size=1, max_size=3).map("\n".join)
+    lead = st.sampled_from(["!!! note", "??? tip", '???+ tip "{}"', '!!! danger "{}"', '=== "{}"', '===! "{}"'])
+    return st.one_of(
+        st.tuples(lead, _PLAIN, within).map(lambda of: f"{of[0].format(of[1])}\n\n{_indented(of[2])}"),
+        st.tuples(_PLAIN, within).map(lambda of: f"Term\n:   {of[0]}\n\n{_indented(of[1])}"),
+        st.tuples(_PLAIN, within).map(lambda of: f"-   {of[0]}\n\n{_indented(of[1])}"),
+        st.tuples(_PLAIN, within).map(lambda of: f":::tip[{of[0]}]\n\n{of[1]}\n:::\n"),
+    )
+
+
+_TOOLS = st.recursive(
+    st.one_of(
+        _PLAIN.map("{}\n".format),
+        st.lists(_PLAIN.map(lambda text: f"| {text.replace('|', '')}\n"), min_size=1, max_size=3).map("".join),
+        _PLAIN.map("*[HTML]: {}\n".format),
+        st.sampled_from(
+            ["[TOC]\n", "\\newpage\n", "$$\nx\n\ny\n$$\n", "{/* no\n\nno */}\n", "```\n!!! no\n    no\n```\n"]
+        ),
+    ),
+    _around,
+    max_leaves=8,
+)
+
+
+@given(st.lists(_TOOLS, min_size=1, max_size=4).map("\n".join))
+@settings(max_examples=200, deadline=None)
+def test_what_tools_add_stays_and_all_text_is_translated(text):
+    document = read(f"# One\n\n{text}\n\n# End\n")
+    after = document.filled(all_changed(document)).decode()
+    assert after.lower() == f"# one\n\n{text.lower()}\n\n# end\n"
+    assert after.startswith("# ONE\n") and after.endswith("\n# END\n")
+    assert not re.search(r"\bIt\b|\bis\b|\bthe\b", after)
+
+
 @given(st.text("ab *_`[]()<>!&#-+=|~\\\n1.:{}$\"'^x/\t>", max_size=120))
 @settings(max_examples=500, deadline=None)
 def test_any_text_comes_out_as_it_was_and_takes_translations(text):
@@ -159,6 +208,7 @@ def test_real_files_keep_their_structure(file):
         ),
         ('- one\n\n    !!! note "Title"\n        two\n\n    three\n', ["one", "Title", "two", "three"]),
         ('=== "Tab"\n\n    ```\n    no\n    ```\n\n    - yes\n\nmore\n', ["Tab", "yes", "more"]),
+        ("- !!! note\n\n      yes\n\n  more\n", ["yes", "more"]),
         ("!!! Really, this is text.\n", ["!!! Really, this is text."]),
         ("/// note | Title\nyes\n///\n", ["Title", "yes"]),
         (":::tip[Title]\nyes\n:::\n\n::: warning Take care\nmore\n:::\n", ["Title", "yes", "Take care", "more"]),

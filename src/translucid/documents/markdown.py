@@ -103,7 +103,11 @@ class Markdown:
             self._at = placed.start
         quote = self._file.text[placed.start - 1] if what == ", title" else ""
         write = partial(_written, kind=block.kind, quote=quote, hard_space=self._hard_space, modules=self._modules)
-        first = None if what or block.kind in ("cell", "title") else partial(_begun, write=write)
+        first = (
+            None
+            if what or block.kind in ("cell", "title")
+            else partial(_begun, write=write, own=_sign(block.content, span.start))
+        )
         self._spans.add(len(self.segments), placed, write, first)
         self.segments.append(Segment(placed.marked, f"line {self._line}{what}"))
 
@@ -145,10 +149,18 @@ def _decoded(raw: str) -> str:
     return _ESCAPED.sub(lambda match: match[1] or unescape(match[2]), raw)
 
 
-def _begun(words: str, write: Callable[[str], str]) -> str:
-    """Write words at the beginning of a line, where a sign may begin a block."""
+def _begun(words: str, write: Callable[[str], str], own: str) -> str:
+    """Write words at the beginning of a line, where a sign may begin a block, unless the source has it there, too."""
     sign = _BEGINS_BLOCK.match(words)
-    return f"{sign[1]}\\{sign[2]}{write(words[sign.end() :])}" if sign else write(words)
+    if not sign or sign[2] == own:
+        return write(words)
+    return f"{sign[1]}\\{sign[2]}{write(words[sign.end() :])}"
+
+
+def _sign(content: str, start: int) -> str:
+    """Return what a paragraph begins with that would begin a block elsewhere."""
+    sign = _BEGINS_BLOCK.match(content[start : start + 40])
+    return sign[2] if sign else ""
 
 
 def _written(words: str, kind: Kind, quote: str, hard_space: str, modules: bool) -> str:

@@ -11,7 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+(`{3,}(?=[^`]*$)|~{3,})")
+_BEFORE = r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+"
+"""Signs of quotes and lists."""
+_FENCE = re.compile(rf"{_BEFORE}(`{{3,}}(?=[^`]*$)|~{{3,}})")
 _NOT_TEXT = re.compile(
     r"[ \t>]*(?::{3,}.*|/{3,}[ \t]*(?:[\w-]+[ \t]*)?|\{\{[<%].*[>%]\}\}|\{%.*%\}|\([\w:.-]+\)=|%%.*"
     r"|-+8<-+.*|@?\[\[?_?(?:TOC|toc)_?\]?\]|\{:?toc\}|\{/\*(?:[^*]|\*(?!/))*+\*/\}"
@@ -20,15 +22,19 @@ _NOT_TEXT = re.compile(
 )
 """Lines of directives, templates, targets, comments, TeX and modules, which programs know that read Markdown."""
 _TITLED = re.compile(
-    r"(?P<before>[ \t>]*)(?:"
+    rf"(?P<before>{_BEFORE})(?:"
     r"(?:!!!|\?\?\?\+?|={3}[!+]?)(?:[ \t]+[\w-]+)*[ \t]+\"(?P<quoted>(?:[^\"\\]|\\.)*+)\"[ \t]*"
     r"|/{3,}[ \t]*[\w-]+[ \t]*\|[ \t]*(?P<plain>.+)"
-    r"|:{3,}[ \t]*[\w-]+(?:\[(?P<bracketed>[^\[\]]*)\].*|[ \t]+(?P<directive>[^\s{:][^{}=]*))"
+    r"|:{3,}[ \t]*[\w-]+\[(?P<bracketed>(?:[^\[\]]|\[{1,2}[^\[\]]*\]{1,2})*+)\].*"
+    r"|:{3,}[ \t]*[\w-]+[ \t]+(?P<directive>[^\s{:][^{}=]*)"
     r"|\*\[[^\[\]]+\]:[ \t]*(?P<abbreviation>.+)"
     r"|\|[ \t]+(?P<line>[^|]*[^|\s])[ \t]*)"
 )
 """Titles of admonitions, tabs and blocks; with them what an abbreviation is short for, and a line of a line block."""
-_INDENTS = re.compile(r"[ \t]*(?:!!!|\?\?\?\+?|={3}[!+]?(?=[ \t]+\"))(?:[ \t]+[\w-]+)*(?:[ \t]+\"[^\"]*\")?[ \t]*")
+_TITLES = "quoted", "plain", "bracketed", "directive", "abbreviation", "line"
+_INDENTS = re.compile(
+    rf"(?P<before>{_BEFORE})(?:!!!|\?\?\?\+?|={{3}}[!+]?(?=[ \t]+\"))(?:[ \t]+[\w-]+)*(?:[ \t]+\"[^\"]*\")?[ \t]*"
+)
 """What holds the indented text below it."""
 _DEFINITION = re.compile(r"([ \t>]*):(?=[ \t]+\S)")
 _DELIMITERS = re.compile(r"[ \t>]*[|:-][ \t|:-]*-[ \t|:-]*")
@@ -153,26 +159,27 @@ class _Lines:
 
     def _text(self, number: int, line: str) -> Line:
         following = self.lines[number + 1] if number + 1 < len(self.lines) else ""
+        if (definition := _DEFINITION.match(line)) and any(each.text.strip() for each in self.plain[-2:]):
+            # Of the signs of a list, this one begins nothing else.
+            line = f"{definition[1]}+{line[definition.end() :]}"
         self.table = bool(line.strip()) and (self.table or bool(_DELIMITERS.fullmatch(line)))
         in_table = self.table or bool(_DELIMITERS.fullmatch(following))
         titled = _TITLED.fullmatch(line)
         if titled and titled["line"] and in_table:
             titled = None
-        if _INDENTS.fullmatch(line):
-            self.indents.append(len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4)) + 4 * len(self.indents))
-            if not titled:
-                return Line("")
+        depth = len(self.indents)
+        indents = _INDENTS.fullmatch(line)
+        if indents and ">" not in indents["before"]:
+            self.indents.append(len(indents["before"].expandtabs(4)) + 4 * depth)
         if titled:
-            title = next(
-                filter(None, titled.group("quoted", "plain", "bracketed", "directive", "abbreviation", "line")), ""
-            )
-            return Line(f"{titled['before']}# {title}", titled["quoted"] is not None)
+            title = next(filter(None, titled.group(*_TITLES)), "")
+            return Line(f"{titled['before']}# {title}", titled["quoted"] is not None, depth)
+        if indents:
+            # An item of a list that begins with an empty line would hold nothing of what follows.
+            return Line(f"{indents['before']}#" if indents["before"].strip() else "")
         if _NOT_TEXT.fullmatch(line):
             return Line("")
-        if (definition := _DEFINITION.match(line)) and any(each.text.strip() for each in self.plain[-2:]):
-            # Of the signs of a list, this one begins nothing else.
-            line = f"{definition[1]}+{line[definition.end() :]}"
-        return Line(line, depth=len(self.indents))
+        return Line(line, depth=depth)
 
 
 def _front_matter(lines: Sequence[str]) -> int:

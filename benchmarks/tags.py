@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from unittest.mock import patch
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,7 +26,7 @@ from translucid.builtin.phrasebook.text import Phrase
 from translucid.data.corpus import read_pairs
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.placing import placed
-from translucid.documents.word_links import Links, WordLinks, words_of
+from translucid.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import link, read_alignment, source_shares, word_weights
 from translucid.inspection.alignment_learning import learn_alignment, linked
@@ -92,14 +93,14 @@ def placing(translator: Translator, count: int) -> None:
         "erasure, squared shares": [_squared(one) for one in erased],
         "attention and erasure, squared shares": [_squared(one) for one in both],
     }
-    rules: dict[str, Callable[..., float]] = {
+    rules: dict[str, Callable[..., Vector]] = {
         "from the first to the last linked word": _any,
         "fewest links broken": _fewest,
-        "most of each word's links": WordLinks.weight,
+        "most of each word's links": WordLinks.weights,
     }
     print(f"| rule | {' | '.join(links)} |\n| --- |{' ---: |' * len(links)}")
-    for rule, weight in rules.items():
-        with patch.object(WordLinks, "weight", weight):
+    for rule, weights in rules.items():
+        with patch.object(WordLinks, "weights", weights):
             scores = [score(pairs, each) for each in links.values()]
         print(f"| {rule} | {' | '.join(f'{right / asked:.1%}' for right, asked, _ in scores)} |")
     print(f"\n{scores[0][1]} elements on {count} pairs; {scores[0][2]} more have no run of words that is right.")
@@ -182,13 +183,14 @@ def _weighted(links: Sequence[tuple[int, int]]) -> Links:
     return [(source, target, 1.0) for source, target in links]
 
 
-def _any(self: WordLinks, target: int, inside: set[int], elsewhere: set[int]) -> float:
-    return float(any(share > 0.2 for s, share in self.shares[target].items() if s in inside))
+def _any(self: WordLinks, inside: set[int], around: Vector) -> Vector:
+    most = [max((share for s, share in shares.items() if s in inside), default=0.0) for shares in self.shares]
+    return np.array([float(share > 0.2) for share in most])
 
 
-def _fewest(self: WordLinks, target: int, inside: set[int], elsewhere: set[int]) -> float:
-    count = len(self.shares[target])
-    return count * sum(share * (2 * (s in inside) - (s not in inside)) for s, share in self.shares[target].items())
+def _fewest(self: WordLinks, inside: set[int], around: Vector) -> Vector:
+    counts = np.array([len(shares) for shares in self.shares])
+    return counts * (3 * self.mass(inside) - self.linked)
 
 
 def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, int]:

@@ -1,6 +1,7 @@
 """Marks come through exactly once, well nested, and where the links say."""
 
 import re
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -191,3 +192,33 @@ def test_a_translation_into_the_same_words_gives_the_same(source):
     text = readable(source).text
     found = placed(source, text, [(i, i, 1.0) for i in range(len(text.split()))])
     assert "".join(found.text.split()) == "".join(source.text.split())
+
+
+def seconds(source, target, links):
+    begun = process_time()
+    placed(source, target, links)
+    return process_time() - begun
+
+
+@pytest.mark.parametrize(
+    ("unit", "word"),
+    [("a<br/>", "a"), ("<b></b>", ""), ("<b>it</b> ", "it "), ("word<b>,</b> ", "word, "), ("<br/> , a", ", a")],
+)
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_time_grows_with_the_number_of_marks_and_not_with_its_square(unit, word, dense):
+    """Four times as many marks took 50 times as long."""
+
+    def measured(count):
+        source, target = parse(f"x {unit * count} y"), f"x {word * count} y"
+        size = min(len(readable(source).text.split()), len(target.split()))
+        near = 8 if dense else 1
+        links = [(s, t, 1 / (1 + abs(s - t))) for s in range(size) for t in range(s, min(s + near, size))]
+        return min(seconds(source, target, links) for _ in range(2))
+
+    assert measured(800) < 10 * measured(200) + 0.05
+
+
+def test_elements_hundreds_deep_are_put_like_others():
+    source = parse("a " + "<b>" * 600 + "cat" + "</b>" * 600)
+    found = placed(source, "un gato", [(0, 0, 1.0), (1, 1, 1.0)])
+    assert [mark.raw for mark in found.marks] == ["<b>"] * 600 + ["</b>"] * 600

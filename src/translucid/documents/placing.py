@@ -8,12 +8,19 @@ neighbours. So what is well nested stays so. A mark alone is put where the fewes
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
 
 from translucid.data.fixed import kept_parts
 from translucid.documents.marked import Mark, Marked, Side
-from translucid.documents.word_links import Links, Run, Span, WordLinks
+from translucid.documents.tag_tree import TagNode, every_node, tag_tree
+from translucid.documents.word_links import FreePlaces, Indices, Links, Run, Span, Vector, WordLinks
+from translucid.ground.stopping import between_steps
 
 NEAR, GLUED = 0.75, 3.0
 """What it is worth for a mark alone to stand beside a word that is linked to its neighbour, in links that cross it; and
@@ -25,19 +32,10 @@ CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
 """No space goes before these."""
 
 
+Places: TypeAlias = Indices
+"""Characters of the target."""
 _At = tuple[int, int]
 """The number of a mark of the source, and its place in the target."""
-
-
-@dataclass
-class _Node:
-    """An element, a mark alone, or the whole text."""
-
-    span: Span
-    """Of the source."""
-    marks: list[int]
-    """The numbers of its marks: two of an element, one of a mark alone, none of the whole text."""
-    inside: list[_Node] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class _Place:
     """Where a node goes in the target."""
 
     span: Span
-    node: _Node
+    node: TagNode
 
 
 def readable(source: Marked) -> Marked:
@@ -59,7 +57,7 @@ def readable(source: Marked) -> Marked:
     """
     marks: list[Mark] = []
     text, done = "", 0
-    alone = {i for node in _every(_tree(source)) if node.span[0] == node.span[1] for i in node.marks}
+    alone = {i for node in every_node(tag_tree(source)) if node.span[0] == node.span[1] for i in node.marks}
     for i, mark in enumerate(source.marks):
         text, done = text + source.text[done : mark.at], max(done, mark.at)
         if i in alone:
@@ -68,7 +66,10 @@ def readable(source: Marked) -> Marked:
                 text += " " * (not text[-1:].isspace())
             elif text[-1:].isspace() and text.strip() and after and after in CLOSING:
                 text = text.rstrip()
-                marks = [replace(one, at=min(one.at, len(text))) for one in marks]
+                last = len(marks)
+                while last and marks[last - 1].at > len(text):
+                    last -= 1
+                    marks[last] = replace(marks[last], at=len(text))
         marks.append(replace(mark, at=len(text)))
     return Marked(text + source.text[done:], tuple(marks))
 
@@ -101,22 +102,30 @@ class _Placing:
     def __init__(self, source: Marked, target: str, links: Links) -> None:
         self.marked, self.source, self.target = source, source.text, target
         self.words = WordLinks(source.text, target, links)
+        self._found: dict[str, list[int]] = {}
 
     def marks(self) -> list[_At]:
         """Return the marks of the source in the order of the target, each with its place there."""
-        return list(self._within(_Place((0, len(self.target)), _tree(self.marked))))
+        return list(self._within(_Place((0, len(self.target)), tag_tree(self.marked))))
 
     def _within(self, parent: _Place) -> Iterator[_At]:
         """Yield the marks inside of a node."""
         taken: list[_Place] = []
+        free = FreePlaces(parent.span)
         nodes = parent.node.inside
         words = {i: found for i, node in enumerate(nodes) if (found := self.words.inside(node.span))}
+        around = self.words.mass({word for found in words.values() for word in found})
         for i in sorted(words, key=lambda i: (-len(words[i]), nodes[i].span[0] - nodes[i].span[1])):
-            elsewhere = set().union(*(found for other, found in words.items() if other != i)) - words[i]
-            taken.append(self._element(nodes[i], words[i], elsewhere, parent, taken))
+            between_steps()
+            taken.append(self._element(nodes[i], words[i], around, parent, free, only=not taken))
+            free.take(taken[-1].span)
         for i, node in enumerate(nodes):
             if i not in words:
-                taken.append(self._wordless(node, parent, taken))
+                between_steps()
+                place = self._wordless(node, parent, free)
+                if place.span[0] < place.span[1]:  # no width is in nobody's way
+                    free.take(place.span)
+                taken.append(place)
         rank = {id(node): i for i, node in enumerate(nodes)}
         for place in sorted(taken, key=lambda place: (place.span, rank[id(place.node)])):
             yield place.node.marks[0], place.span[0]
@@ -125,21 +134,21 @@ class _Placing:
                 yield mark, place.span[1]
 
     def _element(
-        self, node: _Node, inside: set[int], elsewhere: set[int], parent: _Place, taken: Sequence[_Place]
+        self, node: TagNode, inside: set[int], around: Vector, parent: _Place, free: FreePlaces, *, only: bool
     ) -> _Place:
-        """Find the run of words for an element that has some."""
+        """Find the run of words for an element that has some; `only`: no other has been placed."""
         leads, ends = self._leads(node, parent.node), self._ends(node, parent.node)
-        if leads and ends and not taken:
+        if leads and ends and only:
             return _Place(self._without_outer_space(node, parent.span), node)
-        run = self.words.best_run(inside, elsewhere, _free(taken, parent.span))
+        run = self.words.best_run(inside, around, free)
         if run is None:
-            return self._wordless(node, parent, taken)
+            return self._wordless(node, parent, free)
         run = self.words.grown(run, leads, ends)
         start, end = self.words.part_of_word(node.span, run) or self._edges(node, run)
         start = max(start, run.low)
         return _Place((start, max(start, min(end, run.high))), node)
 
-    def _edges(self, node: _Node, run: Run) -> Span:
+    def _edges(self, node: TagNode, run: Run) -> Span:
         """Return the span of a run of target words; punctuation and white space at its ends are as in the source."""
         first, last = self.words.target[run.first], self.words.target[run.last]
         opening, closing = self.words.punctuation(node.span)
@@ -154,7 +163,7 @@ class _Placing:
             start = first.start
         return self._with_space(node, (start, end))
 
-    def _with_space(self, node: _Node, span: Span) -> Span:
+    def _with_space(self, node: TagNode, span: Span) -> Span:
         start, end = span
         if self.source[node.span[0]].isspace():
             start = len(self.target[:start].rstrip())
@@ -162,16 +171,15 @@ class _Placing:
             end = len(self.target) - len(self.target[end:].lstrip())
         return start, end
 
-    def _without_outer_space(self, node: _Node, span: Span) -> Span:
+    def _without_outer_space(self, node: TagNode, span: Span) -> Span:
         """Return the span of an element with all words of what it is in."""
         before, after = _around(self.target[slice(*span)])
         start, end = self._with_space(node, (span[0] + len(before), span[1] - len(after)))
         return max(start, span[0]), min(end, span[1])
 
-    def _wordless(self, node: _Node, parent: _Place, taken: Sequence[_Place]) -> _Place:
+    def _wordless(self, node: TagNode, parent: _Place, free: FreePlaces) -> _Place:
         """Find the place of a mark alone, or of an element that has no words, or none that are translated."""
         low, high = parent.span
-        free = _free(taken, parent.span)
         if (same := self._same(node, free)) is not None:
             return _Place(same, node)
         before, after = (0, 0) if parent.node.marks else map(len, _around(self.target))
@@ -181,152 +189,121 @@ class _Placing:
             at = high - min(len(self.source) - node.span[1], after)
         else:
             at = self._point(node.span[0], self.marked.marks[node.marks[0]].raw, free)
-        at = min((min(max(at, low), high) for low, high in free), key=lambda place: abs(place - at))
+        at = free.nearest(at)
         return _Place((at, at), node)
 
-    def _same(self, node: _Node, free: Sequence[Span]) -> Span | None:
+    def _same(self, node: TagNode, free: FreePlaces) -> Span | None:
         """Return where the target has the punctuation that an element consists of, the nearest one in proportion."""
         text = self.source[slice(*node.span)].strip()
         if not text:
             return None
-        starts = [i for i in range(len(self.target)) if self.target.startswith(text, i)]
-        spans = [(i, i + len(text)) for i in starts if any(low <= i and i + len(text) <= high for low, high in free)]
+        starts = self._starts_of(text)
         wanted = node.span[0] / len(self.source) * len(self.target)
-        return min(spans, key=lambda span: abs(span[0] - wanted), default=None)
+        behind = bisect_left(starts, wanted)
+        before = behind - 1
+        while before >= 0 or behind < len(starts):  # from the wanted place on to both sides
+            back = behind == len(starts) or (before >= 0 and wanted - starts[before] <= starts[behind] - wanted)
+            start = starts[before if back else behind]
+            if free.containing(start, start + len(text)):
+                return start, start + len(text)
+            before, behind = (before - 1, behind) if back else (before, behind + 1)
+        return None
 
-    def _point(self, at: int, raw: str, free: Sequence[Span]) -> int:
+    def _starts_of(self, text: str) -> list[int]:
+        """Return where the target has a text."""
+        if text not in self._found:
+            starts, at = [], self.target.find(text)
+            while at >= 0:
+                starts.append(at)
+                at = self.target.find(text, at + 1)
+            self._found[text] = starts
+        return self._found[text]
+
+    def _point(self, at: int, raw: str, free: FreePlaces) -> int:
         """Return the free character before which a mark goes that stands before character `at` of the source."""
         words = self.words
         left = words.left_of(at)
-        inner = next((word for word in words.source if word.core_start <= at < word.core_end), None)
-        if raw in ACCELERATORS and inner is not None:
-            return self._key(words.source.index(inner), self.source[at], free)
+        inner = words.touched((at, at + 1))
+        if raw in ACCELERATORS and inner:
+            return self._key(inner[0], self.source[at], free)
         near = [NEAR if side.isspace() else GLUED for side in (self.source[at - 1], self.source[at])]
-        costs: dict[int, float] = {}
         crossing = words.crossing(left)
-        for gap, crossed in enumerate(crossing):
-            before = words.shares[gap - 1].get(left - 1, 0.0) if gap else 0.0
-            behind = words.shares[gap].get(left, 0.0) if gap < len(words.target) else 0.0
-            place, cost = self._at_gap(at, gap), crossed - near[0] * before - near[1] * behind
-            costs[place] = min(cost, costs.get(place, cost))
-        allowed = {place: cost for place, cost in costs.items() if any(low <= place <= high for low, high in free)}
-        edges = {place: float(crossing[words.before(place)]) for span in free for place in span}
-        costs = {**edges, **allowed}
-        return min(costs, key=lambda place: (costs[place], place))
+        costs = crossing.copy()
+        for word, shift, worth in ((left - 1, 1, near[0]), (left, 0, near[1])):
+            targets, shares = words.shares_of(word)
+            costs[targets + shift] -= worth * shares
+        places = self._places_at_gaps[self._side(at, left)]
+        edges = np.array([*free.lows, *free.highs])
+        at_edges = crossing[np.searchsorted(words.middles, edges, side="right")]
+        allowed = np.flatnonzero(free.hold(places))
+        # What stands at an edge of a free place costs what crosses there, unless a gap is there.
+        edges_alone = ~np.isin(edges, places[allowed])
+        places = np.concatenate((places[allowed], edges[edges_alone]))
+        price = np.concatenate((costs[allowed], at_edges[edges_alone])).round(9)
+        return int(places[price == price.min()].min())
 
-    def _at_gap(self, at: int, gap: int) -> int:
-        """Return the character in a gap of the target at which a mark stands to the words as it does in the source."""
-        words, left = self.words, self.words.left_of(at)
-        before = words.target[gap - 1] if gap else None
-        behind = words.target[gap] if gap < len(words.target) else None
-        if behind and left < len(words.source) and at in words.source[left][::2]:
-            return behind.start if at == words.source[left].start else behind.core_start
-        if before and ((left and at == words.source[left - 1].core_end) or not behind):  # it does not end the source
-            return before.core_end
-        return before.end if before else 0
+    @cached_property
+    def _places_at_gaps(self) -> dict[str, Places]:
+        """For each gap of the target, where a mark stands in it: by where it stands to words of the source."""
+        target = self.words.target
+        last = [word.core_end for word in target[-1:]]
+        after_core = [0, *(word.core_end for word in target)]
+        after = [0, *(word.end for word in target[:-1]), *last]
+        return {
+            "start": np.array([word.start for word in target] + (last or [0])),
+            "core": np.array([word.core_start for word in target] + (last or [0])),
+            "end": np.array(after_core),
+            "between": np.array(after[: len(target) + 1]),
+        }
 
-    def _key(self, word: int, letter: str, free: Sequence[Span]) -> int:
+    def _side(self, at: int, left: int) -> str:
+        """Return where a place of the source is to the words beside it, the first `left` of which are before it."""
+        words = self.words.source
+        if left < len(words) and at in words[left][::2]:
+            return "start" if at == words[left].start else "core"
+        return "end" if left and at == words[left - 1].core_end else "between"
+
+    def _key(self, word: int, letter: str, free: FreePlaces) -> int:
         """Return where the letter of a key is in what translates a word, or where that begins."""
-        shares = [shares.get(word, 0.0) for shares in self.words.shares]
-        found = [self.words.target[t] for t in sorted(range(len(shares)), key=lambda t: -shares[t])[:1]]
-        places = [
-            place
-            for one in found
-            for place in range(one.core_start, one.core_end)
-            if self.target[place].casefold() == letter.casefold()
-        ]
-        wanted = [*places, *(one.core_start for one in found)]
-        inside = (place for place in wanted if any(low <= place <= high for low, high in free))
-        return next(inside, free[0][0])
+        targets, shares = self.words.shares_of(word)
+        found = self.words.target[targets[np.argmax(shares)] if len(targets) else 0]
+        core = self.target[found.core_start : found.core_end]
+        places = [found.core_start + i for i, other in enumerate(core) if other.casefold() == letter.casefold()]
+        wanted = (place for place in [*places, found.core_start] if free.containing(place, place))
+        return next(wanted, free.lows[0])
 
-    def _leads(self, node: _Node, parent: _Node) -> bool:
+    def _leads(self, node: TagNode, parent: TagNode) -> bool:
         return not self.source[parent.span[0] : node.span[0]].strip()
 
-    def _ends(self, node: _Node, parent: _Node) -> bool:
+    def _ends(self, node: TagNode, parent: TagNode) -> bool:
         return not self.source[node.span[1] : parent.span[1]].strip()
-
-
-def _tree(source: Marked) -> _Node:
-    """Return the elements of a text as they contain one another.
-
-    A mark without its partner, or whose partner stands in another element, is taken to stand alone.
-    """
-    partner = _partners(source.marks)
-    length = len(source.text)
-    root = _Node((0, length), [])
-    path = [root]
-    for i, mark in enumerate(source.marks):
-        at = min(max(mark.at, 0), length)
-        if partner.get(i, -1) > i:
-            end = min(max(source.marks[partner[i]].at, at), length)
-            node = _Node((at, end), [i, partner[i]])
-            path[-1].inside.append(node)
-            path.append(node)
-        elif i in partner:
-            path.pop()
-        else:
-            path[-1].inside.append(_Node((at, at), [i]))
-    return root
-
-
-def _every(node: _Node) -> Iterator[_Node]:
-    yield node
-    for inner in node.inside:
-        yield from _every(inner)
-
-
-def _partners(marks: Sequence[Mark]) -> dict[int, int]:
-    """Return for each mark of a well nested pair the number of the other one."""
-    partner: dict[int, int] = {}
-    waiting: list[int] = []
-    places: dict[int, list[int]] = {}
-    """By pair, the places of its marks in `waiting`."""
-    for i, mark in enumerate(marks):
-        if mark.pair is None:
-            continue
-        if mark.side is Side.opens:
-            places.setdefault(mark.pair, []).append(len(waiting))
-            waiting.append(i)
-        elif mark.side is Side.closes:
-            same = places.get(mark.pair, [])
-            while same and (same[-1] >= len(waiting) or marks[waiting[same[-1]]].pair != mark.pair):
-                same.pop()  # it went with a pair that it stood in
-            if same:
-                opening = waiting[same[-1]]
-                partner[i], partner[opening] = opening, i
-                del waiting[same.pop() :]
-    return partner
-
-
-def _free(taken: Sequence[_Place], span: Span) -> list[Span]:
-    """Return what is left of a span of the target; places between neighbours count, even if nothing stands there."""
-    low, high = span
-    free = []
-    for start, end in sorted(place.span for place in taken):
-        free.append((low, start))
-        low = end
-    return [*free, (low, high)]
 
 
 def _outside(target: str, places: list[_At]) -> list[_At]:
     """Move what would stand inside of a placeholder, an address or the like to the nearer end of it."""
     spans = [(first, after) for _, first, after in kept_parts(target)]
+    firsts = [first for first, _ in spans]
     found = []
     for i, at in places:
-        inside = next((span for span in spans if span[0] < at < span[1]), (at, at))
+        before = bisect_left(firsts, at) - 1
+        inside = spans[before] if before >= 0 and at < spans[before][1] else (at, at)
         found.append((i, min(inside, key=lambda edge: abs(edge - at))))
     return found
 
 
 def _in_order(marks: Sequence[Mark], places: list[_At]) -> list[_At]:
     """Let no mark that closes stand before the one that opens, as it may where elements cross in the source."""
-    for i, (one, at) in enumerate(places):
-        for j in range(i + 1, len(places)):
-            other, there = places[j]
-            same = marks[one].pair == marks[other].pair is not None
-            if same and other < one and (marks[other].side, marks[one].side) == (Side.opens, Side.closes):
-                places[i], places[j] = (other, at), (one, there)
-                break
+    closing: dict[int, int] = {}
+    for j, (other, there) in enumerate(places):
+        mark = marks[other]
+        if mark.pair is None:
+            continue
+        if mark.side is Side.closes:
+            closing.setdefault(mark.pair, j)
+        elif mark.side is Side.opens and mark.pair in closing and other < places[closing[mark.pair]][0]:
+            i = closing.pop(mark.pair)
+            (one, at) = places[i]
+            places[i], places[j] = (other, at), (one, there)
     return places
 
 
@@ -334,11 +311,11 @@ def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
     """Write the marks into the text; spaces beside those alone are as in the source."""
     written: list[Mark] = []
     text, done, waiting, last = "", 0, False, 0
-    alone = {i for node in _every(_tree(source)) if node.span[0] == node.span[1] for i in node.marks}
+    alone = {i for node in every_node(tag_tree(source)) if node.span[0] == node.span[1] for i in node.marks}
     for i, at in places:
         mark = source.marks[i]
         if at > done:
-            text += " " * (waiting and _wants_space(target[done:])) + target[done:at]
+            text += " " * (waiting and _wants_space(target[done : done + 1])) + target[done:at]
             done, waiting = at, False
         if i in alone:
             left, right = (

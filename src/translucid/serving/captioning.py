@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 
 from translucid.decoding.limits import length_penalty
 from translucid.ground.stopping import between_steps
@@ -22,6 +22,7 @@ from translucid.serving.desk import Desk
 from translucid.serving.failures import ApiError
 from translucid.serving.incoming import flag_field, method_field, number_field, text_field
 from translucid.serving.looking import CHOICES, LOOKED, WIDEST
+from translucid.serving.rendering import rendered
 
 if TYPE_CHECKING:
     from translucid.caption import AlternativeCaption
@@ -63,7 +64,7 @@ class Captioning:
         routes.post("/caption", openapi_extra=schemas.CAPTION)(self.caption)
         return routes
 
-    async def caption(self, request: Request) -> JSONResponse:
+    async def caption(self, request: Request) -> Response:
         """Write a caption for an image, and return for each word where in the image the model looked.
 
         The image is a form's `file`, or the whole body. It is never written to a disk.
@@ -73,15 +74,14 @@ class Captioning:
         served = self.desk.catalogue.captioner(text_field(fields, "model", "") or None)
         wanted = self._wanted(fields, served.model.configuration.decoding)
 
-        def answer() -> dict[str, Any]:
+        def answer() -> Response:
             picture = served.model.picture(image, "image")
             between_steps()
             (seen,) = served.model.seen([picture])
             between_steps()
-            return _answer(served.model, seen, wanted)
+            return rendered({"model": served.name, **_answer(served.model, seen, wanted)})
 
-        found = await errand.result(request, self.desk.workshop.submit(errand, answer))
-        return JSONResponse({"model": served.name, **found})
+        return await errand.result(request, self.desk.workshop.submit(errand, answer))
 
     def _wanted(self, fields: dict[str, Any], own: DecodingOptions) -> Wanted:
         """Read what is asked; `own` is how the run itself searches.

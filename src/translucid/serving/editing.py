@@ -22,6 +22,7 @@ from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError, ServerError
 from translucid.serving.incoming import number_field, text_field
 from translucid.serving.job_files import Counts, Row
+from translucid.serving.rendering import rendered
 from translucid.serving.shown_marks import read_shown, shown, tags_of
 
 MOST_ROWS = 500
@@ -81,16 +82,16 @@ class Editing:
         """Return the translated document, with all that was corrected."""
         return await self.jobs.answer(request, self.jobs.find(key))
 
-    async def segments(self, request: Request, key: str) -> JSONResponse:
+    async def segments(self, request: Request, key: str) -> Response:
         """Return some segments with their translations."""
         job = begun(self.jobs, key)
         first = number_field(dict(request.query_params), "first", 0, job.segments)
         count = number_field(dict(request.query_params), "count", 100, MOST_ROWS)
         doubtful = bool(number_field(dict(request.query_params), "doubtful", 0, 1))
 
-        def answer() -> JSONResponse:
+        def answer() -> Response:
             rows = job.files.rows(first, count, doubtful=doubtful) if job.segments else []
-            return JSONResponse([_row(row) for row in _each(rows)])
+            return rendered([_row(row) for row in _each(rows)])
 
         errand = Errand(job.client, self.desk.options.seconds)
         return await errand.result(request, self.desk.workshop.submit(errand, answer))

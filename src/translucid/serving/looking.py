@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from translucid.decoding.continuations import continuations
@@ -27,6 +27,7 @@ from translucid.serving.errand import Errand
 from translucid.serving.failures import ApiError
 from translucid.serving.incoming import method_field, text_field
 from translucid.serving.offered import Served
+from translucid.serving.rendering import rendered
 from translucid.serving.texts import begin, origin_of, take_apart
 from translucid.translation import Translation
 
@@ -72,7 +73,7 @@ class Looking:
         """List sentences to try each translator with, by its name, in the first of its source languages."""
         return JSONResponse({one.name: list(one.examples) for one in self.desk.catalogue})
 
-    async def look(self, request: Request) -> JSONResponse:
+    async def look(self, request: Request) -> Response:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""
         fields, errand, served, text, detected = await read_text(self.desk, request, detect_source=True)
         method = method_field(fields, "explain")
@@ -106,9 +107,12 @@ class Looking:
                 for source in layout.sentences
             ]
 
-        sentences = await errand.result(request, self.desk.workshop.submit(errand, rows))
-        translation = layout.fill([sentence["text"] for sentence in sentences])
-        return JSONResponse(about | {"translation": translation, "sentences": sentences})
+        def answer() -> Response:
+            sentences = rows()
+            translation = layout.fill([sentence["text"] for sentence in sentences])
+            return rendered(about | {"translation": translation, "sentences": sentences})
+
+        return await errand.result(request, self.desk.workshop.submit(errand, answer))
 
     async def go_on(self, request: Request) -> JSONResponse:
         """Return the likeliest ways to go on after a prefix of the translation, given as token ids."""
@@ -125,16 +129,16 @@ class Looking:
 
         return JSONResponse(await errand.result(request, self.desk.workshop.submit(errand, rows)))
 
-    async def beam(self, request: Request) -> JSONResponse:
+    async def beam(self, request: Request) -> Response:
         """Return the tree of the beam search of each of the first sentences."""
         _fields, errand, served, text, _ = await read_text(self.desk, request)
         (layout,), _ = await take_apart(self.desk, served, [text])
         sentences = layout.sentences[:TREES]
 
-        def trees() -> list[dict[str, Any]]:
-            return [_tree(served, sentence) for sentence in sentences]
+        def answer() -> Response:
+            return rendered({"trees": [_tree(served, sentence) for sentence in sentences]})
 
-        return JSONResponse({"trees": await errand.result(request, self.desk.workshop.submit(errand, trees))})
+        return await errand.result(request, self.desk.workshop.submit(errand, answer))
 
 
 class Detected(NamedTuple):

@@ -1,0 +1,52 @@
+"""Answers as JSON, written in parts."""
+
+import json
+
+import pytest
+
+from translucid.ground.stopping import Stopped, asked_between_steps
+from translucid.serving import rendering
+from translucid.serving.rendering import rendered
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        [[]],
+        [{}],
+        {"a": {}, "b": [], "c": None},
+        {"maps": [{"weights": [[0.25, 1.0], [0.5, 0.0]], "name": 'a "b"'}], "translation": "fútbol ⟨1⟩ 足"},
+        [1, [2, [3, {"four": [5.5, True, None]}]], "six"],
+        "text",
+        None,
+    ],
+)
+def test_what_is_written_in_parts_is_what_json_writes_at_once(value):
+    answer = rendered(value)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.body == json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def test_no_part_is_long_and_it_ends_when_nobody_waits(monkeypatch):
+    maps = {"maps": [[[0.5] * 50 for _ in range(50)] for _ in range(20)]}
+    written, dumped = [], rendering._dumped
+    monkeypatch.setattr(rendering, "_dumped", lambda value: written.append(dumped(value)) or written[-1])
+    rendered(maps)
+    assert len(written) > 1000 and max(map(len, written)) < 300
+
+    asked = []
+
+    def ask():
+        asked.append(None)
+        if len(asked) == 10:
+            raise Stopped
+
+    with pytest.raises(Stopped), asked_between_steps(ask):
+        rendered(maps)
+
+
+def test_what_is_no_number_is_no_json():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        rendered({"weights": [[float("nan")]]})

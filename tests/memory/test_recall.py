@@ -42,3 +42,16 @@ def test_an_exact_match_is_found_without_comparing(memory, monkeypatch):
 def test_what_is_used_is_shown(memory):
     assert not Recall(memory).shown("Save a file")
     assert [match.percent for match in Recall(memory, 60).shown("Save a file")] == [67]
+
+
+def test_a_near_match_with_wrong_numbers_is_not_used_in_a_long_text(tmp_path):
+    long = "Please move every one of the blue boxes that stand behind the old gate of the garden"
+    with TranslationMemory.open(tmp_path / "long.memory", write=True) as memory:
+        memory.add([Pair(f"{long} {a} of {a} times", f"Mueva {a} de {a} veces") for a in (3,)], "a")
+        wrong = f"{long} 3 of 7 times"
+        assert memory.matches(wrong, 80)[0].percent >= 90
+        assert Recall(memory, 75).used(wrong) is None
+        assert Recall(memory, 75).used(f"{long} 7 of 7 times").target == "Mueva 7 de 7 veces"
+        assert Recall(memory, 75).used(f"{long} 3 of 3 times 8") is None
+        memory.add([Pair(f"{long} 3 of 9 times", "Mueva 3 de 9 veces")], "a")
+        assert Recall(memory, 75).used(wrong).target == "Mueva 3 de 7 veces"

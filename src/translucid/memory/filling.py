@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from translucid.memory.folding import variable_spans
+from translucid.memory.folding import is_number, sign_and_digits, variable_spans
 
 
 def filled(target: str, changes: Iterable[tuple[str, str]]) -> str | None:
     """Return a target with numbers and placeholders replaced; None if it is not plain which.
+
+    What stands in the source twice and becomes two different things is not replaced: the target may have another order.
 
     >>> filled("Página 3 de 10", [("3", "4"), ("10", "12")])
     'Página 4 de 12'
@@ -35,12 +37,10 @@ def filled(target: str, changes: Iterable[tuple[str, str]]) -> str | None:
         there = places[old]
         if set(news) == {written[old]}:
             continue
-        if len(set(news)) == 1 and there:
-            news = news * len(there)
-        elif len(news) != len(there):
+        if len(set(news)) > 1 or not there:
             return None
-        for (found, at), new in zip(there, news, strict=False):
-            if (as_there := _written_as(found, written[old], new)) is None:
+        for found, at in there:
+            if (as_there := _written_as(found, written[old], news[0])) is None:
                 return None
             edits.append((at, found, as_there))
     for at, found, new in sorted(edits, reverse=True):
@@ -49,17 +49,22 @@ def filled(target: str, changes: Iterable[tuple[str, str]]) -> str | None:
 
 
 def _plain(variable: str) -> str:
-    """Return what a number or placeholder is told by: a number by its digits, which others group otherwise."""
-    return "".join(filter(str.isdigit, variable)) if variable[0].isdigit() else variable
+    """Return what a number or placeholder is told by: a number by its sign and digits, which others group otherwise."""
+    if not is_number(variable):
+        return variable
+    sign, number = sign_and_digits(variable)
+    return sign + "".join(filter(str.isdigit, number))
 
 
 def _written_as(found: str, old: str, new: str) -> str | None:
     """Return a new number with the separators of the language in which the old one was found; None if not known."""
-    if found == old:
+    if not is_number(found):
         return new
-    if len(found) != len(old):
-        return None if set(new) & set(".,") else new
-    turned = dict(zip(old, found, strict=True))
-    if any(sign in ".," and sign not in turned for sign in new):
+    (_, found), (_, old), (sign, new) = map(sign_and_digits, (found, old, new))
+    if len(found) == len(old):
+        separators = {mine: theirs for mine, theirs in zip(old, found, strict=True) if mine in ".,"}
+    else:  # the two languages group digits differently
+        separators = {}
+    if any(character in ".," and character not in separators for character in new):
         return None
-    return "".join(turned[sign] if sign in ".," else sign for sign in new)
+    return sign + "".join(separators.get(character, character) for character in new)

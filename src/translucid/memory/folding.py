@@ -15,13 +15,20 @@ FIXED = "\0"
 """Stands for a placeholder, a tag or an address; no entry of a memory has it."""
 UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document may have, not even as a number, and so no .tmx: NUL, most control characters."""
+_SIGN = r"[-−+±]"
+# A sign belongs to a number only where nothing stands before it that it could join to that: `2010-2020` has none.
+_SIGNED = rf"(?:(?<![\w.,)\]%]){_SIGN}(?=\d))"
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SIGNED_NUMBER = re.compile(rf"{_SIGNED}?{_NUMBER.pattern}")
 _SINGLE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Japanese, Chinese
 )
-_TOKEN = re.compile(rf"[{_SINGLE}]|[^\W{_SINGLE}](?:[^\s{_SINGLE}]*[^\W{_SINGLE}])?|[^\s\w]")
-"""A word, with what stands within it, a sign of punctuation, or a character of a script without spaces."""
+_TOKEN = re.compile(rf"[{_SINGLE}]|{_SIGNED}?[^\W{_SINGLE}](?:[^\s{_SINGLE}]*[^\W{_SINGLE}])?|[^\s\w]")
+"""A word, with what stands within it and the sign of a number, a sign of punctuation, or a character of a script
+without spaces."""
+_MEANS = frozenset("%‰°")
+"""Signs that change what a number says, besides those of mathematics and currencies."""
 PAIRS = 1 << 17
 """Some pairs have the same number: there are few enough that lists of them are long enough to be kept well."""
 _EDGE = 1
@@ -47,12 +54,17 @@ class Token:
     @property
     def cased(self) -> str:
         """The same, but with the case that it has."""
-        return FIXED if self.folded == FIXED else _NUMBER.sub("0", self.text)
+        return FIXED if self.folded == FIXED else _SIGNED_NUMBER.sub("0", self.text)
 
     @property
     def variables(self) -> list[str]:
         """What in it may differ while the words are the same: its numbers, or all of a placeholder."""
-        return [self.text] if self.folded == FIXED else _NUMBER.findall(self.text)
+        return [self.text] if self.folded == FIXED else _SIGNED_NUMBER.findall(self.text)
+
+    @property
+    def has_meaning(self) -> bool:
+        """Whether it is a sign that changes what a number says, such as `<` or `%`."""
+        return self.text in _MEANS or (len(self.text) == 1 and unicodedata.category(self.text) in ("Sm", "Sc"))
 
 
 @dataclass(frozen=True)
@@ -98,7 +110,7 @@ def variable_spans(text: str) -> list[tuple[str, int]]:
     found, at = list[tuple[str, int]](), 0
     for part in (*fixed_parts(text), None):
         place = len(text) if part is None else text.index(part, at)
-        found += ((match[0], match.start()) for match in _NUMBER.finditer(text, at, place))
+        found += ((match[0], match.start()) for match in _SIGNED_NUMBER.finditer(text, at, place))
         if part is not None:
             found.append((part, place))
             at = place + len(part)
@@ -124,9 +136,20 @@ def _tokens(text: str) -> list[Token]:
     return [Token(found, _folded(found)) for found in _TOKEN.findall(text)]
 
 
+def is_number(variable: str) -> bool:
+    """Whether it is a number, not a placeholder, a tag or an address."""
+    return bool(_SIGNED_NUMBER.fullmatch(variable))
+
+
+def sign_and_digits(number: str) -> tuple[str, str]:
+    """Return the sign of a number, `-` if it is a minus of any kind, and the rest of it."""
+    sign = number[0] if number[0] in "-−+±" else ""
+    return sign.replace("−", "-"), number[len(sign) :]
+
+
 @lru_cache(1 << 16)
 def _folded(word: str) -> str:
-    return _NUMBER.sub("0", unicodedata.normalize("NFC", word.casefold()))
+    return _SIGNED_NUMBER.sub("0", unicodedata.normalize("NFC", word.casefold()))
 
 
 @lru_cache(1 << 16)

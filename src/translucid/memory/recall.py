@@ -14,10 +14,11 @@ class Recall:
         self.memory, self.use_from = memory, use_from
 
     def used(self, text: str) -> Match | None:
-        """Return the match that is used for a text, if there is one."""
+        """Return the match that is used for a text, if there is one; none with wrong numbers or placeholders."""
         if self.use_from >= EXACT:
             return self.memory.exact(text)
-        return next(iter(self.memory.matches(text, self.use_from, most=1)), None)
+        near = self.memory.matches(text, self.use_from, SHOWN)
+        return next((match for match in near if match.has_right_numbers), None)
 
     def shown(self, text: str) -> list[Match]:
         """Return the best matches, the one that is used among them."""

@@ -18,6 +18,8 @@ from translucid.data.images import Picture, pixels, read_image
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.bulk import decode_images
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.distinct import distinct_texts
+from translucid.decoding.hypothesis import Hypothesis
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
 from translucid.kernels.devices import choose_device
@@ -143,9 +145,24 @@ class Captioner:
                 numbers=range(first, first + len(window)),
             )
             first += len(window)
+            found = self._distinct(seen, found, options)
             for picture, hypotheses in zip(seen, found, strict=True):
                 written = [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in hypotheses]
                 yield Caption(picture, written, self)
+
+    def _distinct(
+        self, pictures: Sequence[Picture], found: Sequence[list[Hypothesis]], options: DecodingOptions
+    ) -> list[list[Hypothesis]]:
+        """Return the n-best lists of pictures without repeated captions; see `distinct_texts`."""
+
+        def text_of(number: int, hypothesis: Hypothesis) -> str:
+            return self.tokenizer.decode(hypothesis.tokens)
+
+        def search(numbers: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
+            sources = (pictures[number].source for number in numbers)
+            return decode_images(self.model, sources, wider, word_starts=self._word_starts, device=self.device)
+
+        return distinct_texts(found, options, text_of, search)
 
     def seen(self, pictures: Sequence[Picture]) -> list[Picture]:
         """Let the network look at pictures; what is done with them after that takes what it saw."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from translucid.data.cutting import MOST_PIECES, Cutter, Piece
+from translucid.data.cutting import Cutter, Piece
 from translucid.data.terms.matching import Match as TermMatch
 from translucid.data.terms.matching import TermList, TermUse, term_list
 from translucid.data.terms.term import Term
@@ -21,6 +21,7 @@ from translucid.engines.confidence_file import Languages
 from translucid.engines.heeding import HeedingEngine, TermsMode
 from translucid.engines.observing import Observer
 from translucid.engines.opened import OpenedRun
+from translucid.engines.piece_search import search_pieces
 from translucid.evaluation.doubts import Doubts
 from translucid.examiner import Examiner
 from translucid.ground.errors import UserError
@@ -273,34 +274,23 @@ class Translator(Examiner):
         iterator = iter(texts)
         while window := list(islice(iterator, WINDOW)):
             pieces = self.cutter.pieces(window, split=split)
-            searched = [[piece.ids for piece in of_text if piece.ids] for of_text in pieces]
-            numbers = [(number + i) * MOST_PIECES + k for i, ids in enumerate(searched) for k in range(len(ids))]
-            sentences = list(map(tuple, chain.from_iterable(searched)))
-            # Each different sentence is searched for once, unless each is to be drawn for itself.
-            asked = sentences if options.sample else list(dict.fromkeys(sentences))
-            if on_done and len(asked) < len(sentences):
-                on_done(len(sentences) - len(asked))
-            answers = self.engine.decode(list(map(list, asked)), options, on_done, numbers if options.sample else None)
-            if not options.sample:
-                by_sentence = dict(zip(asked, answers, strict=True))
-                answers = [by_sentence[sentence] for sentence in sentences]
+            found = search_pieces(self.engine, self.tokenizer, pieces, options, number, on_done)
             number += len(window)
             if first is None:
                 self._drawn = number
-            at = 0
-            for text, of_text, ids in zip(window, pieces, searched, strict=True):
-                yield self._joined(text, of_text, answers[at : at + len(ids)], options.nbest)
-                at += len(ids)
+            for text, of_text, hypotheses in zip(window, pieces, found, strict=True):
+                yield self._joined(text, of_text, hypotheses, options.nbest)
 
     def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:
         """Put the `count` best translations of a text together from what was found for its pieces."""
-        nbest = []
+        nbest: dict[str, Alternative] = {}
         for way in best_together(found, count):
             ids = iter(way)
             texts = (p.hidden.shown(self.tokenizer.decode(next(ids).tokens)) if p.ids else p.text for p in pieces)
             joined = "".join(text + piece.after for text, piece in zip(texts, pieces, strict=True)).strip()
-            nbest.append(Alternative(joined, sum(hypothesis.score for hypothesis in way), way))
-        return Translation(text, nbest, pieces, self)
+            score = sum(hypothesis.score for hypothesis in way)
+            nbest.setdefault(joined, Alternative(joined, score, way))
+        return Translation(text, [*nbest.values()], pieces, self)
 
     def doubts_about(self, found: Translation) -> list[str]:
         """Return what looks wrong in a translation, each as `kind: what was seen`; in attention, if that was seen."""

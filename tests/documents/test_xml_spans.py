@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from translucid.documents.complete import complete
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, Target, at_most
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.slots import SlottedXml
 from translucid.documents.xml_inline import Inline
@@ -151,9 +151,9 @@ def test_slots_may_lie_in_one_another(before):
     assert document.filled({**a, **c}) == b"<root><u>[<b>C</b>]</u>+</root>"
 
 
-def test_too_many_segments_are_refused(monkeypatch):
-    monkeypatch.setattr("translucid.documents.slots.MOST_SEGMENTS", 2)
-    document = SlottedXml(units("<root/>")[0])
+def test_too_many_segments_are_refused():
+    with at_most(2):
+        document = SlottedXml(units("<root/>")[0])
     document.add_segment(Segment(Marked("a"), ""))
     document.add_segment(Segment(Marked("a"), ""))
     with pytest.raises(UserError, match="has more than 2 texts"):

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from translucid.documents.complete import complete
-from translucid.documents.document import Document, Segment, Target
+from translucid.documents.document import Document, SegmentList, Target
 from translucid.documents.packed import Packed
-from translucid.documents.slots import MOST_SEGMENTS
 
 
 class Bundle:
@@ -17,7 +16,7 @@ class Bundle:
     def __init__(self, packed: Packed) -> None:
         """Begin with none of its members."""
         self.packed = packed
-        self.segments: list[Segment] = []
+        self.segments = SegmentList(packed.name)
         self._members: list[tuple[str, int, Document]] = []
         """Name of each member, number of its first segment, and the member as a document."""
 
@@ -33,9 +32,8 @@ class Bundle:
             UserError: there are too many of them.
         """
         self._members.append((member, len(self.segments), document))
-        self.segments += [replace(one, place=", ".join(filter(None, (part, one.place)))) for one in document.segments]
-        if len(self.segments) > MOST_SEGMENTS:
-            raise self.packed.refused(f"has more than {MOST_SEGMENTS:,} texts")
+        for segment in document.segments:
+            self.segments.add(replace(segment, place=", ".join(filter(None, (part, segment.place)))))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """See `Document`."""

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
 from translucid.documents.marked import Marked
+from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a document, and of what is packed in it, at most."""
+MOST_SEGMENTS = 250_000
+"""Of a document."""
+MOST_PARTS = 200_000
+"""Tags, and texts between them, of a segment."""
+_most: ContextVar[int] = ContextVar("most", default=MOST_SEGMENTS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A piece of a document that is translated as a whole: a paragraph, a message, a caption."""
 
@@ -27,6 +36,55 @@ class Segment:
     """Characters that its translation may have, if the document says so."""
 
 
+@contextmanager
+def at_most(segments: int) -> Iterator[None]:
+    """Let documents that are read within have so many segments at most: reading ends at the first that is too much."""
+    before = _most.set(min(segments, MOST_SEGMENTS))
+    try:
+        yield
+    finally:
+        _most.reset(before)
+
+
+class TooManyParts(Exception):  # noqa: N818  # whoever knows the name of the file makes an error of it
+    """A text has more than `MOST_PARTS`."""
+
+
+def most_segments() -> int:
+    """Return how many segments a document may have that is read now."""
+    return _most.get()
+
+
+class SegmentList(list[Segment]):
+    """The segments of a document while it is read: counted before all of it fills the memory."""
+
+    def __init__(self, name: str) -> None:
+        """`name`: of the file."""
+        super().__init__()
+        self.name, self.most = name, _most.get()
+
+    def add(self, segment: Segment) -> int:
+        """Take in the next one, and return its number.
+
+        Raises:
+            UserError: there are too many.
+            Stopped: nobody wants the document any more.
+        """
+        between_steps()
+        self.need_room(len(self) + 1)
+        self.append(segment)
+        return len(self) - 1
+
+    def need_room(self, segments: int) -> None:
+        """Refuse a document that has, or will have, more segments than it may.
+
+        Raises:
+            UserError: it has.
+        """
+        if segments > self.most:
+            raise UserError(f"has more than {self.most:,} texts", file=self.name, fix="Split it.")
+
+
 class NearMatch(NamedTuple):
     """What a translation memory has that is like a segment."""
 
@@ -35,7 +93,7 @@ class NearMatch(NamedTuple):
     target: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """The translation of a segment, and what is known of it."""
 

@@ -11,7 +11,7 @@ from html import unescape
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, usual_code
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import MOST_PARTS, Segment, SegmentList, Target, TooManyParts
 from translucid.documents.html_elements import IMPLIED, VOID, Attribute, Tag, is_inline
 from translucid.documents.html_tokens import Token, tokens
 from translucid.documents.marked import Side
@@ -56,9 +56,11 @@ class Html:
         self._open: list[_Open] = []
         self._parts: list[Part] = []
         self._line, self._at = 1, 0
-        self.segments: list[Segment] = []
+        self.segments = SegmentList(name)
         for token in tokens(file.text):
             getattr(self, f"_{token.kind}")(token)
+            if len(self._parts) > MOST_PARTS:
+                raise TooManyParts
         self._close(0, len(file.text))
         self._block()
 
@@ -170,7 +172,7 @@ class Html:
             self._line += self._file.text.count("\n", self._at, span.start)
             self._at = span.start
         self._spans.add(len(self.segments), span, lambda words: self._written(words, quote))
-        self.segments.append(Segment(span.marked, f"line {self._line}{what}"))
+        self.segments.add(Segment(span.marked, f"line {self._line}{what}"))
 
     def _written(self, words: str, quote: str | None) -> str:
         escaped = re.sub("[&<>]", lambda match: _ESCAPES[match[0]], words).replace("\xa0", self._hard_space)

@@ -9,6 +9,7 @@ from translucid.documents.messages import is_language
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings import Strings
 from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
 _QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _ENTRY = re.compile(rf"(?P<key>{_QUOTED}|[\w.$/:-]+)\s*(?:=\s*(?P<value>{_QUOTED}|[\w.$/:-]+)\s*)?;", re.DOTALL)
@@ -28,6 +29,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     found = Strings(file)
     at, note = 0, None
     while at < len(file.text):
+        between_steps()
         if between := _BETWEEN.match(file.text, at):
             note = between["block"] or between["line"] or note
             at = between.end()

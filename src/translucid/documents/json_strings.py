@@ -18,7 +18,10 @@ from translucid.documents.messages import is_language
 from translucid.documents.splicing import Edit, TextFile
 from translucid.documents.strings import Strings
 from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
+DEEPEST = 200
+"""Objects and lists that may stand in each other."""
 _SIGN = re.compile(r'["{}\[\],:]')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half of a pair, which only an escape can hold."""
@@ -83,14 +86,21 @@ class Value(NamedTuple):
 
 
 def values(text: str) -> Iterator[Value]:
-    """Yield the strings in correct JSON that are values."""
+    """Yield the strings in correct JSON that are values.
+
+    Raises:
+        RecursionError: they are nested too deep.
+    """
     keys: list[str | None] = []  # of each object that is open, the last key; of a list, none
     expects_key = False
     match = _SIGN.search(text)
     while match:
         sign, end = match[0], match.end()
         if sign in "{[":
+            between_steps()
             keys.append("" if sign == "{" else None)
+            if len(keys) > DEEPEST:
+                raise RecursionError
             expects_key = sign == "{"
         elif sign in "}]":
             keys.pop()
@@ -114,11 +124,17 @@ def read(name: str, content: bytes, languages: Languages) -> JsonStrings:
     Raises:
         UserError: it is not JSON, or nested hundreds deep.
     """
-    file = TextFile.of(name, content)
+    file, arb = TextFile.of(name, content), name.lower().endswith(".arb")
     try:
-        whole = json.loads(file.text, parse_int=str, parse_float=str)
+        # What is not an .arb is only looked at for errors: nothing of it is kept.
+        keeps = dict if arb else _nothing
+        whole = json.loads(file.text, parse_int=_nothing, parse_float=_nothing, object_pairs_hook=keeps)
+        return JsonStrings(file, whole, languages, arb=arb)
     except JSONDecodeError as error:
         raise UserError(f"is not JSON: {error.msg}", file=name, line=error.lineno) from error
     except RecursionError:
         raise UserError("is nested too deep", file=name) from None
-    return JsonStrings(file, whole, languages, arb=name.lower().endswith(".arb"))
+
+
+def _nothing(value: object) -> None:
+    return None

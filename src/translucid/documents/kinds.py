@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import NamedTuple, cast
 
 from translucid.data.languages import Languages
-from translucid.documents.document import LARGEST, Document
+from translucid.documents.document import LARGEST, MOST_PARTS, Document, TooManyParts
 from translucid.ground.errors import UserError
 
 
@@ -31,7 +31,11 @@ class Kind(NamedTuple):
         if len(content) > LARGEST:
             raise UserError(f"has more than {LARGEST >> 20} MiB", file=name, fix="Split it.")
         module = import_module(f"translucid.documents.{self.module}")
-        return cast(Document, module.read(name, content, languages))
+        try:
+            return cast(Document, module.read(name, content, languages))
+        except TooManyParts:
+            what = f"has a text with more than {MOST_PARTS:,} tags"
+            raise UserError(what, file=name, fix="Split it.") from None
 
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"

@@ -14,7 +14,7 @@ from html import unescape
 from typing import Any
 
 from translucid.data.languages import Languages
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.html_elements import VOID
 from translucid.documents.markdown_blocks import Block, Kind, blocks
 from translucid.documents.markdown_inline import Construct, constructs, parser, title_of
@@ -51,7 +51,7 @@ class Markdown:
         self._modules = name.lower().endswith(".mdx")
         self._hard_space = "&nbsp;" if "&nbsp;" in file.text else "\N{NO-BREAK SPACE}"
         self._spans = Spans(file.text)
-        self.segments: list[Segment] = []
+        self.segments = SegmentList(file.name)
         self._line, self._at = 1, 0
         env: dict[str, Any] = {"modules": self._modules}
         markdown = parser()
@@ -109,7 +109,7 @@ class Markdown:
             else partial(_begun, write=write, own=_sign(block.content, span.start))
         )
         self._spans.add(len(self.segments), placed, write, first)
-        self.segments.append(Segment(placed.marked, f"line {self._line}{what}"))
+        self.segments.add(Segment(placed.marked, f"line {self._line}{what}"))
 
     def _raw(self, block: Block, start: int, end: int) -> str:
         """Return a mark as it is written: in one line, unless it is a line break."""

@@ -12,8 +12,13 @@ from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkLabel
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+
+from translucid.documents.document import MOST_PARTS, TooManyParts, most_segments
+from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
 _Rule = Callable[[StateInline, bool], bool]
 
@@ -53,6 +58,8 @@ _HIGHLIGHT = re.compile(
 )
 _SIGNS = "{[\\$!:+=<%#^~]"
 """The first characters of all these."""
+TOKENS = 6
+"""That a paragraph, an item or a cell may be, in a file with as many as it may have."""
 _TITLE = re.compile(r"""\]\(\s*+(?:<[^<>\n]*+>|\S*+)\s++(?:"(.*)"|'(.*)'|\((.*)\))\s*\)\Z""", re.DOTALL)
 
 
@@ -72,6 +79,7 @@ class Construct(NamedTuple):
 def parser() -> MarkdownIt:
     """Return a parser of CommonMark with tables and strikethrough, whose inline tokens know their places."""
     made = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    made.block.ruler.before("table", "room", _room)
     made.inline.ruler.before("text", "kept", _kept)
     ruler = made.inline.ruler
     for name, rule in zip(ruler.get_active_rules(), ruler.getRules(""), strict=True):
@@ -81,8 +89,19 @@ def parser() -> MarkdownIt:
     return made
 
 
+def _room(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """End the parsing of what has too many paragraphs or is not wanted any more; it finds nothing."""
+    between_steps()
+    if len(state.tokens) > TOKENS * most_segments():
+        raise UserError(f"has more than {most_segments():,} texts", fix="Split it.")
+    return False
+
+
 def _kept(state: StateInline, silent: bool) -> bool:
     """Read what Markdown does not know and many programs that read it do."""
+    between_steps()
+    if len(state.tokens) > MOST_PARTS:
+        raise TooManyParts
     sign = state.src[state.pos]
     if sign not in _SIGNS:
         return False

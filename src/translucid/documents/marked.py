@@ -27,7 +27,7 @@ class Side(Enum):
     """Stands by itself, as `<br/>` or `%s`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Mark:
     """One tag or placeholder, at its place in a text."""
 
@@ -40,7 +40,7 @@ class Mark:
     """The same number for the two marks of an element; none for one that stands alone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Marked:
     """A text without its marks, and the marks, in their order.
 

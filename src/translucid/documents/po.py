@@ -13,7 +13,7 @@ from typing import NamedTuple
 from translucid.data.fixed import fixed_parts
 from translucid.data.languages import Languages, usual_code
 from translucid.data.placeholder_syntax import PlaceholderSyntax, syntax_of_flags
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.messages import message_spans, message_writer
 from translucid.documents.plural_forms import PluralForms
 from translucid.documents.po_entries import OURS, Entry, entries
@@ -66,11 +66,14 @@ class Po:
         """
         self._file, self._target, self._flags_unseen = file, languages[1], flags_unseen
         self._end = file.line_end
-        found = list(entries(name, file))
+        self.segments = SegmentList(name)
+        found: list[Entry] = []
+        for entry in entries(name, file):
+            self.segments.need_room(len(found))  # the header is no segment
+            found.append(entry)
         self._header = next((entry for entry in found if not entry.source and "msgctxt" not in entry.values), None)
         self._plurals = self._rule(name)
         self._width = None if any(map(_unwrapped, file.text.split("\n"))) else WIDTH
-        self.segments: list[Segment] = []
         self._forms: dict[int, _Form] = {}
         line, at = 1, 0
         for entry in found:
@@ -109,7 +112,7 @@ class Po:
             for i, span in enumerate(found):
                 self._forms[first + i] = form
                 of_span = matched[i].marked.whole if matched else existing
-                self.segments.append(Segment(span.marked, where, of_span, entry.note))
+                self.segments.add(Segment(span.marked, where, of_span, entry.note))
 
     def _text_of_form(self, singular: str, plural: str, index: int) -> str:
         """Return what a form translates: the singular where it is right for all numbers of the form."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from translucid.documents.splicing import LINE_END, TextFile
 from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
 OURS = "# translucid:"
 """How the comment begins that says what is known of a translation; the one before it is taken away."""
@@ -88,6 +89,7 @@ def entries(name: str, file: TextFile) -> Iterator[Entry]:
     """
     text, at, entry = file.text, 0, None
     while at < len(text):
+        between_steps()
         match = _LINE.match(text, at)
         end = match.end() if match else len(text)
         line = text[at:end].strip()

@@ -14,6 +14,7 @@ from translucid.documents.messages import QUOTED, is_language
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings import Strings
 from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
 _LINE = re.compile(
     r"[ \t\f]*(?:[#!](?P<comment>[^\r\n]*)|(?P<entry>(?:[^\\\r\n]|\\(?:\r\n|.|\Z))*))(?:\r\n|\r|\n|\Z)", re.DOTALL
@@ -39,10 +40,12 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         file = TextFile.of(name, content, "latin-1")
     plain = file.text.isascii() or file.encoding == "latin-1"
     found = Strings(file)
+    write = partial(_written, plain=plain)
     at = 0
     notes: list[str] = []
     while at < len(file.text) and (line := _LINE.match(file.text, at)):
         at = line.end()
+        between_steps()
         if line["comment"] is not None:
             notes.append(line["comment"].strip())
             continue
@@ -54,7 +57,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         # java.text.MessageFormat, which fills in {0}, wants apostrophes twice.
         doubled = True if _PATTERN.search(text) and "'{" not in QUOTED.sub("", text) else None
         if is_language(text, file.text[line.start("entry") : start].rstrip(" \t=:")):
-            found.add(start, end, text, partial(_written, plain=plain), note=" ".join(notes) or None, doubled=doubled)
+            found.add(start, end, text, write, note=" ".join(notes) or None, doubled=doubled)
         notes = []
     return found
 

@@ -8,12 +8,9 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from translucid.documents.complete import complete
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.xml_spans import XmlFile
 from translucid.ground.stopping import between_steps
-
-MOST_SEGMENTS = 250_000
-"""Of a document."""
 
 Targets: TypeAlias = Mapping[int, Target]
 """Translations by the number of the segment."""
@@ -44,7 +41,7 @@ class SlottedXml:
     def __init__(self, file: XmlFile) -> None:
         """Begin with no segment."""
         self.file = file
-        self.segments: list[Segment] = []
+        self.segments = SegmentList(file.name)
         self._slots: list[Slot] = []
 
     def add_segment(self, segment: Segment) -> int:
@@ -53,10 +50,7 @@ class SlottedXml:
         Raises:
             UserError: there are too many.
         """
-        if len(self.segments) >= MOST_SEGMENTS:
-            raise self.file.refused(f"has more than {MOST_SEGMENTS:,} texts")
-        self.segments.append(segment)
-        return len(self.segments) - 1
+        return self.segments.add(segment)
 
     def add_slot(self, start: int, end: int, segments: range, write: Callable[[Targets, Kept], str]) -> None:
         """Take a slot in."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from translucid.data.fixed import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.documents.document import Target
+from translucid.documents.document import MOST_PARTS, Target, TooManyParts
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.splicing import Edit, splice
 from translucid.ground.stopping import between_steps
@@ -23,7 +23,7 @@ BLANK_OF_HTML = re.compile(r"(?:\s|&nbsp;|&#160;|&#xa0;)*", re.IGNORECASE)
 _FOLDED = re.compile(r"[ \t\r\n\f]+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """Words or a mark, where they stand in a text."""
 
@@ -109,6 +109,8 @@ def _paired(parts: Iterable[Part]) -> _Paired:
     count = 0
     for part in parts:
         between_steps()
+        if len(found) > MOST_PARTS:
+            raise TooManyParts
         if part.side is Side.closes:
             same = by_name.get(part.name, [])
             while same and (same[-1][0] >= len(open_ones) or open_ones[same[-1][0]] != same[-1][1]):

@@ -35,6 +35,8 @@ class TextFile(NamedTuple):
     encoding: str
     mark: bytes
     """The byte order mark, if there is one; it is not in the text."""
+    name: str = ""
+    """For messages."""
 
     @classmethod
     def of(cls, name: str, content: bytes, encoding: str | None = None) -> TextFile:
@@ -53,7 +55,7 @@ class TextFile(NamedTuple):
         try:
             text = content[len(mark) :].decode(used)
             if text.encode(used) == content[len(mark) :]:
-                return cls(text, used, mark)
+                return cls(text, used, mark, name)
             line = None
         except LookupError as error:
             raise UserError(

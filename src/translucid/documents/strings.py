@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.messages import message_spans, message_writer
-from translucid.documents.spans import Spans
+from translucid.documents.spans import Span, Spans
 from translucid.documents.splicing import Edit, TextFile
 
 
@@ -16,8 +16,24 @@ class _String(NamedTuple):
 
     start: int
     end: int
-    spans: Spans
+    text: str
+    doubled: bool | None
+    """Whether an apostrophe is written twice; see `message_spans`."""
+    spans: tuple[Span, ...]
+    first: int
+    """Number of the segment of its first span."""
     write: Callable[[str], str]
+
+    def edit(self, targets: Mapping[int, Target]) -> Edit | None:
+        """Return what has to change in the file; None if nothing is translated."""
+        numbers = range(self.first, self.first + len(self.spans))
+        if not any(number in targets for number in numbers):
+            return None
+        spans = Spans(self.text)
+        write_words = message_writer(self.text, doubled=self.doubled)
+        for number, span in zip(numbers, self.spans, strict=True):
+            spans.add(number, span, write_words)
+        return Edit(self.start, self.end, self.write(spans.filled(targets)))
 
 
 class Strings:
@@ -26,7 +42,7 @@ class Strings:
     def __init__(self, file: TextFile) -> None:
         """`file`: has no strings yet; see `add`."""
         self.file = file
-        self.segments: list[Segment] = []
+        self.segments = SegmentList(file.name)
         self._strings: list[_String] = []
         self._line, self._at = 1, 0
 
@@ -54,14 +70,12 @@ class Strings:
         """
         self._line += self.file.text.count("\n", self._at, start)
         self._at = max(self._at, start)
-        own = Spans(text)
-        found = message_spans(text, doubled=doubled)
-        write_words = message_writer(text, doubled=doubled)
+        found = tuple(message_spans(text, doubled=doubled))
+        first = len(self.segments)
         for span in found:
-            own.add(len(self.segments), span, write_words)
-            self.segments.append(Segment(span.marked, f"line {self._line}", existing, note))
+            self.segments.add(Segment(span.marked, f"line {self._line}", existing, note))
         if found:
-            self._strings.append(_String(start, end, own, write))
+            self._strings.append(_String(start, end, text, doubled, found, first, write))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """See `Document`."""
@@ -69,8 +83,4 @@ class Strings:
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
         """Return what has to change in the file for translations."""
-        return [
-            Edit(one.start, one.end, one.write(one.spans.filled(targets)))
-            for one in self._strings
-            if one.spans.edits(targets)
-        ]
+        return [edit for one in self._strings if (edit := one.edit(targets))]

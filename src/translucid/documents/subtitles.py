@@ -15,7 +15,7 @@ from typing import NamedTuple
 from translucid.data.languages import Languages
 from translucid.documents.caption_lines import in_lines, split
 from translucid.documents.caption_turns import TAG, Turn, ends_sentence, turns
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.marked import Marked, Side
 from translucid.documents.spans import Part, Span, Spans, spanned
 from translucid.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile
@@ -62,7 +62,7 @@ class Subtitles:
         """
         self._file, self._web = file, web
         self._end = file.line_end
-        self.segments: list[Segment] = []
+        self.segments = SegmentList(name)
         self._groups: list[list[_Spoken]] = []
         line, at = 1, 0
         for group in _grouped(self._spoken(captions(name, file, web=web))):
@@ -73,7 +73,7 @@ class Subtitles:
                 marked = Marked(" ".join(one.span.marked.text for one in group))
             seconds = sum(one.caption.ends - one.caption.begins for one in group)
             longest = max(int(FASTEST * seconds), len(marked.text)) if group[0].whole else None
-            self.segments.append(Segment(marked, f"line {line}", longest=longest))
+            self.segments.add(Segment(marked, f"line {line}", longest=longest))
             self._groups.append(group)
 
     def _spoken(self, found: Iterator[Caption]) -> Iterator[_Spoken]:

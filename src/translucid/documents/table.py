@@ -17,8 +17,11 @@ from translucid.documents.splicing import TextFile
 from translucid.documents.strings import Strings
 from translucid.documents.table_columns import columns
 from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
 _DELIMITERS = ",;\t|"
+MOST_CELLS = 1_000_000
+"""Of a table."""
 _SAMPLE = 8192
 """Characters that tell how a table is written."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
@@ -84,7 +87,12 @@ def _rows(name: str, file: TextFile, delimiter: str, at: int) -> list[list[Cell]
     quoted = re.compile(r'"([^"]*(?:""[^"]*)*)"')
     plain = re.compile(rf"[^{re.escape(delimiter)}\r\n]*")
     rows: list[list[Cell]] = [[]]
+    count = 0
     while at <= len(text):
+        between_steps()
+        count += 1
+        if count > MOST_CELLS:
+            raise UserError(f"has more than {MOST_CELLS:,} cells", file=name, fix="Split it.")
         if text[at : at + 1] == '"':
             match = quoted.match(text, at)
             if not match or text[match.end() : match.end() + 1] not in (delimiter, "\r", "\n", ""):

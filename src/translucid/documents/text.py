@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from translucid.data.languages import Languages
-from translucid.documents.document import Segment, Target
+from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.marked import Marked
 from translucid.documents.splicing import Edit, TextFile
 
@@ -22,13 +22,16 @@ class Text:
     def __init__(self, file: TextFile) -> None:
         """Find the lines that have letters."""
         self._file = file
-        self._spans = [match.span() for match in _LINE.finditer(file.text) if any(map(str.isalpha, match[0]))]
-        self.segments: list[Segment] = []
+        self._spans: list[tuple[int, int]] = []
+        self.segments = SegmentList(file.name)
         at, line = 0, 1
-        for first, end in self._spans:
-            line += file.text.count("\n", at, first)
-            at = first
-            self.segments.append(Segment(Marked(file.text[first:end]), f"line {line}"))
+        for match in _LINE.finditer(file.text):
+            first, end = match.span()
+            if any(map(str.isalpha, match[0])):
+                line += file.text.count("\n", at, first)
+                at = first
+                self._spans.append((first, end))
+                self.segments.add(Segment(Marked(match[0]), f"line {line}"))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """See `Document`."""

@@ -9,15 +9,20 @@ import json
 import re
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import yaml
 
 from translucid.data.languages import Languages
+from translucid.documents.document import most_segments
 from translucid.documents.messages import is_language
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings import Strings
 from translucid.ground.errors import UserError
+from translucid.ground.stopping import between_steps
 
+NODES = 4
+"""Keys, values and what holds them, for each segment that a file may have."""
 _STRING = "tag:yaml.org,2002:str"
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 _ESCAPED = re.compile(r"[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -54,13 +59,26 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     return found
 
 
+class _Loader(yaml.SafeLoader):
+    """Makes nodes of a file, but not of more than can be the keys and values of its segments."""
+
+    nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        between_steps()
+        self.nodes += 1
+        if self.nodes > NODES * most_segments():
+            raise UserError(f"has more than {most_segments():,} texts", fix="Split it.")
+        return super().compose_node(parent, index)
+
+
 _Found = tuple[yaml.ScalarNode, tuple[str, ...], bool]
 
 
 def _scalars(text: str) -> Iterator[_Found]:
     """Yield each scalar that is a value, once, with the keys on the way to it, and whether brackets are around it."""
     seen: set[int] = set()
-    for root in yaml.compose_all(text, yaml.SafeLoader):
+    for root in yaml.compose_all(text, _Loader):
         rest: list[tuple[yaml.Node, tuple[str, ...], bool]] = [(root, (), False)] if root else []
         while rest:
             node, keys, flow = rest.pop()

@@ -20,7 +20,7 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from translucid.documents.document import Document, Segment, Target
+from translucid.documents.document import Document, Segment, Target, at_most
 from translucid.documents.kinds import Kind, kind_of, read_document
 from translucid.ground.errors import UserError
 from translucid.ground.stopping import Stopped, between_steps
@@ -323,11 +323,9 @@ class DocumentJobs:
         if job.state == "cancelled":
             raise Stopped
         job.state, job.began = "translating", time.monotonic()
-        document = read_document(job.name, job.files.content, (job.source, job.target))
+        with at_most(self.options.document_segments):
+            document = read_document(job.name, job.files.content, (job.source, job.target))
         segments = document.segments
-        if len(segments) > self.options.document_segments:
-            what = f"has {len(segments)} segments; this server translates {self.options.document_segments} at once"
-            raise UserError(what, file=job.name, fix="Split it.")
         for segment in segments:
             if len(segment.source.text) > LONGEST:
                 raise UserError(f"{segment.place} has more than {LONGEST} characters", file=job.name, fix="Split it.")

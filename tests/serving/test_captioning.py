@@ -288,7 +288,7 @@ def test_the_command_says_how_many_bytes(eyes, monkeypatch):
     class Enough(Exception):  # noqa: N818
         pass
 
-    def load(runs, device, given, engine):
+    def load(runs, device, given, engine, *terms):
         assert (runs, given.image_bytes) == ([str(eyes)], 5000)
         raise Enough
 

@@ -95,7 +95,7 @@ def test_who_opens_it_to_a_network_means_others_to_use_it(run, monkeypatch, opti
     class Enough(Exception):  # noqa: N818
         pass
 
-    def load(runs, device, given, engine):
+    def load(runs, device, given, engine, *terms):
         assert (given.hosts, given.origins) == (hosts, origins)
         raise Enough
 

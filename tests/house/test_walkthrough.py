@@ -1,0 +1,226 @@
+"""Every command of the tutorial and the README runs, in order and as it is written there.
+
+The files and models that the pages name are made here; trainings end after a few updates; servers are stopped as soon
+as they answer; what `make` does is left out.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import socket
+import threading
+import time
+import urllib.request
+import zipfile
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Outcome
+from tests.probes.foreign import marian_folder
+from translucid import Translator, caption_demonstration, demonstration
+from translucid.builtin.phrasebook import generate
+from translucid.cli import demo
+from translucid.cli.main import run
+from translucid.jobs import processes
+from translucid.runs.configuration import resolve
+
+ROOT = Path(__file__).resolve().parents[2]
+TUTORIAL, README = ROOT / "docs" / "tutorial.md", ROOT / "README.md"
+LIMITS = ["training.max_steps=2", "training.validate_every=2", "training.validate_sentences=4"]
+SMALL = ["model.width=32", "model.heads=2", "model.feed_forward=64", "decoding.max_length_extra=5"]
+"""Of trainings whose command names no model, so that they and what comes after them take seconds."""
+SERVERS = ("serve", "learn")
+PATIENCE = 120.0
+"""Seconds by the clock until a server has to answer."""
+
+
+def steps(text: str) -> list[tuple[str, str]]:
+    """Return what a page tells its reader to run, in order: ("shell", a line) and ("python", a block)."""
+    found: list[tuple[str, str]] = []
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        if language == "python":
+            found.append(("python", block))
+            continue
+        lines = block.splitlines()
+        commands = [line.split("  #")[0].strip() for line in lines if line.startswith(("translucid ", "make "))]
+        assert len(commands) in (0, len(lines)), f"commands and their output in one block: {block}"
+        found += [("shell", command) for command in commands]
+    return found
+
+
+class Reader:
+    """Does what a page says, in a folder of its own."""
+
+    def __init__(self, capfd) -> None:
+        self.capfd = capfd
+        self.names: dict[str, object] = {}
+        self.servers: list = []
+        self.done: list[str] = []
+
+    def follow(self, page: Path) -> None:
+        """Run every command and every block of Python."""
+        for kind, step in steps(page.read_text(encoding="utf-8")):
+            if kind == "python":
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(step, page.name, "exec"), self.names)
+            elif not step.startswith("make "):
+                arguments = shlex.split(step)[1:]
+                if arguments[0] == "tune":
+                    half_right(Path(arguments[1]), Path(arguments[-1]))
+                outcome = self.serve(arguments) if arguments[0] in SERVERS else self.call(arguments)
+                assert outcome.code == 0, f"{step}\n{outcome.err}"
+                assert "Traceback" not in outcome.err, f"{step}\n{outcome.err}"
+                self.done.append(step)
+
+    def call(self, arguments: list[str]) -> Outcome:
+        """Run a command; a training is cut short."""
+        if arguments[0] == "train":
+            small = [] if {"--model", "--from"} & {*arguments} else SMALL
+            arguments = [*arguments, "--set", *LIMITS, *small]
+        self.capfd.readouterr()
+        code = run(arguments)
+        return Outcome(code, *self.capfd.readouterr())
+
+    def serve(self, arguments: list[str]) -> Outcome:
+        """Run a server until it has answered."""
+        codes: list[int] = []
+        self.servers.clear()
+        thread = threading.Thread(target=lambda: codes.append(run(arguments)))
+        thread.start()
+        end = time.monotonic() + PATIENCE
+        said = ""
+        while not (found := re.search(r"on (http://\S+)", said)) and thread.is_alive():
+            assert time.monotonic() < end, said
+            time.sleep(0.05)
+            said += self.capfd.readouterr().err
+        if found:
+            with urllib.request.urlopen(found[1].rstrip(";"), timeout=PATIENCE) as answer:
+                assert answer.status == 200 and b"<html" in answer.read()
+            for server in self.servers:
+                server.shutdown() if isinstance(server, ThreadingHTTPServer) else setattr(server, "should_exit", True)
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), "the server does not go down"
+        return Outcome(codes[0], "", said)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the tutorial is followed; the README goes on with its run, as `make demo` leaves it."""
+    return tmp_path_factory.mktemp("walkthrough")
+
+
+@pytest.fixture
+def reader(folder, capfd, monkeypatch):
+    from translucid.lessons import serving
+    from translucid.serving.connections import Listening
+
+    monkeypatch.setattr(demonstration, "SIZES", {"train": 1500, "valid": 20, "test": 20})
+    monkeypatch.setattr(demonstration, "GOLD", 20)
+    monkeypatch.setattr(caption_demonstration, "SCENES", 20)
+    monkeypatch.setattr(demo, "SHOWN", 1)
+    for module in (demonstration, caption_demonstration):
+        monkeypatch.setattr(module, "resolve", lambda **given: resolve(**given, assignments=[*LIMITS, SMALL[-1]]))
+    start = processes.processes  # each process loads PyTorch: two show as much as eight
+    monkeypatch.setattr(processes, "processes", lambda job, count: start(job, min(count, 2)))
+    reader = Reader(capfd)
+
+    def watched(kind):
+        begin = kind.__init__
+
+        def beginning(self, *given, **named):
+            begin(self, *given, **named)
+            reader.servers.append(self)
+
+        monkeypatch.setattr(kind, "__init__", beginning)
+
+    watched(Listening)
+    watched(serving.ThreadingHTTPServer)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    for variable in ("TRANSLUCID_PORT", "TRANSLUCID_LEARN_PORT"):  # 5000 may be taken where this test runs
+        monkeypatch.setenv(variable, port)
+    return reader
+
+
+def test_the_tutorial(reader, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    reader.follow(TUTORIAL)
+    assert len(reader.done) == 10
+    assert {"beam.svg", "curves.png", "runs"} <= {path.name for path in folder.iterdir()}
+
+
+def test_the_readme(reader, folder, tmp_path, monkeypatch):
+    if not (folder / "runs" / "demo").exists():
+        monkeypatch.chdir(folder)
+        assert reader.call(["demo"]).code == 0
+    shutil.copytree(folder / "runs" / "demo", tmp_path / "runs" / "demo")
+    monkeypatch.chdir(tmp_path)
+    files_of_the_readme()
+    reader.follow(README)
+    assert len(reader.done) >= 20
+    assert all((tmp_path / name).exists() for name in ("out.txt", "handbook.es.docx", "es.new.po", "clean.tsv"))
+
+
+def files_of_the_readme() -> None:
+    """Make the files and the foreign model that the README names."""
+    pairs = [(pair.source, pair.target) for pair in generate(900, max_words=9)]
+    for name, first, after in (("pairs", 0, 600), ("general", 300, 500), ("dev", 600, 640), ("test", 640, 660)):
+        Path(f"{name}.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs[first:after]))
+    Path("huge.txt").write_text("".join(f"{source}\n" for source, _ in pairs[660:690]))
+    Path("articles.txt").write_text("".join(f"{source}\n" for source, _ in pairs[:600]))
+    for name in ("ours", "memory"):
+        Path(f"{name}.tmx").write_text(tmx(pairs[700:720]))
+    Path("terms.tsv").write_text("house\tvivienda\n")
+    Path("es.po").write_text(
+        'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "I sing"\nmsgstr ""\n'
+    )
+    with zipfile.ZipFile("handbook.docx", "w") as packed:
+        for name, content in DOCX.items():
+            packed.writestr(name, content)
+    marian_folder(Path("opus-mt-en-es"))
+
+
+def half_right(model: Path, file: Path) -> None:
+    """Let every second reference be what a model that has learned nothing writes: confidence is fitted to both."""
+    pairs = [line.split("\t") for line in file.read_text().splitlines()]
+    found = Translator.load(model).translate([source for source, _ in pairs])
+    lines = [f"{one.source}\t{one.text if i % 2 else pairs[i][1]}\n" for i, one in enumerate(found)]
+    file.write_text("".join(lines))
+
+
+def tmx(pairs: list[tuple[str, str]]) -> str:
+    units = "".join(
+        f'<tu><tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="es"><seg>{target}</seg></tuv></tu>'
+        for source, target in pairs
+    )
+    return f'<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>'
+
+
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+DOCX = {
+    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="rels" '
+    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    f'<Override PartName="/word/document.xml" ContentType="{_TYPE}"/></Types>',
+    "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>',
+    "word/document.xml": f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:r><w:t>I sing.</w:t></w:r></w:p></w:body>'
+    "</w:document>",
+}
+
+
+def test_a_command_that_fails_would_be_seen(reader, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    for block in ("```\ntranslucid translate nowhere hello\n```\n", "```python\nno_such_name\n```\n"):
+        page.write_text(block)
+        with pytest.raises((AssertionError, NameError)):
+            reader.follow(page)
+    with pytest.raises(AssertionError, match="in one block"):
+        steps("```\ntranslucid models\nrnn\n```\n")

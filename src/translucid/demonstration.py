@@ -17,6 +17,7 @@ from translucid.runs.run_folder import RunFolder
 from translucid.scoring import read_alignments_there
 from translucid.training.experiment import prepared
 from translucid.translator import Translator
+from translucid.validation_fitting import fit_validation_scores
 
 SIZES = {"train": 60_000, "valid": 500, "test": 1000}
 """Sentence pairs of each split."""
@@ -62,6 +63,7 @@ def train_demo(
         for split, file in files.items():  # a training that is interrupted is resumed with them
             _write(file, pairs[split])
         trainer.fit(display)
+    fit_validation_scores(run, console=console, device=device)
 
 
 def find_alignments(run: Path, translator: Translator) -> None:

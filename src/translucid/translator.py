@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine, TorchEngine
     from translucid.evaluation.confidence.estimator import Estimator
+    from translucid.evaluation.familiarity import Familiarity
     from translucid.inspection.alignment_layer import AlignmentLayer
     from translucid.models.protocol import SequenceModel
 
@@ -76,6 +77,7 @@ class Translator(Examiner):
         self._opened: OpenedRun | None = None
         self._fitted: Callable[[Languages], tuple[Estimator | None, str]] = lambda languages: (None, "")
         self._linking: Callable[[Languages], AlignmentLayer | None] = lambda languages: None
+        self._familiar: Callable[[Languages, Tokenizer], Familiarity] | None = None
         self.engine = engine or own()
         self._wide = wide or (lambda: self.engine)
 
@@ -111,6 +113,7 @@ class Translator(Examiner):
         given = engine, self.longest, self._wide
         other = Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), *given)
         other._fitted, other._linking, other.run = self._fitted, self._linking, self.run
+        other._familiar = self._familiar
         other._doubts = self._doubts.between(tokenizer, *languages)
         return other
 
@@ -206,6 +209,7 @@ class Translator(Examiner):
         opened = OpenedRun(folder, configuration, tokenizer, device, engine, others, threads)
         made = cls(tokenizer, configuration, opened.own, opened.engine(adapter), opened.together.longest, opened.wide)
         made._opened, made._fitted, made._linking = opened, opened.confidence, opened.alignment_layer
+        made._familiar = opened.familiarity
         made.run = str(folder.path)
         return made
 
@@ -298,10 +302,15 @@ class Translator(Examiner):
         if found.was_inspected and self.estimator and (detached := self.estimator.detached):
             watched = map(self.observer.watched, found.parts, found.inspected)
             doubts += [doubt for seen in watched for doubt in detached.about(seen)]
-        doubts += [f"term not used: {use}" for use in self.term_uses(found) if use.outcome == "missing"]
+        uses = self.term_uses(found)
+        doubts += [f"term not used: {use}" for use in uses if use.outcome == "missing"]
+        given = {word.casefold() for use in uses for word in use.source.split()}
+        familiarity = self._familiar(self.configuration.data.languages, self.tokenizer) if self._familiar else None
         for piece, best in found.parts:
             text = piece.hidden.shown(self.tokenizer.decode(best.tokens))
             doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
+            if familiarity:
+                doubts += familiarity.about(piece.text, piece.ids[:-1], best.tokens, best.log_probability, given)
         return list(dict.fromkeys(doubts))
 
     @property

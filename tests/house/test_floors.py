@@ -26,7 +26,7 @@ FLOORS = [
     {"documents"},
     {"translator", "captioner", "text_classifier", "generator", "embedder"},
     {"segment_translator"},
-    {"scoring", "caption_scoring", "confidence_fitting"},
+    {"scoring", "caption_scoring", "confidence_fitting", "validation_fitting"},
     {"alignment_fitting"},
     {"training"},
     {"demonstration", "caption_demonstration"},

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from translucid.attention.masks import and_causal
-from translucid.kernels.attention import fast_attention
+from translucid.kernels.attention import fast_attention, is_scaled_dot_product
 
 
 def scaled_dot_product(query: Tensor, key: Tensor, scale: float | Tensor | None = None) -> Tensor:
@@ -73,9 +73,9 @@ def attend_fused(
     """Return the context of `attend` [.., n_q, d_v] without the weights, from the kernel that is fastest here.
 
     `causal` stands for `causal_mask(n_q)`, for n_q = n_k, and lets a kernel skip the future altogether; with a mask,
-    both hold.
+    both hold. If `attend` has been edited, no kernel computes it, and it is what runs.
     """
-    context = fast_attention(query, key, value, mask, causal=causal)
+    context = fast_attention(query, key, value, mask, causal=causal) if is_scaled_dot_product(attend) else None
     if context is None:
         context, _ = attend(query, key, value, and_causal(mask, query) if causal else mask)
     return context

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from translucid.cli.arguments import SourceOption, TargetOption, pair_up
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console
+
+if TYPE_CHECKING:
+    from translucid.data.tokenizer import Tokenizer
+    from translucid.engines.engine import TorchEngine
 
 
 def export(
@@ -96,6 +100,8 @@ def export(
 
             judge(exported_texts(folder, tokenizer, pairs, model.eos), "onnxruntime")
 
+    if to != "onnx":  # which is written down from what the model computes
+        _refuse_edited(translator.own, tokenizer, run)
     if to == "marian":
         export_marian(model, tokenizer, out, beam=configuration.decoding.beam, overwrite=overwrite)
     elif to == "onnx":
@@ -121,8 +127,10 @@ def _to_huggingface(
     run: Path, out: Path, languages: tuple[str | None, str | None], *, plain: bool, overwrite: bool
 ) -> None:
     """Write all languages of a model; `plain`: neither another quantization nor a check was asked for."""
+    from translucid.engines.engine import TorchEngine
     from translucid.ground.errors import UserError
     from translucid.interop.huggingface_export import export_huggingface
+    from translucid.kernels.devices import choose_device
     from translucid.runs.run_folder import RunFolder
 
     if not plain:
@@ -132,5 +140,20 @@ def _to_huggingface(
     folder = RunFolder(run)
     configuration, tokenizer = folder.configuration().between(*languages), folder.tokenizer()
     model = folder.load_sequence_model(configuration, tokenizer)
+    _refuse_edited(TorchEngine.of(model, tokenizer, choose_device("cpu")), tokenizer, run)
     kind = export_huggingface(model, tokenizer, configuration, out, overwrite=overwrite)
     Console(stderr=True).print(f"written: {out}, which `transformers` loads as {kind}")
+
+
+def _refuse_edited(own: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
+    """Check that a Transformer's equations are those that every other toolkit has.
+
+    Raises:
+        UserError: they were edited, so that what is exported would translate otherwise.
+    """
+    from translucid.engines.agreement import refuse_disagreement
+    from translucid.engines.ctranslate2.searching import CTranslate2Engine
+    from translucid.models.transformer import Transformer
+
+    if isinstance(own.model, Transformer) and own.model.options.elmo is None:
+        refuse_disagreement(CTranslate2Engine.difference_from(own, tokenizer), run)

@@ -47,7 +47,7 @@ def learn(
     from translucid.memory.opening import open_memory
     from translucid.memory.translation_memory import TranslationMemory
     from translucid.runs.run_folder import RunFolder
-    from translucid.training.afterwards import show_gain, tune_trained
+    from translucid.training.afterwards import measure_trained, show_gain, tune_trained
     from translucid.training.experiment import prepared
     from translucid.training.remembered import keep_adapter, lesson, note_learned, remove_earlier_pairs
 
@@ -84,3 +84,4 @@ def learn(
             kept = keep_adapter(out, run, adapter)
             console.print(f"translucid translate {run} --adapter {adapter}: {kept}", soft_wrap=True)
         tune_trained(trainer, console)
+        measure_trained(trainer, console)

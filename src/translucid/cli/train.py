@@ -166,7 +166,7 @@ def train(
     from translucid.runs.run_folder import RunFolder
     from translucid.runs.settings import read_settings
     from translucid.runs.staging import finish_replacing, interrupted_configuration, refuse_to_replace_sources
-    from translucid.training.afterwards import show_gain, tune_trained
+    from translucid.training.afterwards import measure_trained, show_gain, tune_trained
     from translucid.training.experiment import prepared
 
     shipped = False
@@ -229,8 +229,10 @@ def train(
     ) as (trainer, display):
         trainer.fit(display)
     show_gain(trainer, console)
-    if tune and configuration.model.reads == "text":
-        tune_trained(trainer, console)
+    if configuration.model.reads == "text":
+        if tune:
+            tune_trained(trainer, console)
+        measure_trained(trainer, console)
 
 
 def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:

@@ -73,8 +73,8 @@ def tune(
     train` does this in the end, if it trains on a CPU. Without --train and --valid the run's own files are read.
 
     With --shortlists also with those pieces alone that the words of a sentence may become, learned from the attention
-    over the training pairs: faster still, but what a sentence becomes then depends a little on the sentences that it is
-    translated together with.
+    over the training pairs. Each sentence has a list of its own, so that its translation does not depend on others.
+    That costs time: a list is kept only where it is faster all the same. Words that it lacks are a warning.
 
     Of a model of many languages, such pieces hold for the pair of languages that they were learned from; between
     others, all are considered.
@@ -112,6 +112,7 @@ def tune(
     from translucid.ground.errors import UserError
     from translucid.inspection import PICTURES, refuse_picture
     from translucid.interop.on_the_fly import run_of
+    from translucid.validation_fitting import fit_validation_scores
 
     console = Console(stderr=True)
     given = {
@@ -151,10 +152,19 @@ def tune(
         )
         _show_confidence(found, diagram)
         return
+    train_files, valid_files = pair_up(train or []), pair_up(valid or [])
+    fit_validation_scores(
+        run_of(run),
+        console=console,
+        train=train_files,
+        valid=valid_files,
+        source=source_language,
+        target=target_language,
+    )
     tried, best = find_fastest(
         run_of(run),
-        train=pair_up(train or []),
-        valid=pair_up(valid or []),
+        train=train_files,
+        valid=valid_files,
         allow=allow,
         shortlists=bool(shortlists),
         pairs=pairs,

@@ -50,8 +50,8 @@ def decode_sentences(
         sentences: source ids, each ending in the end token, none longer than `model.max_length`.
         options: how to search.
         word_starts: [V] boolean, True where a piece begins a word; see `search`.
-        shortlist: only pieces that it has for some sentence of the batch are considered; probabilities are shared out
-            among them alone.
+        shortlist: only pieces that it has for a sentence are considered for that sentence; probabilities are shared
+            out among them alone.
         batch_tokens: source tokens in a batch, padding included, times hypotheses for each sentence. At least one
             sentence is in every batch. If not given, what is fast.
         device: where the model is; that of its parameters if not given.
@@ -81,11 +81,14 @@ def decode_sentences(
             own = batch if numbers is None else [numbers[i] for i in batch]
             source = padded([sentences[i] for i in batch], model.pad).to(device or place)
             if shortlist and not constraints:
-                listed = np.union1d(shortlist.pieces(sentences[i] for i in batch), np.array(opening, np.int64))
+                listed, each = shortlist.of_batch([sentences[i] for i in batch], opening)
                 pieces = torch.from_numpy(listed).to(device or place)
                 starts = None if word_starts is None else word_starts[pieces]
                 narrowed, first = Narrowed(model, pieces), np.searchsorted(listed, opening).tolist()
-                found = search(narrowed, source, options, starts, own, prefix=first, told=len(first))
+                candidates = None if each is None else torch.from_numpy(each).to(device or place)
+                found = search(
+                    narrowed, source, options, starts, own, prefix=first, told=len(first), candidates=candidates
+                )
                 found = [[_named(hypothesis, pieces) for hypothesis in nbest] for nbest in found]
             else:
                 found = search(

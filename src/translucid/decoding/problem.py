@@ -30,6 +30,8 @@ class Problem:
     """[longest limit + 2] float32, by length (end token counted) what a log-probability is divided by."""
     rules: Sequence[Rule]
     """What may not be said."""
+    candidates: Tensor | None = None
+    """[B, V] boolean, the tokens that share the probability for each sentence; None for all."""
 
     def begin(self, each: int = 1) -> tuple[Rows, State]:
         """Return `each` empty rows for every sentence, and the model's state before their start tokens."""
@@ -55,6 +57,8 @@ class Problem:
         """
         between_steps()
         logits, state = self.model.step(rows.last, state)
+        if self.candidates is not None:
+            logits = logits.masked_fill(~self.candidates[rows.sentence], -torch.inf)
         log_probs = logits.float().log_softmax(-1)
         end = log_probs[:, self.model.eos].clone()
         for rule in self.rules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -32,6 +33,7 @@ def search(
     told: int = 0,
     trace: BeamTrace | None = None,
     constraints: Constraints | None = None,
+    candidates: Tensor | None = None,
 ) -> list[list[Hypothesis]]:
     """Find outputs for a batch of sources. What a source gives does not depend on the others in the batch.
 
@@ -46,6 +48,7 @@ def search(
         trace: notes what the search of one source considered on its way. A beam of 1 is then searched as any other
             beam, which finds what greedy search finds.
         constraints: what each output has to have, for a beam search; it has less only where nothing else is found.
+        candidates: [B, V] boolean, the only tokens that have a probability for each source; all if not given.
 
     Returns:
         For each source up to `options.nbest` different hypotheses, best first, at least one.
@@ -60,7 +63,7 @@ def search(
         raise ValueError("sampling heeds no constraints")
     if not len(source):
         return []
-    problem = prepare(model, source, options, word_starts, prefix, told)
+    problem = replace(prepare(model, source, options, word_starts, prefix, told), candidates=candidates)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
     elif options.beam == 1 and not constraints and trace is None:

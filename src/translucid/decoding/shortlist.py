@@ -6,7 +6,7 @@ Most of a small model's time goes into the output layer, and most of its rows ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,28 @@ class Shortlist:
         different = set().union(*sentences)
         found = [self.by_source[source] for source in different if source in self.by_source]
         return np.unique(np.concatenate([self.always, *found]))
+
+    def of_batch(
+        self, sentences: Sequence[list[int]], opening: Sequence[int] = ()
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+        """Return the pieces [n] of all sentences, and which of them each may become [B, n]; None if all the same.
+
+        What is left of a batch beyond a sentence's own pieces has no probability for it. Else a translation would
+        depend on the sentences that it is translated together with.
+
+        Args:
+            sentences: source ids of each.
+            opening: target ids that every output begins with.
+        """
+        first = np.array(opening, np.int64)
+        listed = np.union1d(self.pieces(sentences), first)
+        if not self.by_source:
+            return listed, None
+        each = np.zeros((len(sentences), len(listed)), np.bool_)
+        each[:, np.searchsorted(listed, first)] = True
+        for row, sentence in zip(each, sentences, strict=True):
+            row[np.searchsorted(listed, self.pieces([sentence]))] = True
+        return listed, each
 
 
 def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:

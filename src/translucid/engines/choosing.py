@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from translucid.data.tokenizer import Tokenizer
-from translucid.engines.tuned import SHORTLIST, Tuned, load_tuned
+from translucid.engines.agreement import TOLERANCE, disagreement, refuse_disagreement
+from translucid.engines.tuned import SHORTLIST, Tuned, load_tuned, save_tuned
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import certainly_cpu, choose_device
 from translucid.models.model_options import TransformerOptions
@@ -51,7 +54,8 @@ def choose_engine(
         adapter: the fingerprint of what the model that `own` gives wears, if anything.
 
     Raises:
-        UserError: CTranslate2 is asked for and can't run the model, or not on that device; or the model is damaged.
+        UserError: CTranslate2 is asked for and can't run the model, or not on that device, or computes something else;
+            or the model is damaged.
     """
     if name == "torch":
         return own()
@@ -74,7 +78,7 @@ def choose_engine(
         return narrowed()
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
 
-    return CTranslate2Engine.of_run(
+    fast = CTranslate2Engine.of_run(
         run,
         configuration,
         tokenizer,
@@ -86,3 +90,21 @@ def choose_engine(
         threads=threads,
         adapter=adapter,
     )
+    if fast.difference <= TOLERANCE:
+        return fast
+    if name == "ctranslate2":
+        refuse_disagreement(fast.difference, run.path)
+    use_own(run.path, tuned, fast.difference)
+    return narrowed()
+
+
+def use_own(run: Path, tuned: Tuned, difference: float) -> None:
+    """Remember that our own search translates, as CTranslate2 does not compute what the model does, and say so."""
+    from translucid.ground.console import Console
+
+    shortlist = run / SHORTLIST
+    listed = shortlist.read_text(encoding="utf-8") if shortlist.exists() else None
+    with suppress(OSError):  # a folder that can't be written to hears of it each time
+        save_tuned(run, tuned.model_copy(update={"engine": "torch", "difference": difference}), listed)
+    said = f"warning: {disagreement(difference)}. Our own search translates; translucid tune {run} compares again"
+    Console(stderr=True).print(said, soft_wrap=True)

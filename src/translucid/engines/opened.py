@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from translucid.data.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import BY_WORDS
 from translucid.engines.alignment_file import load_alignment_layer
 from translucid.engines.choosing import EngineName, choose_engine
 from translucid.engines.confidence_file import Languages, load_confidence
 from translucid.engines.together import Together
+from translucid.engines.tuned import SHORTLIST, listed_sources
+from translucid.engines.validation_file import load_validation_scores
 from translucid.evaluation.confidence.estimator import Estimator
+from translucid.evaluation.familiarity import Familiarity
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
@@ -53,6 +57,7 @@ class OpenedRun:
         self.worn = Wearer(folder)
         self._engines: dict[tuple[str | None, bool], Engine] = {}
         self._confidence: dict[Languages, tuple[Estimator | None, str]] = {}
+        self._familiarity: dict[Languages, Familiarity] = {}
         self._alignment: dict[Languages, AlignmentLayer | None] = {}
 
     def engine(self, adapter: str | Path | None) -> Engine:
@@ -93,6 +98,22 @@ class OpenedRun:
         if languages not in self._alignment:
             self._alignment[languages] = load_alignment_layer(self.folder, languages, self._loaded.model)
         return self._alignment[languages]
+
+    def familiarity(self, languages: Languages, tokenizer: Tokenizer) -> Familiarity:
+        """Return what tells whether the model knows the kind of a sentence, between two languages.
+
+        Raises:
+            UserError: the file of the run's validation scores, or of its shortlist, is damaged.
+        """
+        if languages not in self._familiarity:
+            as_it_is = not (self.averages or self.worn.fingerprint)
+            scores = load_validation_scores(self.folder, tokenizer, languages) if as_it_is else None
+            listed = None
+            engine = self._chosen(listed=True)
+            if languages == self.configuration.data.languages and getattr(engine, "considered", "") in BY_WORDS:
+                listed = listed_sources(self.folder.path / SHORTLIST, tokenizer)
+            self._familiarity[languages] = Familiarity(tokenizer, scores, listed)
+        return self._familiarity[languages]
 
     def _chosen(self, *, listed: bool) -> Engine:
         mark = self.worn.fingerprint

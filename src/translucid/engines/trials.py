@@ -11,7 +11,7 @@ import torch
 
 from translucid.data.corpus import Pair
 from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import Considered, DecodingOptions
+from translucid.decoding.decoding_options import BY_WORDS, Considered, DecodingOptions
 from translucid.engines import ALLOWED
 from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
@@ -106,7 +106,7 @@ def all_ways(model: SequenceModel, lists: Iterable[Considered], *, opened: bool 
             Tuned(quantization=weights, considered=each)
             for each in considered
             for weights in get_args(Quantization)
-            if not (opened and each in ("small shortlist", "large shortlist"))
+            if not (opened and each in BY_WORDS)
         ]
     return ways
 

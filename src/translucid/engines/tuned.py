@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from translucid.data.corpus import read_lines
+from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import Considered
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
@@ -29,6 +31,9 @@ class Tuned(BaseModel):
     """The target pieces that are considered."""
     languages: tuple[str | None, str | None] | None = None
     """Those between which a shortlist was learned, if the model has many; between others, all pieces are."""
+
+    difference: float | None = None
+    """How far what CTranslate2 computes is from what the model does, if that is why it is not used; see `agreement`."""
 
     def __str__(self) -> str:
         """Say so in a few words."""
@@ -57,3 +62,14 @@ def save_tuned(run: Path, tuned: Tuned, shortlist: str | None) -> None:
     write_atomically(run / FILE, (tuned.model_dump_json(indent=2) + "\n").encode())
     if not shortlist:
         (run / SHORTLIST).unlink(missing_ok=True)
+
+
+def listed_sources(file: Path, tokenizer: Tokenizer) -> frozenset[int]:
+    """Return the source pieces for which a shortlist has anything but the piece itself.
+
+    A shortlist for all sources has all of them.
+    """
+    ids = {piece: i for i, piece in enumerate(tokenizer.source_pieces(range(tokenizer.source_size)))}
+    entries = [line.split("\t") for line in read_lines(file)]
+    listed = {source for source, *targets in entries if source and targets != [source]}
+    return frozenset(ids[piece] for piece in listed & ids.keys()) if listed else frozenset(ids.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -11,16 +12,20 @@ import torch
 
 from translucid.data.pieces import SPACE
 from translucid.data.reserved import PLACEHOLDERS
+from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import Considered
 from translucid.engines import ALLOWED
+from translucid.engines.agreement import TOLERANCE, disagreement
 from translucid.engines.choosing import choose_engine
+from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import TorchEngine
 from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.trials import Trial, all_ways, fastest, trials
-from translucid.engines.tuned import save_tuned
+from translucid.engines.tuned import Tuned, save_tuned
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.inspection.pair_scores import pair_ids
+from translucid.models.protocol import SequenceModel
 from translucid.runs.corpora import read_corpora
 from translucid.runs.run_folder import RunFolder
 
@@ -104,7 +109,11 @@ def find_fastest(
         for name, file in written.items():
             file.write_text(lists[name], encoding="utf-8")
         ways = all_ways(model, written, opened=bool(tokenizer.target_opening))
-        if len(ways) == 1:
+        difference = _difference(model, tokenizer, ways)
+        if difference is not None:
+            console.print(f"{disagreement(difference)}; our own search is used", soft_wrap=True)
+            ways = [way.model_copy(update={"difference": difference}) for way in ways if way.engine == "torch"]
+        elif len(ways) == 1:
             what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
             raise UserError(what, file=run, fix="See translucid tune --shortlists.")
         with counting(console, "trying ways to translate", len(ways)) as advance:
@@ -129,3 +138,11 @@ def find_fastest(
         # Converts the model, so that the first translation need not wait for it.
         choose_engine("auto", folder, configuration, tokenizer, whole, device="cpu")
     return tried, best
+
+
+def _difference(model: SequenceModel, tokenizer: Tokenizer, ways: Sequence[Tuned]) -> float | None:
+    """Return how far what CTranslate2 computes is from what the model computes, if it could be used and is too far."""
+    if not any(way.engine == "ctranslate2" for way in ways):
+        return None
+    found = CTranslate2Engine.difference_from(TorchEngine.of(model, tokenizer, CPU), tokenizer)
+    return None if found <= TOLERANCE else found

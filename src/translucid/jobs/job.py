@@ -21,6 +21,7 @@ from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChann
 from translucid.engines.ranking import RankedEngine, Ranking
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
+from translucid.engines.validation_file import validation_mark
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
@@ -101,6 +102,7 @@ class Job:
             "--terms-mode": self.terms_mode,
             "the tuning": " ".join(map(digest, tuning)) or None,
             "the alignment layer": alignment_mark(self.run) if self.alignments else None,
+            "the validation scores": validation_mark(self.run),
             "the confidence": confidence_mark(self.run) if self.form == "jsonl" else None,
             "the device": device,
             "--engine": self.engine,

@@ -17,6 +17,8 @@ dtype of Q, as within `torch.autocast`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -46,6 +48,25 @@ def fast_attention(
     if mask is None:
         return _fused(query, key, value, None, causal)
     return _fused(query, key, value, _both(query, mask, causal), False)
+
+
+def is_scaled_dot_product(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> bool:
+    """Whether a function computes the equation above, as it does unless somebody has edited it; found out once.
+
+    While a graph is traced nothing can be tried out, and it is taken to be so.
+    """
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or is_plain("attention"):
+        return True
+    return _same_on_a_sample(attend)
+
+
+@cache
+def _same_on_a_sample(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> bool:
+    query, key, value = (torch.arange(24.0).view(1, 4, 6).mul(step).sin() for step in (0.7, 1.9, 2.3))
+    mask = torch.tensor([True, True, True, False]).expand(1, 4, 4)
+    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        context, _ = attend(query, key, value, mask)
+        return bool(torch.allclose(context, F.scaled_dot_product_attention(query, key, value, mask), atol=1e-4))
 
 
 def _products_are_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:

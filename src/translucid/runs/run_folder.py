@@ -35,6 +35,8 @@ CONFIDENCE = "confidence.json"
 """How features of the model's translations become a probability that they are good."""
 ALIGNMENT = "alignment.safetensors"
 """Tells which words of a translation belong to which of its source, as `tune --links` has taught it."""
+VALIDATION = "validation-scores.json"
+"""What the model's own validation sentences measure; sentences that differ too much are warned of."""
 ADAPTER = "adapter.safetensors"
 """What a fine-tuning by differences of low rank has learned; see `adapters.py`."""
 SCENES = "scenes"
@@ -43,13 +45,14 @@ PAIRS = "pairs"
 """Where the pairs of a memory are that a run learns from; these are there before it, too."""
 OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
-    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT),
+    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, VALIDATION),
     *FOUND,
 )
 _LARGEST = {
     "config.yaml": LONGEST,
     "tuned.json": 1 << 16,
     CONFIDENCE: 1 << 16,
+    VALIDATION: 1 << 24,
     "shortlist.tsv": 1 << 26,
     "metrics.jsonl": 1 << 28,
 }
@@ -192,7 +195,7 @@ class RunFolder:
         """
         from translucid.layers.low_rank import merged
 
-        for name in (*FOUND, CONFIDENCE, ALIGNMENT):
+        for name in (*FOUND, CONFIDENCE, ALIGNMENT, VALIDATION):
             (self.path / name).unlink(missing_ok=True)
         shape = model.options.model_dump(mode="json")
         save_tensors(self.model_file, merged(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})

@@ -1,4 +1,7 @@
-"""What is done when a training is over: what it has gained is shown, the fastest way to translate with it is found."""
+"""What is done when a training is over.
+
+What it has gained is shown, the fastest way to translate with it is found, and its validation sentences are measured.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.training.trainer import Trainer
 from translucid.training.validation import GENERAL
+from translucid.validation_fitting import fit_validation_scores
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF"}
 """Of what weights are chosen by, as it is called among the figures of a validation."""
@@ -51,3 +55,20 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
     else:
         instead = "" if best is tried[0] else f", not {tried[0]}"
         console.print(f"the run is translated by {best}{instead}", soft_wrap=True)
+
+
+def measure_trained(trainer: Trainer, console: Console) -> None:
+    """Measure the validation sentences, to warn of sentences that the model can't know, if it has learned something.
+
+    Whatever is in the way of that, the training is done.
+    """
+    score = trainer.progress.best_score
+    if not (trainer.over and trainer.workers.leads) or not score or trainer.validator.comparable(score) <= 0:
+        return
+    try:
+        fit_validation_scores(trainer.run.path, console=console, device=str(trainer.device))
+    except (UserError, OSError) as error:
+        console.print(f"validation sentences were not measured: {error}", soft_wrap=True)
+    except KeyboardInterrupt:
+        console.print(f"not measured; translucid tune {trainer.run.path} does it later", soft_wrap=True)
+        raise

@@ -34,6 +34,7 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import Considered, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import find_loop, length_limit, length_penalty
+from translucid.engines.agreement import equations_digest, largest_difference
 from translucid.engines.ctranslate2.cache import open_converted
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.ground.reading import digest
@@ -48,14 +49,14 @@ if TYPE_CHECKING:
 
 BATCH = 64
 """Sentences in a batch, at most; larger ones fall out of the cache."""
-HYPOTHESES_WITH_SHORTLIST = 80
-"""Hypotheses in a batch, at most, where what the words of all its sentences may become is on one shortlist."""
 CALL = 1024
 """Sentences of like length handed over at a time; a call has one limit of length."""
 PARTS = 16
 """Batches that a call is cut into, at least, where the numbers must not depend on how many threads there are."""
 ATTEMPTS = 8
 """Searches for a sentence, at most, before one that keeps looping is left to our search."""
+DIFFERENCE = "difference.json"
+"""How far what a converted model computes is from what ours does; see `agreement`."""
 WIDEST = 32
 """The widest beam that is left to it."""
 
@@ -89,6 +90,8 @@ class CTranslate2Engine:
                 scores depend, are the same for any number.
         """
         self.own, self.longest, self.considered = own, longest, considered
+        self.difference = _noted_difference(folder)
+        """See `agreement`; 0 where nobody has compared."""
         self.by_words = (folder / "vmap.txt").exists()  # a shortlist by source words goes with the model
         self.parts = PARTS if threads else cores()
         self.word_starts = tokenizer.target_word_starts()
@@ -180,12 +183,15 @@ class CTranslate2Engine:
             "shortlist": shortlist and digest(shortlist),
             "quantization": quantization,
             "by": [__version__, ctranslate2.__version__, digest(Path(__file__).with_name("convert.py"))],
+            "equations": equations_digest(),
         }
 
         def convert(folder: Path) -> None:
             from translucid.engines.ctranslate2.convert import save_ctranslate2
 
             save_ctranslate2(own().model, tokenizer, folder, quantization, shortlist)
+            difference = cls.difference_from(own(), tokenizer)
+            (folder / DIFFERENCE).write_text(json.dumps(difference), encoding="utf-8")
 
         opened = partial(
             cls,
@@ -198,6 +204,12 @@ class CTranslate2Engine:
         )
         fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
         return open_converted(fingerprint, convert, opened)
+
+    @classmethod
+    def difference_from(cls, own: TorchEngine, tokenizer: Tokenizer) -> float:
+        """Convert the model of our own search, and return how far what it computes is from that; see `agreement`."""
+        whole = cls.of(own, tokenizer)
+        return largest_difference(own, whole, tokenizer, own.model.max_length or POSITIONS)
 
     def decode(
         self,
@@ -274,7 +286,9 @@ class CTranslate2Engine:
         # With a shortlist, CTranslate2 (4.8) takes the numbers of forbidden pieces for places on the list; and after a
         # beginning that is given it fails, or says other pieces.
         shortlist = self.by_words and not banned and not self.opening
-        largest = min(BATCH, HYPOTHESES_WITH_SHORTLIST // options.beam) if shortlist else BATCH
+        # It considers what the words of any sentence of a batch may become: so each is a batch of its own, or its
+        # translation would depend on the others.
+        largest = 1 if shortlist else BATCH
         begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [self._source(one.ids) for one in asked],
             [self.opening] * len(asked) if self.opening else None,
@@ -303,9 +317,12 @@ class CTranslate2Engine:
         """
         outputs = [[self.target[piece] for piece in pieces] for pieces in answer.hypotheses]
         log_probabilities = list(answer.scores)
+        if max(map(len, outputs)) > one.limit:
+            # How far beyond its limit it went on, and into which loops, depends on the others of its call.
+            return None
         loops = [find_loop(tokens, options.max_loops, self.word_starts) for tokens in outputs if options.max_loops]
         one.banned += [[self.pieces[token] for token in loop] for loop in loops if loop]
-        if any(loops) or max(map(len, outputs)) > one.limit or not all(map(math.isfinite, log_probabilities)):
+        if any(loops) or not all(map(math.isfinite, log_probabilities)):
             return None
         if cut:
             # What was cut off at the limit has to end there, as in our search, and what is forbidden has lent its
@@ -321,6 +338,12 @@ class CTranslate2Engine:
 
     def _source(self, ids: list[int]) -> list[str]:
         return [*(self.source[number] for number in ids[:-1]), SPELLED.end]
+
+
+def _noted_difference(folder: Path) -> float:
+    """Return the difference that was noted when a model was converted."""
+    file = folder / DIFFERENCE
+    return float(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else 0.0
 
 
 def _waited_for(answer: Any) -> Any:

@@ -1,0 +1,138 @@
+"""How many sentences of unknown words are warned about, and how many test sentences are by mistake.
+
+python -m benchmarks.unknown_words RUN --train train.tsv --test dev.tsv test.tsv --words imdb.jsonl.gz --foreign fr.tsv
+
+The limits of evaluation/familiarity.py were set on like kinds of sentences: pairs held out of the training text, and
+invented words, unseen words and German. The figures of docs/confidence.md are of the defaults here and French; the
+words of both were drawn apart, and may be the same here and there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from translucid.data.corpus import read_pairs
+from translucid.data.texts import read_texts
+from translucid.translator import Translator
+
+KINDS = "unknown words", "improbable"
+"""Of the warnings that are counted."""
+_WORD = re.compile(r"[^\W\d_]+")
+_LOWER = re.compile(r"\b[a-z]{4,}\b")
+_TEMPLATES = (
+    *("The {} {} the {}.", "I {} the {} {}.", "{} {} {} {}.", "She wants a {} {}.", "They {} {} with {}."),
+    *("A {} {} is {}.", "Do you {} the {}?", "He {} his {} {}."),
+)
+_PARTS = re.compile(r"\S+")
+_ONSETS = _PARTS.findall("b c d f g gl gr h j k kl l m n p pl pr qu r s sk sl st t tr v w z")
+_VOWELS = _PARTS.findall("a e i o u ai ea ou")
+_CODAS = ["", "", "n", "r", "l", "s", "t", "mp", "x", "ck"]
+_NAMES = _PARTS.findall(
+    "Krzysztof Wojciechowski Agnieszka Szczepanski Venkataraman Chandrasekhar Ogunbanjo Adebayo Nakamura Hiroyuki "
+    "Khachaturian Dzhugashvili Oluwaseun Nguyen Xiaoping Tadeusz Grzegorz Ramanujan"
+)
+FREQUENT = 150
+"""Words of the training text that stay where the others of a sentence are replaced."""
+
+
+def invented(rng: random.Random, length: int) -> str:
+    """Return a word that can be spoken."""
+    word = ""
+    while len(word) < length:
+        word += rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS)
+    return word[: length + 2]
+
+
+def replaced(sentence: str, known: Counter[str], make: Callable[[int], str]) -> str:
+    """Return a sentence with other words for all but the frequent ones."""
+    frequent = {word for word, _ in known.most_common(FREQUENT)}
+
+    def other(match: re.Match[str]) -> str:
+        if match[0].lower() in frequent:
+            return match[0]
+        word = make(max(4, len(match[0])))
+        return word.capitalize() if match[0][0].isupper() else word
+
+    return _WORD.sub(other, sentence)
+
+
+def kinds(
+    rng: random.Random, known: Counter[str], sentences: list[str], unseen: list[str], foreign: list[str], count: int
+) -> dict[str, list[str]]:
+    """Return sentences of unknown words, by kind."""
+    found: dict[str, list[str]] = {}
+    makers = {
+        "invented words for all but frequent ones": lambda length: invented(rng, length),
+        "random letters for all but frequent ones": lambda length: "".join(
+            rng.choices("abcdefghijklmnopqrstuvwxyz", k=length)
+        ),
+    }
+    if unseen:
+        makers["unseen words for all but frequent ones"] = lambda length: rng.choice(unseen)
+    for name, make in makers.items():
+        found[name] = []
+        while len(found[name]) < count:
+            sentence = rng.choice(sentences)
+            other = replaced(sentence, known, make)
+            if sum(a != b for a, b in zip(sentence.split(), other.split(), strict=True)) >= 2:
+                found[name].append(other)
+    found["invented words alone"] = [
+        " ".join(invented(rng, rng.randint(4, 9)) for _ in range(rng.randint(3, 8))).capitalize() + "."
+        for _ in range(count)
+    ]
+    if unseen:
+        templates = (rng.choice(_TEMPLATES) for _ in range(count))
+        filled = (template.format(*rng.choices(unseen, k=template.count("{}"))) for template in templates)
+        found["unseen words in templates"] = [text[0].upper() + text[1:] for text in filled]
+        found["one unseen word by itself"] = [word.capitalize() for word in rng.sample(unseen, count)]
+    forms = "{} met {}.", "{} and {} live here.", "I know {} and {}.", "Where is {} {}?"
+    found["names of other languages"] = [rng.choice(forms).format(*rng.sample(_NAMES, 2)) for _ in range(count)]
+    if foreign:
+        found["another language"] = rng.sample(foreign, count)
+    return found
+
+
+def warned(translator: Translator, sentences: Iterable[str]) -> tuple[float, float]:
+    """Return the shares of sentences with a warning of `KINDS`, and with any warning."""
+    found = [one.warnings for one in translator.stream(sentences)]
+    ours = sum(any(warning.startswith(KINDS) for warning in warnings) for warnings in found)
+    return ours / len(found), sum(map(bool, found)) / len(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--train", type=Path, required=True, help="the pairs that the run has learned")
+    parser.add_argument("--test", type=Path, nargs="+", required=True, help="pairs of the same kind that it has not")
+    parser.add_argument("--words", type=Path, help="texts from which unseen words are taken")
+    parser.add_argument("--foreign", type=Path, help="pairs whose targets are in a language that it does not read")
+    parser.add_argument("--half", type=int, default=1, choices=(0, 1), help="of the unseen words")
+    parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--count", type=int, default=300)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    known = Counter(word.lower() for pair in read_pairs(options.train) for word in _WORD.findall(pair.source))
+    sentences = [pair.source for file in options.test for pair in read_pairs(file)]
+    unseen: list[str] = []
+    if options.words:
+        texts = Counter(word for text in read_texts(options.words) for word in _LOWER.findall(text.source))
+        every = sorted(word for word, times in texts.items() if times >= 3 and word not in known)
+        random.Random(1).shuffle(every)
+        unseen = every[options.half :: 2]
+    pairs = read_pairs(options.foreign) if options.foreign else []
+    foreign = [pair.target for pair in pairs if 3 <= len(pair.target.split()) <= 12]
+    translator = Translator.load(options.run)
+    tried = {"test sentences": sentences} | kinds(rng, known, sentences, unseen, foreign, options.count)
+    print(f"| {translator.engine} | sentences | warned | with any warning |\n| --- | --: | --: | --: |")
+    for name, texts_of_kind in tried.items():
+        ours, any_ = warned(translator, texts_of_kind)
+        print(f"| {name} | {len(texts_of_kind):,} | {ours:.1%} | {any_:.1%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""A translation does not depend on what is translated together with it, whatever searches."""
+
+import random
+import shutil
+
+import pytest
+
+from translucid import Translator
+from translucid.builtin.phrasebook import generate
+from translucid.cli.main import run as command
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.tuned import Tuned, load_tuned, save_tuned
+
+LIMITS = {"max_length_ratio": 1.0, "max_length_extra": 3}
+
+
+@pytest.fixture(scope="module")
+def tuned(small_run, corpus, tmp_path_factory):
+    """A run that was tuned with shortlists, and the file of the smallest."""
+    run = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
+    files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
+    assert command(["tune", str(run), *files, "--shortlists", "--sentences", "2", "--allow", "100"]) == 0
+    from translucid.engines.piece_links import learn_links
+    from translucid.engines.tuning import CPU
+    from translucid.inspection.pair_scores import pair_ids
+
+    translator = Translator.load(run, engine="torch")
+    pairs = [(p.source, p.target) for p in generate(60, max_words=8)]
+    links = learn_links(translator.model, pair_ids(translator.tokenizer, pairs, 3), CPU)
+    return run, links.shortlist(translator.tokenizer, 6, 12)
+
+
+@pytest.fixture(scope="module")
+def sources():
+    odd = ["Zoe sees the zebra.", "Quick brown foxes", "7 x 9", "A"]
+    return odd + [pair.source for pair in generate(26, split="test", max_words=8)]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("considered", ["small shortlist", "seen pieces", "all pieces"])
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_alone_in_batches_and_in_another_order(tuned, sources, engine, considered, beam):
+    run, shortlist = tuned
+    listed = shortlist if considered == "small shortlist" else shortlist.splitlines()[0] + "\n"
+    save_tuned(run, Tuned(engine=engine, considered=considered), None if considered == "all pieces" else listed)
+    translator = Translator.load(run)
+    assert str(translator.engine) == f"{engine}, float32, {considered}"
+    options = DecodingOptions(beam=beam, **LIMITS)
+    alone = [translator.translate(source, options).text for source in sources]
+    together = [found.text for found in translator.translate(sources, options)]
+    order = random.Random(1).sample(range(len(sources)), len(sources))
+    mixed = dict(zip(order, translator.translate([sources[i] for i in order], options), strict=True))
+    assert together == alone
+    assert [mixed[i].text for i in range(len(sources))] == alone
+    assert len({*alone}) > 5
+
+
+def test_whatever_tuning_has_chosen(tuned, sources):
+    run, _ = tuned
+    assert load_tuned(run)
+    for engine in ("auto", "torch", "ctranslate2"):
+        translator = Translator.load(run, engine=engine)
+        options = DecodingOptions(beam=3, **LIMITS)
+        assert [translator.translate(one, options).text for one in sources] == [
+            found.text for found in translator.translate(sources, options)
+        ]
+
+
+def test_words_that_the_shortlist_lacks_are_named(tuned):
+    run, shortlist = tuned
+    (run / "shortlist.tsv").write_text(shortlist)
+    for engine in ("torch", "ctranslate2"):
+        save_tuned(run, Tuned(engine=engine, considered="small shortlist"), shortlist)
+        lines = [line.split("\t") for line in shortlist.splitlines()]
+        translator = Translator.load(run)
+        tokenizer = translator.tokenizer
+        known = {source for source, targets in lines if targets != source}
+        words = ["soccer", "beach", "hospital", "music", "zebra", "Zqvx"]
+        pieces = [tokenizer.source_pieces(ids) for ids in tokenizer.encode_source(words)]
+        lacking = [word for word, each in zip(words, pieces, strict=True) if not known >= {*each}]
+        assert "Zqvx" in lacking
+        source = f"I like {', '.join(words)}."
+        warned = translator.translate(source).warnings
+        (said,) = [one for one in warned if one.startswith("shortlist: ")]
+        assert all(word in said for word in lacking[:5])
+        assert not any(word in said for word in {*words} - {*lacking})
+        unlisted = Translator.load(run, engine="torch").translate(source).warnings
+        assert not any(one.startswith("shortlist: ") for one in unlisted) or engine == "torch"

@@ -1,0 +1,111 @@
+"""A fast engine is used only where it computes what the model computes."""
+
+import importlib
+import json
+import shutil
+
+import pytest
+import torch
+
+from translucid import Translator, UserError
+from translucid.attention import multi_head
+from translucid.cli.main import run as command
+from translucid.engines import agreement
+from translucid.engines.agreement import TOLERANCE
+from translucid.engines.ctranslate2.searching import CTranslate2Engine
+from translucid.engines.tuned import load_tuned
+
+equation = importlib.import_module("translucid.attention.attend")
+TEXTS = ["I like soccer.", "She works at the hospital."]
+
+
+@pytest.fixture
+def trained(small_run, tmp_path, monkeypatch):
+    """A copy of a run, and a cache in which nothing has been converted."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return shutil.copytree(small_run, tmp_path / "run")
+
+
+@pytest.fixture
+def edited(monkeypatch):
+    """Attention that somebody has edited: it looks mostly at the end of the sentence."""
+
+    def attend(query, key, value=None, mask=None, score=equation.scaled_dot_product, focus=None):
+        later = torch.arange(key.size(-2), dtype=query.dtype)
+        weights = equation.masked_softmax(score(query, key) + later, mask)
+        return weights @ value, weights
+
+    monkeypatch.setattr(equation, "attend", attend)
+    monkeypatch.setattr(multi_head, "attend", attend)
+    monkeypatch.setattr(agreement, "equations_digest", lambda: "edited")
+    monkeypatch.setattr("translucid.engines.ctranslate2.searching.equations_digest", lambda: "edited")
+
+
+def test_the_engines_agree_on_a_model_as_it_is(trained):
+    translator = Translator.load(trained)
+    assert translator.engine.name == "ctranslate2"
+    assert translator.engine.difference < 1e-3
+    assert load_tuned(trained) is None
+
+
+def test_an_edited_attention_is_translated_by_our_own_search(trained, edited, capsys):
+    before = Translator.load(trained, engine="torch").translate(TEXTS)
+    translator = Translator.load(trained)
+    assert translator.engine.name == "torch"
+    assert [one.text for one in translator.translate(TEXTS)] == [one.text for one in before]
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "warning: CTranslate2 does not compute what this model computes" in said
+    tuned = load_tuned(trained)
+    assert (tuned.engine, tuned.difference > TOLERANCE) == ("torch", True)
+    assert Translator.load(trained).engine.name == "torch"
+    assert not capsys.readouterr().err  # it is remembered, and said once
+    with pytest.raises(UserError, match="does not compute what this model computes"):
+        Translator.load(trained, engine="ctranslate2")
+
+
+def test_what_was_converted_before_an_edit_does_not_hold_after_it(trained, request):
+    assert Translator.load(trained).engine.name == "ctranslate2"
+    request.getfixturevalue("edited")
+    assert Translator.load(trained).engine.name == "torch"
+
+
+def test_tuning_keeps_our_own_search_and_says_so(trained, edited, corpus, capsys):
+    files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
+    assert command(["tune", str(trained), *files, "--sentences", "2"]) == 0
+    told = capsys.readouterr()
+    assert "our own search is used" in told.err.replace("\n", " ")
+    assert "ctranslate2" not in told.out
+    assert json.loads((trained / "tuned.json").read_text())["difference"] > TOLERANCE
+
+
+@pytest.mark.parametrize("to", ["ctranslate2", "marian", "huggingface"])
+def test_an_edited_model_is_not_exported_to_what_computes_otherwise(trained, edited, tmp_path, capsys, to):
+    assert command(["export", str(trained), str(tmp_path / "out"), "--to", to]) == 2
+    assert "does not compute what this model computes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_edit_of_the_equation_reaches_what_runs_without_weights(edited):
+    query, key, value = (torch.randn(1, 2, 5, 4) for _ in range(3))
+    wanted, _ = equation.attend(query, key, value)
+    assert torch.allclose(equation.attend_fused(query, key, value), wanted)
+
+
+def test_edits_that_change_long_sentences_alone_are_noticed(trained, monkeypatch):
+    own = Translator.load(trained, engine="torch")
+    usual = equation.attend_fused
+
+    def window(query, key, value, mask=None, *, causal=False):
+        if key.size(-2) > 30:
+            value = value.flip(-2)
+        return usual(query, key, value, mask, causal=causal)
+
+    monkeypatch.setattr(multi_head, "attend_fused", window)
+    assert CTranslate2Engine.difference_from(own.own, own.tokenizer) > TOLERANCE
+
+
+def test_damaged_weights_are_no_disagreement(trained):
+    own = Translator.load(trained, engine="torch")
+    own.model.output.weight.data.fill_(torch.nan)
+    assert CTranslate2Engine.difference_from(own.own, own.tokenizer) == 0

@@ -1,0 +1,128 @@
+"""Sentences of words that the model has never learned are warned about."""
+
+import pytest
+
+from translucid.builtin.phrasebook import generate
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.evaluation.familiarity import (
+    LIMIT,
+    PIECES_LIMIT,
+    SHARE,
+    WORDS,
+    Familiarity,
+    Spread,
+    ValidationScores,
+    WordSet,
+    measured,
+)
+
+PAIRS = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=150), seed=1)
+
+
+def scores(words=None, unknown=(0.1, 0.5), pieces=(1.0, 1.0)):
+    return ValidationScores(
+        sentences=100,
+        log_probability=Spread(mean=-0.5, deviation=0.4),
+        pieces=Spread(mean=pieces[0], deviation=pieces[1]),
+        unknown=Spread(mean=unknown[0], deviation=unknown[1]) if words else None,
+        words=words.encoded() if words else "",
+    )
+
+
+def about(familiarity, source, mean, given=()):
+    (ids,) = familiarity.tokenizer.encode_source([source])
+    tokens = [5, 6, 7]
+    return familiarity.about(source, ids, tokens, mean * (len(tokens) + 1), given)
+
+
+def test_words_are_kept_as_fingerprints_whatever_their_case():
+    words = WordSet.of(["The house is near.", "¡Él, ve! <b>x</b> {count} a@b.org 12"])
+    assert all(word in words for word in ("the", "HOUSE", "él", "E\u0301l", "ve", "x"))
+    assert not any(word in words for word in ("houses", "count", "org", "12"))
+    again = WordSet.decoded(words.encoded())
+    assert again.fingerprints.tolist() == words.fingerprints.tolist()
+    more = WordSet.of(["new word"], words)
+    assert "house" in more and "word" in more
+    assert "word" not in words
+    assert "a" not in WordSet.of([])
+
+
+@pytest.mark.parametrize("damaged", ["AAA", "AAAA", "????", "ä"])
+def test_damaged_fingerprints_are_refused(damaged):
+    with pytest.raises(ValueError, match=r"base64|buffer size|ASCII"):
+        WordSet.decoded(damaged)
+
+
+def test_a_sentence_is_measured(tokenizer):
+    words = WordSet.of(["I like the house"])
+    source = "I like the zebra, {count} quaggas"
+    (ids,) = tokenizer.encode_source([source])
+    found = measured(tokenizer, words, source, ids, [5, 6, 7], -8.0)
+    assert found.log_probability == -2
+    assert found.new == ["zebra", "quaggas"]
+    assert found.unknown == pytest.approx(2 + SHARE * 2 / 5)
+    assert measured(tokenizer, words, source, ids, [5], -8.0, {"zebra"}).new == ["quaggas"]
+    assert measured(tokenizer, None, source, ids, [5], -8.0).unknown == 0
+    (short,) = tokenizer.encode_source(["a"])
+    assert measured(tokenizer, words, "a", short, [5], -1.0).pieces == 0
+    assert found.pieces > 3
+
+
+def test_unknown_words_and_low_probabilities_are_added_up(tokenizer):
+    words = WordSet.of(["I like the house near beach music"])
+    familiarity = Familiarity(tokenizer, scores(words))
+    assert about(familiarity, "I like the house", -0.5) == []
+    assert about(familiarity, "I like the zebra near the beach", -0.5) == []  # one of many, and a likely translation
+    found = about(familiarity, "Zebras graze peacefully", -1.0)
+    assert found == ["unknown words: the training text does not have Zebras, graze, peacefully"]
+    assert about(familiarity, "Zebra", -1.0) == ["unknown words: the training text does not have Zebra"]
+    assert about(familiarity, "Zebra", -1.0, {"zebra"}) == []
+    (unlikely,) = about(familiarity, "I like the house", -6.0)
+    assert unlikely.startswith("improbable: ") and "-6.0 a token, -0.5 in validation" in unlikely
+    assert about(familiarity, "12 + 5 = {x}", -9.0) == []  # nothing to translate
+    unknown = "one two three four five six seven"
+    assert about(familiarity, unknown, -1.0)[0].endswith("one, two, three, four, five …")
+
+
+@pytest.mark.parametrize("beyond", [-0.01, 0.01])
+def test_the_limit_is_where_it_is_said_to_be(tokenizer, beyond):
+    words = WordSet.of(["I like the house"])
+    u = 1 + SHARE / 4
+    unlikely = LIMIT - WORDS * (u - 0.1) / 0.5 + beyond
+    assert bool(about(Familiarity(tokenizer, scores(words)), "I like the zebra", -0.5 - 0.4 * unlikely)) == (beyond > 0)
+
+
+@pytest.mark.parametrize("beyond", [-0.01, 0.01])
+def test_pieces_stand_for_words_where_these_are_not_known(tokenizer, beyond):
+    source = "I like the zebra"
+    (ids,) = tokenizer.encode_source([source])
+    pieces = measured(tokenizer, None, source, ids, [5], -1.0).pieces
+    unlikely = PIECES_LIMIT - (pieces - 1) + beyond
+    found = about(Familiarity(tokenizer, scores()), source, -0.5 - 0.4 * unlikely)
+    assert bool(found) == (beyond > 0)
+
+
+def test_very_easy_validation_sentences_make_no_exception_of_every_other(tokenizer):
+    words = WordSet.of(["I like the house"])
+    easy = scores(words, unknown=(0, 0)).model_copy(update={"log_probability": Spread(mean=-0.02, deviation=0.01)})
+    assert about(Familiarity(tokenizer, easy), "I like the house", -1.0) == []
+    assert about(Familiarity(tokenizer, easy), "the zebra quacks", -1.0)
+
+
+def test_without_scores_nothing_is_said(tokenizer):
+    assert about(Familiarity(tokenizer), "Zebras graze peacefully", -9.0) == []
+
+
+def test_words_that_a_shortlist_lacks(tokenizer):
+    listed = frozenset(tokenizer.encode_source(["I like the house"])[0])
+    familiarity = Familiarity(tokenizer, listed=listed)
+    assert about(familiarity, "I like the house", -0.5) == []
+    (found,) = about(familiarity, "I like the Quagga, Quagga!", -0.5)
+    assert found == "shortlist: it has no translations of Quagga"

@@ -68,7 +68,7 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
             if found < 0:
                 continue
             at = found + len(written)
-            within = [i for i in range(found, at) if not (lines[first][i] == "\\" and lines[first][i + 1] == "|")]
+            within = [i for i in range(found, at) if not lines[first].startswith("\\|", i)]
             yield Block(token.content, [starts[first] + i for i in within], kind)
         elif places := _places(token.content, lines[first : token.map[1]], starts[first : token.map[1]]):
             depths = [line.depth for line in plain[first : token.map[1]]]

@@ -18,6 +18,7 @@ from translucid.training.afterwards import measure_trained
 from translucid.validation_fitting import fit_validation_scores
 
 KNOWN = "unknown words: the training text does not have "
+STRANGE = "Quaggas graze peacefully beside meandering brooks."
 QUIET = Console(quiet=True)
 
 
@@ -38,17 +39,20 @@ def warnings(translator, text):
 @pytest.mark.parametrize("engine", ["auto", "torch"])
 def test_unknown_words_are_warned_about_by_every_engine(measured, corpus, engine):
     translator = Translator.load(measured, engine=engine)
-    assert warnings(translator, "Quaggas graze peacefully beside meandering brooks.") == [f"{KNOWN}Quaggas, graze, peacefully, beside, meandering …"]
+    assert warnings(translator, STRANGE) == [f"{KNOWN}Quaggas, graze, peacefully, beside, meandering …"]
     assert warnings(translator, next(iter(read_pairs(corpus / "test.tsv"))).source) == []
-    assert not warnings(translator.with_terms([("quaggas graze peacefully beside meandering brooks", "x y z")]), "Quaggas graze peacefully beside meandering brooks.")
+    assert not warnings(
+        translator.with_terms([(STRANGE[:-1].lower(), "x y z")]),
+        STRANGE,
+    )
 
 
 def test_documents_and_jobs_tell_it_with_their_lines(measured, tmp_path, capsys):
     translator = Translator.load(measured)
     options = translator.configuration.decoding.model_copy(update={"max_length_ratio": 1.0, "max_length_extra": 3})
-    (target,) = SegmentTranslator(translator, options).stream([Marked("Quaggas graze peacefully beside meandering brooks.")])
+    (target,) = SegmentTranslator(translator, options).stream([Marked(STRANGE)])
     assert any(KNOWN in doubt for doubt in target.doubts)
-    (tmp_path / "in.txt").write_text("Quaggas graze peacefully beside meandering brooks.\n")
+    (tmp_path / "in.txt").write_text(f"{STRANGE}\n")
     limit = ["--max-length-ratio", "0.5"]
     files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.jsonl"), "--format", "jsonl"]
     assert command(["translate", str(measured), *files, *limit]) == 0
@@ -58,7 +62,7 @@ def test_documents_and_jobs_tell_it_with_their_lines(measured, tmp_path, capsys)
 
 def test_other_weights_an_adapter_and_an_ensemble_have_no_scores(measured, tmp_path):
     run = shutil.copytree(measured, tmp_path / "run")
-    assert not warnings(Translator.load(run, others=[measured]), "Quaggas graze peacefully beside meandering brooks.")
+    assert not warnings(Translator.load(run, others=[measured]), STRANGE)
     folder = RunFolder(run)
     model = folder.load_model(folder.configuration(), folder.tokenizer())
     with torch.no_grad():
@@ -67,7 +71,7 @@ def test_other_weights_an_adapter_and_an_ensemble_have_no_scores(measured, tmp_p
     folder.save_model(model, folder.tokenizer(), {})
     assert not (run / "validation-scores.json").exists()
     (run / "validation-scores.json").write_bytes(kept)
-    assert not warnings(Translator.load(run), "Quaggas graze peacefully beside meandering brooks.")
+    assert not warnings(Translator.load(run), STRANGE)
 
 
 def test_a_damaged_file_is_a_line(measured, tmp_path):

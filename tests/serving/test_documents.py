@@ -114,7 +114,7 @@ def test_a_file_of_an_unknown_language(client):
         ("a.txt", b"x" * 2_000, {}, 413, "more than 1000 bytes"),
         ("a.txt", b"x" * 30_000, {}, 413, "more than"),
         ("a.html", b"<div>" * 190, {}, 200, ""),
-        ("a.txt", b"x\n" * 60, {}, 400, "60 segments"),
+        ("a.txt", b"x\n" * 60, {}, 400, "more than 50 texts"),
     ],
 )
 def test_what_is_wrong_is_said(serve, name, content, fields, status, said):

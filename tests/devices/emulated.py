@@ -1,0 +1,394 @@
+"""An emulated accelerator: real CPU tensors that claim to be on `cuda:0` or `mps:0`.
+
+Within `Emulation("cuda")` every tensor made on, or moved to, that device is a `DeviceTensor`. Values are real, so
+losses and translations can be compared with those of the CPU. Three things behave as on a GPU:
+
+- An operation on tensors of both devices raises `MixedDevicesError`. Exceptions are those of CUDA: copies, indices of
+  an indexing operation, and CPU scalars (`[]`) may be mixed.
+- What makes the host wait for the device is counted in `synchronisations`, by operation and source line: reading
+  values, shapes that depend on values, and copies that are not `non_blocking` from pinned memory.
+- Operations that would start a kernel are counted in `kernels`.
+
+There is no cuDNN, no NCCL, no GPU memory and no asynchrony. MPS refuses float64, as Apple's GPUs do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._mode_utils import no_dispatch
+from torch.utils._pytree import tree_leaves, tree_map
+
+VIEWS = frozenset(
+    [
+        "view",
+        "_unsafe_view",
+        "t",
+        "transpose",
+        "expand",
+        "slice",
+        "select",
+        "unsqueeze",
+        "squeeze",
+        "permute",
+        "detach",
+        "as_strided",
+        "split",
+        "unbind",
+        "alias",
+        "_reshape_alias",
+        "split_with_sizes",
+        "unfold",
+        "view_as",
+        "lift_fresh",
+        "chunk",
+        "diagonal",
+    ]
+)
+"""Operations that start no kernel."""
+READS = frozenset(
+    [
+        "_local_scalar_dense",
+        "item",
+        "nonzero",
+        "equal",
+        "is_nonzero",
+        "masked_select",
+        "unique_consecutive",
+        "_unique2",
+        "unique_dim",
+        "bincount",
+        "repeat_interleave",
+    ]
+)
+"""Operations whose result, or its shape, the host has to wait for."""
+INDEXING = frozenset(["index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_"])
+"""Operations that take indices from the CPU, and wait if one of them is boolean."""
+PACKED = frozenset(["lstm", "gru", "_pad_packed_sequence", "_pack_padded_sequence_backward"])
+"""Operations on packed sequences, whose sizes are on the CPU."""
+COPIES = frozenset(["copy_", "_to_copy", "_copy_from"])
+FACTORIES = frozenset(["tensor", "as_tensor", "asarray"])
+"""Functions that copy host data to the device they are given."""
+
+
+class MixedDevicesError(RuntimeError):
+    """An operation was given tensors of two devices."""
+
+
+class DeviceTensor(torch.Tensor):
+    """A tensor that claims to be on the emulated device; its values are in `host`."""
+
+    host: Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, host: Tensor) -> DeviceTensor:
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            host.size(),
+            strides=host.stride(),
+            storage_offset=host.storage_offset(),
+            dtype=host.dtype,
+            layout=host.layout,
+            device="cpu",
+        )
+        made.__dict__["host"] = host.detach()
+        return made
+
+    def __repr__(self) -> str:
+        return f"DeviceTensor({self.host})"
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return Emulation.current.run(function, args, kwargs or {})
+
+
+class _Upload(torch.autograd.Function):
+    """Host to device, differentiable."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return DeviceTensor(x.detach().clone())
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _host(gradient)
+
+
+class _Download(torch.autograd.Function):
+    """Device to host, differentiable."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return _host(x).clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return DeviceTensor(gradient)
+
+
+class Emulation(TorchFunctionMode):
+    """Within it there is one device of this kind, `cuda` or `mps`."""
+
+    current: Emulation
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.device = torch.device(kind, 0)
+        self.synchronisations: Counter[str] = Counter()
+        self.kernels: Counter[str] = Counter()
+        self.uploads: Counter[str] = Counter()
+        self.stack = ExitStack()
+
+    def __enter__(self) -> Emulation:
+        Emulation.current = self
+        for target, name, value in _patches(self):
+            self.stack.enter_context(patch.object(target, name, value))
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self.stack.close()
+
+    def forget(self) -> None:
+        """Begin counting anew."""
+        for counter in (self.synchronisations, self.kernels, self.uploads):
+            counter.clear()
+
+    # Functions: what is asked of tensors and of PyTorch, before autograd.
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        name = getattr(function, "__name__", str(function))
+        first = args[0] if args else None
+        on_device = isinstance(first, DeviceTensor)
+        if name == "__get__" and on_device:
+            return self._attribute(getattr(function, "__self__", None), function, first)
+        if name in ("numpy", "__array__") and on_device:
+            raise TypeError(f"a tensor on {self.kind} has no NumPy array; move it to the CPU first")
+        if name == "tolist" and on_device:
+            self._count(self.synchronisations, "tolist")
+            return first.host.tolist()
+        if name == "pin_memory":
+            made = first.clone()
+            made.pinned_here = True
+            return made
+        if name == "one_hot" and on_device:
+            if len(args) < 2 or args[1] == -1:  # the number of classes has to be read
+                self._count(self.synchronisations, "one_hot")
+            return DeviceTensor(function(first.host, *args[1:], **kwargs))
+        if name in ("_pack_padded_sequence", "_pad_packed_sequence") and on_device:
+            return (_pack if name.startswith("_pack") else _pad)(*args)
+        if name in ("to", "cpu", "cuda", "mps") and isinstance(first, Tensor):
+            return self._moved(function, name, first, list(args[1:]), kwargs)
+        if kwargs.get("device") is not None:
+            return self._made(function, name, args, kwargs)
+        return function(*args, **kwargs)
+
+    def _attribute(self, descriptor: Any, function: Any, tensor: DeviceTensor) -> Any:
+        answers = {
+            "device": self.device,
+            "is_cuda": self.kind == "cuda",
+            "is_mps": self.kind == "mps",
+            "is_cpu": False,
+        }
+        name = getattr(descriptor, "__name__", "")
+        if name == "data":
+            return tensor.detach()
+        return answers[name] if name in answers else function(tensor)
+
+    def _moved(self, function: Any, name: str, tensor: Tensor, rest: list[Any], kwargs: dict[str, Any]) -> Any:
+        """`to` and its relatives: the move is ours, what remains (a dtype) is PyTorch's."""
+        target: bool | None = {"cpu": False, "to": None}.get(name, True)
+        if name == "to" and "device" in kwargs:
+            target = self._is_ours(kwargs.pop("device"))
+        elif name == "to" and rest and isinstance(rest[0], Tensor):
+            other = rest.pop(0)
+            target = isinstance(other, DeviceTensor)
+            rest.insert(0, other.dtype)
+        elif name == "to" and rest and isinstance(rest[0], (str, int, torch.device)):
+            target = self._is_ours(rest.pop(0))
+        blocks = not kwargs.pop("non_blocking", False)
+        if target is True and not isinstance(tensor, DeviceTensor):
+            self._uploaded("to(device)", waits=blocks or not getattr(tensor, "pinned_here", False))
+            tensor = _Upload.apply(tensor) if tensor.requires_grad else DeviceTensor(tensor.detach().clone())
+        elif target is False and isinstance(tensor, DeviceTensor):
+            if blocks:
+                self._count(self.synchronisations, "to(cpu)")
+            tensor = _Download.apply(tensor)
+        if not rest and not kwargs.keys() - {"copy"}:
+            return tensor
+        return tensor.type(rest[0]) if name == "to" and rest else function(tensor, *rest, **kwargs)
+
+    def _made(self, function: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+        """A factory that was told where its tensor is to be."""
+        ours = self._is_ours(kwargs["device"])
+        if ours is None:
+            return function(*args, **kwargs)
+        if ours and self.kind == "mps" and kwargs.get("dtype") == torch.float64:
+            raise TypeError("MPS has no float64")
+        kwargs["device"] = "cpu"
+        made = function(*tree_map(_host, args), **kwargs)
+        if not ours:
+            return made
+        self._count(self.kernels, name)
+        if name in FACTORIES:
+            self._uploaded(name, waits=True)
+        moved = DeviceTensor(made.detach())
+        moved.requires_grad_(made.requires_grad)
+        return moved
+
+    def _is_ours(self, device: Any) -> bool | None:
+        """Whether a device is this one; None for one that is neither it nor the CPU."""
+        kind = self.kind if isinstance(device, int) else torch.device(device).type
+        return kind == self.kind if kind in (self.kind, "cpu") else None
+
+    # Operations: what PyTorch makes of the functions, after autograd.
+
+    def run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Run an operation on the hosts of its tensors, by the rules of the device."""
+        name = function._schema.name.split("::")[1]
+        leaves = tree_leaves((args, kwargs))
+        ours = [leaf for leaf in leaves if isinstance(leaf, DeviceTensor)]
+        others = [leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, DeviceTensor)]
+        self._refuse(name, args, ours, others)
+        self._count_operation(name, args, others)
+        result = function(*tree_map(_host, args), **tree_map(_host, kwargs))
+        if torch.Tag.inplace_view in function.tags:
+            with no_dispatch():
+                function(*args, **kwargs)
+            return args[0]
+        arguments = function._schema.arguments
+        alias = arguments[0].alias_info if arguments else None
+        if alias is not None and alias.is_write:  # in place: what came is given back
+            return args[0] if function._schema.returns else None
+        if "out" in kwargs:
+            return kwargs["out"]
+        known = {id(tensor.host): tensor for tensor in ours}
+        return tree_map(lambda x: known.get(id(x), DeviceTensor(x)) if isinstance(x, Tensor) else x, result)
+
+    def _refuse(self, name: str, args: Any, ours: list[DeviceTensor], others: list[Tensor]) -> None:
+        if self.kind == "mps" and any(tensor.dtype == torch.float64 for tensor in ours):
+            raise TypeError(f"MPS has no float64 ({name})")
+        allowed = name in COPIES or (name in (*INDEXING, *PACKED) and isinstance(args[0], DeviceTensor))
+        if name in INDEXING and len(args) > 2 and args[2].dim() > 0:
+            allowed = allowed and isinstance(args[2], DeviceTensor)
+        arrays = [tuple(tensor.shape) for tensor in others if tensor.dim() > 0]
+        if ours and arrays and not allowed:
+            shapes = [tuple(tensor.shape) for tensor in ours]
+            raise MixedDevicesError(f"{name} of {shapes} on {self.kind} and {arrays} on the CPU at {_place()}")
+
+    def _count_operation(self, name: str, args: Any, others: list[Tensor]) -> None:
+        boolean = name in INDEXING and any(getattr(i, "dtype", None) == torch.bool for i in tree_leaves(args[1]))
+        if name in READS or boolean:
+            self._count(self.synchronisations, name)
+        if name == "copy_" and others:
+            if isinstance(args[1], DeviceTensor):
+                self._count(self.synchronisations, "copy_ to the CPU")
+            else:
+                self._uploaded("copy_", waits=True)
+        if name not in VIEWS:
+            self._count(self.kernels, name)
+
+    def _uploaded(self, name: str, *, waits: bool) -> None:
+        self._count(self.uploads, name)
+        if waits:
+            self._count(self.synchronisations, f"{name} of memory that is not pinned")
+
+    def _count(self, counter: Counter[str], name: str) -> None:
+        counter[f"{name} at {_place()}" if counter is self.synchronisations else name] += 1
+
+
+def _host(x: Any) -> Any:
+    return x.host if isinstance(x, DeviceTensor) else x
+
+
+def _place() -> str:
+    """The line of the package that asked, as `training/trainer.py:195`."""
+    frame = sys._getframe(1)
+    while frame:
+        _, inside, name = frame.f_code.co_filename.replace("\\", "/").partition("/src/translucid/")
+        if inside:
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return "PyTorch"
+
+
+def _pack(x: DeviceTensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
+    """What cuDNN is given: the steps of all sentences in a row. The lengths have to be on the CPU."""
+    if isinstance(lengths, DeviceTensor):
+        raise MixedDevicesError("lengths of packed sequences are wanted on the CPU")
+    steps, rows, sizes = _cells([sum(n > t for n in lengths.tolist()) for t in range(max(lengths.tolist()))])
+    return (x[rows, steps] if batch_first else x[steps, rows]), sizes
+
+
+def _pad(data: DeviceTensor, sizes: Tensor, batch_first: bool, fill: float, total: int) -> tuple[Tensor, Tensor]:
+    steps, rows, sizes = _cells(sizes.tolist())
+    shape = (int(sizes[0]), max(total, len(sizes)), *data.shape[1:])
+    padded = data.new_full(shape, fill).index_put((rows, steps), data)
+    return (padded if batch_first else padded.transpose(0, 1)), (sizes[:, None] > torch.arange(shape[0])).sum(0)
+
+
+def _cells(sizes: list[int]) -> tuple[DeviceTensor, DeviceTensor, Tensor]:
+    """The steps and rows of packed cells, and how many rows each step has."""
+    steps = [step for step, size in enumerate(sizes) for _ in range(size)]
+    rows = [row for size in sizes for row in range(size)]
+    return DeviceTensor(torch.tensor(steps)), DeviceTensor(torch.tensor(rows)), torch.tensor(sizes)
+
+
+def _moved_module(emulation: Emulation, move: Callable[..., Any]) -> Callable[..., nn.Module]:
+    """`nn.Module.to` that gives a module new parameters on the device; shared ones stay shared."""
+
+    def to(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+        device = kwargs.get("device", args[0] if args else None)
+        if not isinstance(device, (str, torch.device)) or not emulation._is_ours(device):
+            return move(module, *args, **kwargs)
+        moved: dict[int, nn.Parameter] = {}
+        for part in module.modules():
+            for name, parameter in part._parameters.items():
+                if parameter is not None and not isinstance(parameter, DeviceTensor):
+                    new = nn.Parameter(DeviceTensor(parameter.detach().clone()), parameter.requires_grad)
+                    part._parameters[name] = moved.setdefault(id(parameter), new)
+            for name, buffer in part._buffers.items():
+                if buffer is not None and not isinstance(buffer, DeviceTensor):
+                    part._buffers[name] = DeviceTensor(buffer.detach().clone())
+            if isinstance(part, nn.RNNBase):
+                part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
+        return module
+
+    return to
+
+
+def _patches(emulation: Emulation) -> Iterator[tuple[Any, str, Any]]:
+    """What PyTorch says of its devices."""
+    here = emulation.kind == "cuda"
+    autocast = torch.autocast
+    yield nn.Module, "to", _moved_module(emulation, nn.Module.to)
+    # Tensors of a subclass can't be inference tensors.
+    yield torch._C, "_InferenceMode", lambda mode: torch.set_grad_enabled(not mode)
+    yield torch, "autocast", lambda kind, *args, **kwargs: autocast("cpu", *args, **kwargs)
+    yield torch.backends.mps, "is_available", lambda: not here
+    yield torch.mps, "get_rng_state", lambda: torch.zeros(16, dtype=torch.uint8)
+    yield torch.mps, "set_rng_state", lambda state: None
+    answers = {
+        "is_available": here,
+        "device_count": int(here),
+        "is_bf16_supported": here,
+        "get_device_name": "Emulated",
+        "get_rng_state": torch.zeros(16, dtype=torch.uint8),
+        "set_rng_state": None,
+        "set_device": None,
+        "mem_get_info": (70 << 30, 80 << 30),
+    }
+    for name, answer in answers.items():
+        yield torch.cuda, name, lambda *args, answer=answer, **kwargs: answer

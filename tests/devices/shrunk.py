@@ -1,0 +1,97 @@
+"""Every preset at a size for tests, with a batch that it can learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from translucid.data.batching import Batch
+from translucid.data.stream import nothing
+from translucid.models.build import _built
+from translucid.models.classifier import Classifier
+from translucid.models.language.model import LanguageModel
+from translucid.models.protocol import Model
+from translucid.runs.configuration import Configuration, resolve
+from translucid.runs.presets import PRESETS
+
+VOCABULARY = 60
+PIECES = [chr(97 + i % 26) * (1 + i // 26) for i in range(VOCABULARY)]
+CASES: dict[str, tuple[str, list[str]]] = {preset: (preset, []) for preset in PRESETS}
+CASES |= {
+    "post-norm, learned positions": ("tiny", ["model.positions=learned", "model.norm=post"]),
+    "attention to nothing, halved positions": ("tiny", ["model.positions=sinusoidal-halves", "model.zero_start=true"]),
+    "untied": ("tiny", ["model.share_embeddings=false", "model.tie_output=false", "data.tokenizer.joint=false"]),
+    "muon": ("tiny", ["training.optimizer=muon"]),
+    "nadam": ("tiny", ["training.optimizer=nadam"]),
+    "gru, one direction": ("rnn-luong-dot", ["model.cell=gru", "model.layers=2", "model.bidirectional=false"]),
+    "scaled dot": ("rnn-luong-dot", ["model.attention=luong-scaled-dot"]),
+    "bahdanau with two lstm layers": ("rnn-bahdanau", ["model.cell=lstm", "model.layers=2"]),
+    "captioner that reads first": ("caption-soft", ["model.order=read-first", "model.detector=1.0"]),
+    "captioner without attention": ("caption-soft", ["model.attention=none"]),
+    "regularised lstm": ("lm-lstm", ["model.activation=2", "model.smoothness=1"]),
+    "characters": ("lm-bilstm", ["model.characters=true"]),
+}
+SMALLER: dict[str, Any] = {"width": 16, "heads": 2, "feed_forward": 32, "hidden": 16, "dropout": 0.0}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A small model, its settings and a batch."""
+
+    configuration: Configuration
+    model: Model
+    batch: Batch
+    source: Tensor
+    """What can be searched: ids [B, S], images [B, H, W, 3], or nothing for a language model."""
+
+
+def build_case(name: str) -> Case:
+    """Build a case of `CASES`; always the same weights."""
+    preset, more = CASES[name]
+    configuration = resolve(preset=preset, assignments=more)
+    options = _shrink(configuration.model)
+    torch.manual_seed(1)
+    model = _built(options, VOCABULARY, VOCABULARY, PIECES)
+    rng = np.random.default_rng(0)
+    labels = torch.from_numpy(rng.integers(4, VOCABULARY, (6, 7)))
+    labels[:, -1] = 3
+    labels[1, 4], labels[1, 5:] = 3, 0
+    targets_in = torch.cat([torch.full((6, 1), 2), labels[:, :-1]], 1)
+    targets_in[targets_in == 3] = 0
+    source = labels
+    if isinstance(model, Classifier):
+        batch = Batch(labels, torch.zeros(6, 0, dtype=torch.long), torch.from_numpy(rng.integers(0, 3, (6, 1))))
+    elif isinstance(model, LanguageModel):
+        stream = labels[:, None].repeat(1, 2, 1) if getattr(options, "directions", 1) == 2 else labels
+        batch, source = Batch(nothing(6), stream, stream.clone()), nothing(2)
+    elif hasattr(options, "eye"):
+        source = torch.from_numpy(rng.integers(0, 255, (3, 32, 32, 3), dtype=np.uint8))
+        batch = Batch(source, targets_in, labels)
+    else:
+        batch = Batch(labels, targets_in, labels)
+    return Case(configuration, model, batch, source)
+
+
+def _shrink(options: Any) -> Any:
+    small = options.model_dump()
+    small |= {name: value for name, value in SMALLER.items() if small.get(name) is not None}
+    for name in ("encoder_layers", "decoder_layers", "layers"):
+        if name in small:
+            small[name] = min(small[name], 2)
+    if "eye" in small:
+        small["eye"]["size"] = 32
+        if not small["eye"]["frozen"]:
+            small["eye"].update(network="small", stride=8, channels=4)
+    if "language" in small:
+        small["language"].update(width=16, hidden=16)
+    if "labels" in small:
+        small["labels"] = ["a", "b", "c"]
+    if small.get("window"):
+        small["window"] = 2
+    if "filters" in small:
+        small["filters"] = [4, 4]
+    return type(options)(**small)

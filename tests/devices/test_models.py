@@ -1,0 +1,94 @@
+"""A model of each kind on an emulated GPU gives the losses and hypotheses of the CPU, and mixes no devices."""
+
+import pytest
+import torch
+
+from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
+from tests.devices.shrunk import VOCABULARY, build_case
+from translucid.decoding.bulk import decode_images, decode_sentences
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import search
+from translucid.models.language.model import LanguageModel
+from translucid.models.protocol import SequenceModel
+from translucid.training.optimizer import Optimizer
+from translucid.training.self_critical import SelfCritical
+from translucid.training.weights import Weights
+from translucid.training.workers import Workers
+
+SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
+WORD_STARTS = torch.ones(VOCABULARY, dtype=torch.bool)
+FAMILIES = ("tiny", "rnn-bahdanau", "rnn-luong-local", "lm-lstm", "lm-bilstm", "classifier", "caption-soft")
+"""One case of each kind of model; every one of `CASES` takes some minutes."""
+SEARCHES = {
+    "greedy": DecodingOptions(beam=1),
+    "beam": DecodingOptions(beam=4, nbest=2, no_repeat_ngram=2, min_length=2),
+    "sampling": DecodingOptions(sample=True, nbest=2, top_k=5, top_p=0.9),
+}
+
+
+def train(case, device):
+    """Make three updates; return the losses and the weights' owner."""
+    torch.manual_seed(2)
+    weights = Weights(case.model, device, Workers())
+    options = case.configuration.training.model_copy(update={"layer_decay": 1.0, "unfreeze": False})
+    optimizer = Optimizer(options, case.model, weights.parameters, bfloat16=False)
+    losses = []
+    for _ in range(3):
+        loss = weights.loss(weights.rows(case.batch), options.label_smoothing)
+        (loss.smoothed / 30).backward()
+        weights.clip(1.0)
+        optimizer.step(0.001)
+        weights.average(0.5)
+        losses.append(float(loss.smoothed.detach()))
+    return losses, weights
+
+
+def decode(case, model, options, device):
+    """Return the ids of all hypotheses."""
+    if isinstance(model, LanguageModel):
+        found = search(model, case.source.to(device), options, WORD_STARTS)
+    elif case.source.dim() == 4:
+        found = decode_images(model, list(case.source.numpy()), options, word_starts=WORD_STARTS, device=device)
+    else:
+        found = decode_sentences(model, SENTENCES, options, word_starts=WORD_STARTS, device=device)
+    return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_updates_and_searches(name, kind):
+    cpu = torch.device("cpu")
+    case = build_case(name)
+    expected, weights = train(case, cpu)
+    hypotheses = {}
+    if isinstance(case.model, SequenceModel):
+        with weights.averaged_model() as model:
+            hypotheses = {what: decode(case, model, options, cpu) for what, options in SEARCHES.items()}
+    case = build_case(name)
+    with Emulation(kind) as emulation:
+        losses, weights = train(case, emulation.device)
+        assert losses == pytest.approx(expected, rel=1e-4)
+        assert all(isinstance(parameter, DeviceTensor) for parameter in weights.parameters)
+        for what in hypotheses:
+            with weights.averaged_model() as model:
+                found = decode(case, model, SEARCHES[what], emulation.device)
+            if what != "sampling":
+                assert found == hypotheses[what]
+
+
+@pytest.mark.parametrize("name", ["caption-soft", "captioner that reads first"])
+def test_self_critical_updates(name):
+    case = build_case(name)
+    with Emulation("cuda") as emulation:
+        weights = Weights(case.model, emulation.device, Workers())
+        critical = SelfCritical(weights.model, lambda drawn, batch: [float(len(ids)) for ids in drawn])
+        loss = critical(weights.rows(case.batch), 0.0)
+        (loss.smoothed / 3).backward()
+        assert all(
+            isinstance(parameter.grad, DeviceTensor) for parameter in weights.parameters if parameter.grad is not None
+        )
+
+
+def test_mixed_devices_are_seen():
+    with Emulation("cuda"), pytest.raises(MixedDevicesError, match="add"):
+        torch.ones(2, device="cuda") + torch.ones(2)

@@ -139,5 +139,6 @@ def test_any_text_can_be_looked_up(tmp_path, text):
     memory = made(tmp_path, ["a b c", "!!!"])
     memory.add([Pair(text, text)], "test")
     found = memory.matches(text)
-    assert bool(found) == (0 < len(text.strip()) <= 20_000)
+    # NUL is in no TMX, so a memory does not take it.
+    assert bool(found) == (0 < len(text.strip()) <= 20_000 and text != "\0")
     assert memory.exact("a b c")

@@ -92,5 +92,5 @@ def test_a_memory_written_as_tmx_is_read_again(tmp_path):
         write_tmx(memory, stream, ("en", "es"), lambda count: None)
     file = Path(tmp_path / "m.tmx")
     file.write_bytes(stream.getvalue())
-    assert [*read_pairs(file)] == [*pairs[:2], Pair("bell \ufffd x", "z")]
+    assert [*read_pairs(file)] == pairs[:2]  # no TMX can hold a bell, so the memory has not taken it
     assert b'changeid="An &amp; a"' in stream.getvalue()

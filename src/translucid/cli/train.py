@@ -219,11 +219,13 @@ def train(
     if any(NAME in names for names in files.values()):
         kept = keep_standard_input(out, overwrite or run.exists, pairs=configuration.model.reads in {"text", "images"})
         console.print(f"standard input is kept in {kept}: a training that is resumed reads it there", soft_wrap=True)
-        files = {key: [str(kept) if name == NAME else name for name in names] for key, names in files.items()}
+        names_kept = {NAME: str(kept)}
+        for key, names in files.items():
+            files[key] = [names_kept.get(name, name) for name in names]
         configuration = configured(files)
     if configuration.model.reads in {"text", "images"}:
-        paired = {key: names if key == "data.target_text" else pair_up(names) for key, names in files.items()}
-        configuration = configured(paired)
+        paired = {key: pair_up(names) for key, names in files.items() if key != "data.target_text"}
+        configuration = configured({**files, **paired})
     with prepared(
         configuration, out, resume=resume, overwrite=overwrite, device=device, console=console, command=context.obj
     ) as (trainer, display):

@@ -109,7 +109,7 @@ def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
         return _moses(both[0], both[1], on_bad)
     path = Path(file)
     match kind_of(path):
-        case ".txt" if file == NAME:  # a line that is no pair, which is said with its number
+        case ".txt" if file == NAME:  # a line without a tab: the reader reports its number
             return _tsv(path, on_bad)
         case ".tsv":
             return _tsv(path, on_bad)

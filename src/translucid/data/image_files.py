@@ -18,7 +18,7 @@ MAX_BYTES = 32 * 1024 * 1024
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
 """Of the names that are looked at; large letters do as well."""
 _OTHER_ENDINGS = (".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ico", ".ppm", ".pgm")
-"""Of pictures that are not read, which is said of a name that is asked for."""
+"""File endings of images that are not supported; an existing file with one of them gets an error of its own."""
 _MAX_HEADER = 16 * 1024
 """Bytes of what a tar file says of one of its files: a name has 4,096 at most. To look through more takes tarfile
 long, by the square of their number in some versions."""

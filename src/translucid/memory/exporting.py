@@ -62,5 +62,5 @@ def _told(memory: TranslationMemory, advance: Callable[[int], None]) -> Iterator
 
 
 def _clean(text: str) -> str:
-    """Replace what no program could read; memories of earlier versions may have it."""
+    """Replace characters that XML 1.0 forbids; a memory written before they were refused may hold some."""
     return UNWRITABLE.sub("\ufffd", text)

@@ -99,7 +99,7 @@ class RunFolder:
             (self.path / "state").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"can't be made ({error.strerror})", file=self.path, fix="Choose another --out.") from error
-        # First, so that whoever goes on with an interrupted preparation knows what it was of.
+        # First, so that an interrupted preparation can be told from another one when it is resumed.
         self.save_configuration(configuration)
         tokenizer.save(self.path)
         if held_out is not None:

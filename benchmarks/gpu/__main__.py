@@ -1,0 +1,124 @@
+"""Everything that needs a GPU, in one command of some minutes: the tests, then training and search against others.
+
+    make gpu
+    python -m benchmarks.gpu [--device cpu --quick] [--no-tests] [--out FILE]
+
+Tables of Markdown go to standard output and, with `--out`, to a file. `--quick` is a rehearsal with small models; its
+figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from benchmarks.gpu import decoding, training
+from benchmarks.gpu.shapes import PRESETS, configuration_of
+
+PRECISIONS = "bfloat16", "float32"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--quick", action="store_true", help="small models: a rehearsal")
+    parser.add_argument("--seconds", type=float, default=6, help="of training, for each row")
+    parser.add_argument("--sentences", type=int, default=2000, help="translated, for each row")
+    parser.add_argument("--no-tests", action="store_true", help="measure only")
+    parser.add_argument("--out", type=Path, help="where the tables are written too")
+    options = parser.parse_args()
+    device = torch.device(options.device)
+    failed = 0 if options.no_tests else run_tests()
+    told = ["# On a GPU", "", machine(device), ""]
+    if failed:
+        told += ["**Some tests failed; see above.**", ""]
+    for part in (training_table, waiting_table, decoding_table):
+        try:
+            told += part(device, options)
+        except Exception as error:  # the other tables are worth having
+            told += [f"{part.__name__}: {type(error).__name__}: {error}", ""]
+            failed = failed or 1
+        print("\n".join(told[-12:]), flush=True)
+    if options.out:
+        options.out.write_text("\n".join(told) + "\n")
+    sys.exit(failed)
+
+
+def run_tests() -> int:
+    """Run what is marked `cuda`, and on several GPUs two processes; return the exit code."""
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "-m", "cuda", "-rfs", "--tb=short", "-p", "no:cacheprovider"]
+    )
+    return found.returncode
+
+
+def machine(device: torch.device) -> str:
+    """Return what the figures belong to."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {os.cpu_count()} cores"
+    return f"{name}; PyTorch {torch.__version__}, CUDA {torch.version.cuda}, Python {sys.version.split()[0]}."
+
+
+def training_table(device: torch.device, options: argparse.Namespace) -> list[str]:
+    """Return target tokens a second and milliseconds an update, by preset, precision and program."""
+    names = list(training.BUILDERS)
+    rows = ["| preset | precision | " + " | ".join(names) + " |", "| --- | --- |" + " ---: |" * len(names)]
+    for preset in PRESETS:
+        configuration = configuration_of(preset, quick=options.quick)
+        for precision in PRECISIONS:
+            cells = []
+            for name in names:
+                update = training.BUILDERS[name](configuration, device, precision)
+                rate, milliseconds = training.speed(update, device, options.seconds)
+                cells.append(f"{rate:,.0f} ({milliseconds:.1f} ms)")
+            rows.append(f"| {preset} | {precision} | " + " | ".join(cells) + " |")
+    return ["Target tokens a second in training, and milliseconds an update:", "", *rows, ""]
+
+
+def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str]:
+    """Return what an update and a search ask of a GPU: kernels, its time, and how often the program waits for it."""
+    if device.type != "cuda":
+        return ["Kernels and synchronisations are counted on a GPU only.", ""]
+    rows = ["| preset | what | kernels | GPU ms | synchronisations |", "| --- | --- | ---: | ---: | --- |"]
+    for preset in PRESETS:
+        configuration = configuration_of(preset, quick=options.quick)
+        update = training.ours(configuration, device, "bfloat16")
+        search = decoding.ours(configuration, device)
+        sentences = decoding.sentences_of(configuration, 64)
+        actions = {"update": update} | {
+            f"search of {decoding.LENGTH} steps, beam {beam}": lambda beam=beam: search(sentences, beam)
+            for beam in decoding.BEAMS
+        }
+        for what, action in actions.items():
+            action(), action()
+            waits = training.synchronisations(action)
+            count, milliseconds = training.kernels(action)
+            lines = ", ".join(f"{line} {times}" for line, times in waits.most_common(8))
+            rows.append(f"| {preset} | {what} | {count} | {milliseconds:.1f} | {waits.total()} ({lines}) |")
+    return ["What one update and one search of a batch ask of the GPU:", "", *rows, ""]
+
+
+def decoding_table(device: torch.device, options: argparse.Namespace) -> list[str]:
+    """Return target tokens a second of searches, by preset and beam."""
+    heads = ["translucid", "generate, float32, 64 rows", "generate, bfloat16, 64 rows", "generate, bfloat16, 256 rows"]
+    rows = ["| preset | beam | " + " | ".join(heads) + " |", "| --- | ---: |" + " ---: |" * len(heads)]
+    for preset in PRESETS:
+        configuration = configuration_of(preset, quick=options.quick)
+        sentences = decoding.sentences_of(configuration, options.sentences)
+        searches = [decoding.ours(configuration, device)] + [
+            decoding.theirs(configuration, device, dtype, size)
+            for dtype, size in ((torch.float32, 64), (torch.bfloat16, 64), (torch.bfloat16, 256))
+        ]
+        for beam in decoding.BEAMS:
+            cells = [f"{decoding.speed(search, sentences, beam, device):,.0f}" for search in searches]
+            rows.append(f"| {preset} | {beam} | " + " | ".join(cells) + " |")
+    count = f"{options.sentences:,} sentences of {decoding.LENGTH} tokens"
+    return [f"Target tokens a second in search, {count}:", "", *rows, ""]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""How many target tokens a second training learns from: ours, and plain loops around modules that others ship."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from benchmarks.gpu.shapes import Tutorial, batches_of, epochs_of, marian, model_of
+from translucid.data.batching import Batch
+from translucid.runs.configuration import Configuration
+from translucid.training.trainer import Trainer
+
+Update = Callable[[], int]
+"""Makes an update and returns its target tokens."""
+WARM_UP = 20
+"""Updates before the clock starts; batches have many lengths, and each is new once."""
+
+
+def ours(configuration: Configuration, device: torch.device, precision: str) -> Update:
+    """Return an update of our own trainer, from its batches in the background to its running average."""
+    options = configuration.training.model_copy(update={"precision": precision})
+    nothing = cast(Any, None)  # nothing is validated, saved or shown here
+    trainer = Trainer(model_of(configuration), epochs_of(configuration), nothing, nothing, options, device)
+    updates = trainer._updates()
+
+    def update() -> int:
+        batches = next(updates)
+        trainer._update(batches, 1e-4, nothing)
+        return sum(batch.target_tokens for batch in batches)
+
+    return update
+
+
+def plain(model: nn.Module, configuration: Configuration, device: torch.device, precision: str) -> Update:
+    """Return an update of the loop of tutorials: all logits, PyTorch's cross-entropy, Adam in one kernel."""
+    model = model.to(device).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    batches = batches_of(configuration)
+
+    def logits(batch: Batch) -> torch.Tensor:
+        if isinstance(model, Tutorial):
+            return model(batch.source, batch.targets_in)
+        mask = (batch.source != 0).long()
+        return model(input_ids=batch.source, attention_mask=mask, decoder_input_ids=batch.targets_in).logits
+
+    def update() -> int:
+        host = next(batches)
+        tokens = int((host.labels != 0).sum())
+        batch = host.to(device, non_blocking=True)
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
+            found = logits(batch).flatten(0, 1).float()
+            loss = nn.functional.cross_entropy(found, batch.labels.flatten(), ignore_index=0, label_smoothing=0.1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return tokens
+
+    return update
+
+
+BUILDERS: dict[str, Callable[[Configuration, torch.device, str], Update]] = {
+    "translucid": ours,
+    "nn.Transformer": lambda configuration, *rest: plain(Tutorial(configuration), configuration, *rest),
+    "MarianMTModel": lambda configuration, *rest: plain(marian(configuration), configuration, *rest),
+}
+
+
+def speed(update: Update, device: torch.device, seconds: float) -> tuple[float, float]:
+    """Return target tokens a second, and milliseconds an update."""
+    for _ in range(WARM_UP):
+        update()
+    finish(device)
+    tokens, updates, started = 0, 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        tokens += update()
+        updates += 1
+    finish(device)
+    spent = time.perf_counter() - started
+    return tokens / spent, 1000 * spent / updates
+
+
+def finish(device: torch.device) -> None:
+    """Wait for what a GPU has still to do."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def synchronisations(action: Callable[[], object]) -> Counter[str]:
+    """Return how often an action waited for the GPU, by the line that did."""
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            action()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    waits = [warning for warning in caught if "synchronizing" in str(warning.message)]
+    return Counter(f"{warning.filename.rpartition('translucid/')[2]}:{warning.lineno}" for warning in waits)
+
+
+def kernels(action: Callable[[], object]) -> tuple[int, float]:
+    """Return how many kernels an action starts, and the milliseconds that the GPU works for them."""
+    kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=kinds) as profile:
+        action()
+        torch.cuda.synchronize()
+    found = [event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    return len(found), sum(event.self_device_time_total for event in found) / 1000

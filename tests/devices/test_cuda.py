@@ -1,0 +1,92 @@
+"""A real GPU gives the losses and hypotheses of the CPU; `make gpu` runs these, and without a GPU they are skipped."""
+
+import pytest
+import torch
+
+from tests.conftest import SETTINGS
+from tests.devices.shrunk import CASES, build_case
+from tests.devices.test_models import SEARCHES, decode, train
+from translucid.builtin.phrasebook import generate
+from translucid.cli.main import run
+from translucid.kernels.rounding import mixed_precision
+from translucid.models.protocol import SequenceModel
+from translucid.runs.run_folder import RunFolder
+from translucid.training.self_critical import SelfCritical
+from translucid.training.weights import Weights
+from translucid.training.workers import Workers
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_updates_and_searches(name):
+    case = build_case(name)
+    expected, weights = train(case, CPU)
+    hypotheses = {}
+    if isinstance(case.model, SequenceModel):
+        with weights.averaged_model() as model:
+            hypotheses = {what: decode(case, model, options, CPU) for what, options in SEARCHES.items()}
+    case = build_case(name)
+    losses, weights = train(case, GPU)
+    assert losses == pytest.approx(expected, rel=1e-3)
+    for what in hypotheses:
+        with weights.averaged_model() as model:
+            found = decode(case, model, SEARCHES[what], GPU)
+        if what != "sampling":
+            assert found == hypotheses[what]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_update_in_bfloat16(name):
+    case = build_case(name)
+    weights = Weights(case.model, GPU, Workers())
+    with mixed_precision(GPU, wanted=True):
+        rounded = weights.loss(weights.rows(case.batch), 0.1)
+    rounded.smoothed.backward()
+    exact = weights.loss(weights.rows(case.batch), 0.1)
+    if name != "caption-hard":  # whose loss depends on where it draws to look
+        assert float(rounded.smoothed.detach()) == pytest.approx(float(exact.smoothed.detach()), rel=0.1)  # dropout
+    assert all(torch.isfinite(p.grad).all() for p in weights.parameters if p.grad is not None)
+
+
+@pytest.mark.parametrize("name", ["caption-soft", "captioner that reads first", "captioner without attention", "tiny"])
+def test_self_critical_updates(name):
+    case = build_case(name)
+    weights = Weights(case.model, GPU, Workers())
+    critical = SelfCritical(weights.model, lambda drawn, batch: [float(len(ids)) for ids in drawn])
+    critical(weights.rows(case.batch), 0.0).smoothed.backward()
+    assert all(torch.isfinite(p.grad).all() for p in weights.parameters if p.grad is not None)
+
+
+@pytest.mark.parametrize("preset", ["tiny", "rnn-bahdanau", "lm-lstm"])
+def test_commands(preset, tmp_path, capsys):
+    pairs = list(generate(200, split="train", max_words=8))
+    for name, some in (("train", pairs[:180]), ("valid", pairs[180:])):
+        lines = [f"{pair.source}\t{pair.target}\n" for pair in some]
+        if preset == "lm-lstm":
+            lines = [f"{pair.source}\n" for pair in some]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+    files = ["--train", str(tmp_path / "train.tsv"), "--valid", str(tmp_path / "valid.tsv")]
+    out = ["--out", str(tmp_path / "run")]
+    kinds = {"tiny": ("model", "data", "training"), "rnn-bahdanau": ("data", "training"), "lm-lstm": ("training",)}
+    small = [setting for setting in SETTINGS if setting.startswith(kinds[preset])]
+    assert run(["train", "--model", preset, *files, *out, "--device", "cuda", "--set", *small]) == 0
+    more = ["--set", "training.max_steps=40", "training.max_epochs=1000"]
+    assert run(["train", "--resume", *files, *out, "--device", "cuda", *more]) == 0
+    assert [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"][-1]["step"] >= 38
+    assert run(["evaluate", str(tmp_path / "run"), "--test", str(tmp_path / "valid.tsv"), "--device", "cuda"]) == 0
+    if preset != "lm-lstm":
+        capsys.readouterr()
+        for device in ("cuda", "cpu"):
+            asked = ["translate", str(tmp_path / "run"), "I like the beach.", "--device", device]
+            assert run([*asked, "--engine", "torch"]) == 0
+        on_gpu, on_cpu = capsys.readouterr().out.splitlines()
+        assert on_gpu == on_cpu
+        assert (
+            run(["look", str(tmp_path / "run"), "I like it.", "--save", str(tmp_path / "x.html"), "--device", "cuda"])
+            == 0
+        )

@@ -1,6 +1,7 @@
 # make demo   install, then train, test and look inside a small translator (about two minutes of training)
 # make test   install, then check style and types and run all tests
 # make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
+# make gpu    what needs an NVIDIA GPU: its tests, then training and search against others (ten minutes); gpu.md has the tables
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
 # make check  style and types only
 # make docs   the documentation as a site, in build/site; a dead link or a warning is an error
@@ -10,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test reliability mutation docs pictures browser check format clean
+.PHONY: demo test reliability gpu mutation docs pictures browser check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/translucid demo
@@ -20,6 +21,9 @@ test: check browser
 
 reliability: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.reliability
+
+gpu: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.gpu --out gpu.md
 
 SAMPLE ?= 150
 SEED ?= 1

@@ -13,6 +13,8 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -89,10 +91,9 @@ def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str
         update = training.ours(configuration, device, "bfloat16")
         search = decoding.ours(configuration, device)
         sentences = decoding.sentences_of(configuration, 64)
-        actions = {"update": update} | {
-            f"search of {decoding.LENGTH} steps, beam {beam}": lambda beam=beam: search(sentences, beam)
-            for beam in decoding.BEAMS
-        }
+        actions: dict[str, Callable[[], int]] = {"update": update}
+        for beam in decoding.BEAMS:
+            actions[f"search of {decoding.LENGTH} steps, beam {beam}"] = partial(search, sentences, beam)
         for what, action in actions.items():
             action(), action()
             waits = training.synchronisations(action)

@@ -8,6 +8,7 @@ from tests.devices.shrunk import VOCABULARY, build_case
 from translucid.decoding.bulk import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import search
+from translucid.kernels.attention import fast_attention
 from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import SequenceModel
 from translucid.training.optimizer import Optimizer
@@ -87,6 +88,23 @@ def test_self_critical_updates(name):
         assert all(
             isinstance(parameter.grad, DeviceTensor) for parameter in weights.parameters if parameter.grad is not None
         )
+
+
+@pytest.mark.parametrize("kind", ["masked", "whole"])
+def test_attention_on_a_gpu_is_never_that_of_cudnn(kind, monkeypatch):
+    allowed = []
+
+    def attention(query, key, value, **how):
+        allowed.append(torch.backends.cuda.cudnn_sdp_enabled())
+        return query
+
+    monkeypatch.setattr("torch.nn.functional.scaled_dot_product_attention", attention)
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    with Emulation("cuda") as emulation:
+        query = torch.ones(1, 2, 3, 4, device=emulation.device)
+        mask = torch.ones(1, 1, 3, 3, dtype=torch.bool, device=emulation.device) if kind == "masked" else None
+        fast_attention(query, query, query, mask)
+    assert (allowed, torch.backends.cuda.cudnn_sdp_enabled()) == ([False], before)
 
 
 def test_mixed_devices_are_seen():

@@ -10,7 +10,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import NearMatch, Target
 from translucid.documents.marked import Marked
 from translucid.documents.placeholders import Way, lost_and_invented_doubts
-from translucid.documents.placing import placed, readable
+from translucid.documents.placing import readable
 from translucid.documents.word_links import Links
 from translucid.engines.recalling import RecallingEngine
 from translucid.memory.recall import Recall
@@ -94,10 +94,11 @@ class SegmentTranslator:
                 yield way.target(text, self._links(way.source, text))
 
     def _from_memory(self, source: Marked, target: str) -> Target:
-        marked = placed(source, target, self._links(source, target))
+        way = Way.of_pair(source, target)
+        marked = way.target(target, self._links(way.source, target))
         # A person may have written a number in words.
         doubts = tuple(lost_and_invented_doubts(source, marked, numbers=False))
-        return Target(marked, origin="memory", doubts=doubts)
+        return Target(marked, origin="memory", doubts=(*doubts, *way.doubts))
 
     def _links(self, source: Marked, target: str) -> Links:
         """Return the links to a translation that the model has not made, if there are marks to place by them."""

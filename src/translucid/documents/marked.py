@@ -41,6 +41,14 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptElement(Mark):
+    """An element without a letter to translate, such as `<sup>2</sup>`, with its content."""
+
+    parts: tuple[str | Mark, ...] = ()
+    """What it consists of: texts and marks."""
+
+
+@dataclass(frozen=True, slots=True)
 class Marked:
     """A text without its marks, and the marks, in their order.
 

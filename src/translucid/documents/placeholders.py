@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from translucid.data.fixed import differences, kept_parts, lost_numbers
+from translucid.documents.kept_elements import Collapsed, collapsed, copy_places, expanded, spans_of
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.placing import placed, readable
 from translucid.documents.stand_ins import (
@@ -28,8 +29,9 @@ from translucid.documents.stand_ins import (
     parts_of,
     stand_in_names,
     touched,
+    unit_of,
 )
-from translucid.documents.word_links import Links
+from translucid.documents.word_links import Links, with_copies
 
 _TAG = re.compile(
     r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>"
@@ -47,7 +49,7 @@ class Part(Mark):
 class _Edit(NamedTuple):
     start: int
     end: int
-    new: str | Part
+    new: str | Mark
 
 
 class _StandIn(NamedTuple):
@@ -59,23 +61,47 @@ class _StandIn(NamedTuple):
     touches_right: bool
 
 
+class _State(NamedTuple):
+    """What has been tried with a source."""
+
+    level: int = 0
+    lost: frozenset[str] = frozenset()
+    """Numbers that are taken out, or that shorter ones stand in for."""
+    pieces: bool = False
+    """Whether the model has learned to copy pieces."""
+    replaced: frozenset[str] = frozenset()
+    """Contents of elements without letters that something stands in for."""
+    hidden: frozenset[str] = frozenset()
+    """Those that the model does not see."""
+    attached: bool = False
+    """Whether it sees those that touch a word."""
+
+    def without(self, lost: Collection[str], every: Iterable[str]) -> _State:
+        """Return what to try when contents of elements were lost, all of them at once the third time."""
+        if self.replaced and self.hidden:
+            return self._replace(hidden=self.hidden.union(every))
+        replaced = set[str]()
+        if not self.replaced:
+            replaced = {core for core in lost if not is_sign(core) and core[0] not in "[("}
+        hidden = self.hidden.union(core for core in lost if core not in replaced)
+        return self._replace(replaced=self.replaced | replaced, hidden=hidden)
+
+
 @dataclass(frozen=True)
 class Way:
     """A source as the model is to read it."""
 
     whole: Marked
     """The source, with the sign of a key as a part."""
+    shown: Collapsed
+    """Likewise, its elements without letters as marks or copies."""
     source: Marked
     """With what stands in for some parts, and with others as marks."""
     stand_ins: Mapping[str, _StandIn]
     """By the word."""
     expected: Counter[str] = field(default_factory=Counter)
     """How often each part has to come out; those that are marks are not among them."""
-    level: int = 0
-    lost: frozenset[str] = frozenset()
-    """Numbers that are taken out."""
-    pieces: bool = False
-    """Whether the model has learned to copy pieces."""
+    state: _State = field(default_factory=_State)
 
     @classmethod
     def first(cls, source: Marked, *, pieces: bool = False) -> Way:
@@ -85,7 +111,23 @@ class Way:
             source: a text.
             pieces: whether the model has learned to copy pieces of the vocabulary that stand for placeholders.
         """
-        return _way(_with_key(source), 0, frozenset(), pieces)
+        return _way(_with_key(source), _State(pieces=pieces))
+
+    @classmethod
+    def of_pair(cls, source: Marked, translation: str) -> Way:
+        """Return one for a translation that is there; elements whose content it lacks are put into it with that."""
+        whole = _with_key(source)
+        shown = collapsed(whole, attached=True)
+        hidden = set[str]()
+        while lost := copy_places(translation, shown)[1]:
+            hidden |= lost
+            shown = collapsed(whole, hidden, attached=True)
+        return Way(whole, shown, shown.source, {}, state=_State(hidden=frozenset(hidden), attached=True))
+
+    @property
+    def level(self) -> int:
+        """Which of the four it is."""
+        return self.state.level
 
     @property
     def text(self) -> str:
@@ -95,10 +137,13 @@ class Way:
     def after(self, translation: str) -> Way | None:
         """Return the way to try next; None if everything is in the translation of `text` that has to be."""
         source, target = self.restored(self.text), self.restored(translation)
+        if lacking := copy_places(target, self.shown)[1]:
+            return _way(self.whole, self.state.without(lacking, (copy.core for copy in self.shown.copies)))
+        state = self.state
         if self._is_broken(source, target, translation):
-            return _way(self.whole, self.level + 1, self.lost, self.pieces) if self.level < LAST else None
-        lost = frozenset(lost_numbers(source, target, syntax=self.whole.syntax)) - self.lost
-        return _way(self.whole, self.level, self.lost | lost, self.pieces) if lost else None
+            return _way(self.whole, state._replace(level=state.level + 1)) if state.level < LAST else None
+        lost = frozenset(lost_numbers(source, target, syntax=self.whole.syntax)) - state.lost
+        return _way(self.whole, state._replace(lost=state.lost | lost)) if lost else None
 
     def target(self, translation: str, links: Links) -> Marked:
         """Return the translation with the marks and parts of the source, each once.
@@ -107,7 +152,17 @@ class Way:
             translation: of `text`, with which `after` is content.
             links: between the words of both.
         """
-        return _absorbed(self._restored(placed(self.source, translation, links)))
+        text, read = translation.strip(), readable(self.source).text
+        names = {stand_in.raw: name for name, stand_in in self.stand_ins.items()}
+        unsplit = [span for name in self.stand_ins for span in occurrences(name, Marked(text))]
+        copied: list[tuple[int, int]] = []
+        for word in {names.get(copy.core, copy.core) for copy in self.shown.copies}:
+            before, behind = spans_of(word, read), spans_of(word, text)
+            unsplit += behind
+            if len(before) == len(behind):
+                copied += zip((start for start, _ in before), (start for start, _ in behind), strict=True)
+        marked = self._restored(placed(self.source, text, with_copies(links, read, text, copied), unsplit))
+        return _absorbed(_with_elements(marked, self.shown))
 
     def restored(self, text: str) -> str:
         """Return what somebody says of the text or its translation, with the parts themselves."""
@@ -122,6 +177,7 @@ class Way:
     def doubts(self) -> list[str]:
         """What a person should look at: parts whose place the words beside them decide."""
         guessed = [mark.raw for mark in self.source.marks if isinstance(mark, Part) and not is_sign(mark.raw)]
+        guessed += sorted(self.state.hidden)
         return [f"placed: {' '.join(dict.fromkeys(guessed))}"] if guessed else []
 
     def _is_broken(self, source: str, target: str, translation: str) -> bool:
@@ -150,13 +206,24 @@ class Way:
         return _edited(marked, dict.fromkeys(edits))
 
 
-def _way(whole: Marked, level: int, lost: frozenset[str], pieces: bool) -> Way:
+def _way(whole: Marked, state: _State) -> Way:
     """Return a source on one of the levels; with numbers that were lost likewise, or shorter ones in their place."""
-    parts = parts_of(whole)
-    units = list(merged(whole, parts)) if level or pieces else []
-    units = sorted([*units, *numbers_of(whole, lost)], key=lambda unit: unit.start)
-    names = stand_in_names(whole.text, units, level, pieces)
-    left, right = touched(whole.text, units, names)
+    level, pieces = state.level, state.pieces
+    shown = collapsed(whole, state.hidden, attached=state.attached)
+    source = shown.source
+    in_copies = {at for copy in shown.copies for at in range(copy.start, copy.end)}
+    replaced = [
+        copy for copy in shown.copies if copy.core in state.replaced or (pieces and any(map(str.isalpha, copy.core)))
+    ]
+    parts = parts_of(source)
+    units = list(merged(source, (part for part in parts if part[1] not in in_copies))) if level or pieces else []
+    units += (unit for unit in numbers_of(source, state.lost) if unit.start not in in_copies)
+    units += (unit_of(copy.core, copy.start) for copy in replaced)
+    units.sort(key=lambda unit: unit.start)
+    names = stand_in_names(source.text, units, level if level or pieces else 1, pieces)
+    if nameless := {copy.core for copy in replaced if copy.core not in names}:
+        return _way(whole, state._replace(hidden=state.hidden | nameless))
+    left, right = touched(source.text, units, names)
     stand_ins: dict[str, _StandIn] = {}
     edits: list[_Edit] = []
     taken: list[Unit] = []
@@ -174,7 +241,26 @@ def _way(whole: Marked, level: int, lost: frozenset[str], pieces: bool) -> Way:
             taken.append(unit)
     out = {at for unit in taken for at in range(unit.start, unit.end)}
     expected = Counter(raw for raw, start, _ in parts if start not in out)
-    return Way(whole, _edited(whole, edits), stand_ins, expected, level, lost, pieces)
+    return Way(whole, shown, _edited(source, edits), stand_ins, expected, state)
+
+
+def _with_elements(marked: Marked, shown: Collapsed) -> Marked:
+    """Return a translation with elements around the copies of their content, and the white space at its ends."""
+    text, edits, done = marked.text, list[_Edit](), 0
+    left = dict.fromkeys(shown.copies)
+    for start, end, copy in copy_places(text, shown)[0]:
+        if start < done:
+            continue
+        del left[copy]
+        content = "".join(part for part in copy.element.parts if isinstance(part, str))
+        if content[0].isspace() and start > done and text[start - 1].isspace():
+            start -= 1
+        if content[-1].isspace() and text[end : end + 1].isspace():
+            end += 1
+        edits.append(_Edit(start, end, copy.element))
+        done = end
+    edits += (_Edit(len(text), len(text), copy.element) for copy in left)
+    return _edited(marked, edits)
 
 
 def lost_and_invented_doubts(source: Marked, target: Marked, *, numbers: bool = True) -> list[str]:
@@ -232,7 +318,7 @@ def _edited(marked: Marked, edits: Iterable[_Edit]) -> Marked:
     for edit in coming:
         take(edit.start)
         at = edit.end
-        if isinstance(edit.new, Part):
+        if isinstance(edit.new, Mark):
             marks.append(replace(edit.new, at=size))
         else:
             write(edit.new)
@@ -281,7 +367,7 @@ def _absorbed(marked: Marked) -> Marked:
     marks: list[Mark] = []
     size = 0
     last = ""  # the text or part before, if no mark stands between
-    for piece in marked.parts:
+    for piece in expanded(marked.parts):
         if isinstance(piece, Mark) and not isinstance(piece, Part):
             marks.append(replace(piece, at=size))
             last = ""

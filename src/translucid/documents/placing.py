@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -17,7 +17,8 @@ from typing import TypeAlias
 import numpy as np
 
 from translucid.data.fixed import kept_parts
-from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.marked import KeptElement, Mark, Marked, Side
+from translucid.documents.stand_ins import WITHOUT_SPACES
 from translucid.documents.tag_tree import TagNode, every_node, tag_tree
 from translucid.documents.word_links import FreePlaces, Indices, Links, Run, Span, Vector, WordLinks
 from translucid.ground.stopping import between_steps
@@ -64,6 +65,8 @@ def readable(source: Marked) -> Marked:
             after = source.text[mark.at : mark.at + 1]
             if _parts_letters(source.text, mark):
                 text += " " * (not text[-1:].isspace())
+            elif isinstance(mark, KeptElement) and text[-1:].isspace() and after.isspace():
+                done += 1  # one of the spaces around it is enough
             elif text[-1:].isspace() and text.strip() and after and after in CLOSING:
                 text = text.rstrip()
                 last = len(marks)
@@ -74,7 +77,7 @@ def readable(source: Marked) -> Marked:
     return Marked(text + source.text[done:], tuple(marks))
 
 
-def placed(source: Marked, translation: str, links: Links) -> Marked:
+def placed(source: Marked, translation: str, links: Links, unsplit: Iterable[Span] = ()) -> Marked:
     """Return the translation with all marks of its source, each once.
 
     White space at both ends is that of the source. What is well nested in the source is so in the translation. The text
@@ -84,6 +87,7 @@ def placed(source: Marked, translation: str, links: Links) -> Marked:
         source: what was translated.
         translation: of the text of `readable(source)`.
         links: between the words of both; without any, both are taken to have the same order.
+        unsplit: spans of the translation, without white space at its ends, that no mark may part.
     """
     before, after = _around(source.text)
     target = before + translation.strip() + after
@@ -92,7 +96,8 @@ def placed(source: Marked, translation: str, links: Links) -> Marked:
     if not target.strip():
         return _spaced(source, target, [(i, 0) for i in range(len(source.marks))])
     read = readable(source)
-    places = _outside(target, _Placing(read, target, links).marks())
+    unsplit = [(len(before) + start, len(before) + end) for start, end in unsplit]
+    places = _outside(target, _Placing(read, target, links).marks(), unsplit)
     return _spaced(source, target, _in_order(source.marks, places))
 
 
@@ -113,7 +118,9 @@ class _Placing:
         taken: list[_Place] = []
         free = FreePlaces(parent.span)
         nodes = parent.node.inside
-        words = {i: found for i, node in enumerate(nodes) if (found := self.words.inside(node.span))}
+        words = {
+            i: found for i, node in enumerate(nodes) if self._spells(node) and (found := self.words.inside(node.span))
+        }
         around = self.words.mass({word for found in words.values() for word in found})
         for i in sorted(words, key=lambda i: (-len(words[i]), nodes[i].span[0] - nodes[i].span[1])):
             between_steps()
@@ -132,6 +139,10 @@ class _Placing:
             yield from self._within(place)
             for mark in place.node.marks[1:]:
                 yield mark, place.span[1]
+
+    def _spells(self, node: TagNode) -> bool:
+        """Whether an element has a letter; signs and digits alone must not get one of the translation."""
+        return any(map(str.isalpha, self.source[slice(*node.span)]))
 
     def _element(
         self, node: TagNode, inside: set[int], around: Vector, parent: _Place, free: FreePlaces, *, only: bool
@@ -279,9 +290,14 @@ class _Placing:
         return not self.source[node.span[1] : parent.span[1]].strip()
 
 
-def _outside(target: str, places: list[_At]) -> list[_At]:
+def _outside(target: str, places: list[_At], unsplit: Iterable[Span]) -> list[_At]:
     """Move what would stand inside of a placeholder, an address or the like to the nearer end of it."""
-    spans = [(first, after) for _, first, after in kept_parts(target)]
+    spans: list[Span] = []
+    for start, end in sorted([*unsplit, *((first, after) for _, first, after in kept_parts(target))]):
+        if spans and start < spans[-1][1]:
+            spans[-1] = spans[-1][0], max(end, spans[-1][1])
+        else:
+            spans.append((start, end))
     firsts = [first for first, _ in spans]
     found = []
     for i, at in places:
@@ -338,7 +354,14 @@ def _parts_letters(text: str, mark: Mark) -> bool:
     """Whether an element without content, such as `<br/>`, parts words as a space does, and there is none."""
     before, after = text[mark.at - 1 : mark.at], text[mark.at : mark.at + 1]
     between = (before.isalnum() or before in CLOSING) and bool(before) and after.isalnum()
-    return between and mark.side is Side.alone and bool(_PARTS_WORDS.match(mark.raw))
+    if isinstance(mark, KeptElement) and WITHOUT_SPACES.match(after):
+        return False
+    return between and parts_words(mark)
+
+
+def parts_words(mark: Mark) -> bool:
+    """Whether a mark, such as `<br/>`, parts words as a space does."""
+    return mark.side is Side.alone and bool(_PARTS_WORDS.match(mark.raw))
 
 
 def _is_space(character: str) -> bool:

@@ -28,7 +28,7 @@ _ENDINGS = {"s", "in"}
 """These may be endings of a word, as in `{name}s`."""
 _BLOCK = re.compile(r"\{\{\s*(?:[#/^!>]|else\b)|\{[#/:@]|\{%|<%(?!=)|<\?php")
 """What begins, parts or ends a block of a template: no word stands in for it."""
-_WITHOUT_SPACES = re.compile(
+WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
 """Letters of scripts that put no spaces between words."""
@@ -96,6 +96,11 @@ def numbers_of(marked: Marked, wanted: Collection[str]) -> Iterator[Unit]:
             yield _with_unit(marked.text, Unit(raw, start, end, counts=True), marks)
 
 
+def unit_of(raw: str, start: int) -> Unit:
+    """Return the unit that a text alone makes up."""
+    return Unit(raw, start, start + len(raw), counts=raw[0].isdigit() or bool(_COUNTS.fullmatch(raw)))
+
+
 def _with_unit(text: str, unit: Unit, marks: Collection[int]) -> Unit:
     """Return what counts with the sign of a unit that touches it, as in `%dpx` and `10kg`."""
     match = None if unit.is_sign or unit.end in marks else _UNIT.match(text, unit.end)
@@ -160,7 +165,7 @@ def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple
 
 def _is_letter(character: str) -> bool:
     """Whether it is a letter or a digit of a script that puts spaces between words."""
-    return character.isalnum() and not _WITHOUT_SPACES.match(character)
+    return character.isalnum() and not WITHOUT_SPACES.match(character)
 
 
 def is_sign(part: str) -> bool:

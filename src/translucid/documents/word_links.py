@@ -23,7 +23,7 @@ Span = tuple[int, int]
 
 FAINT = 0.2
 """A word has this share of its links in an element, or none of that is there."""
-_AROUND = frozenset(".,;:!?…()[]\"'“”‘’„«»‹›¿¡。，、；：！？（）「」『』।")
+PUNCTUATION = frozenset(".,;:!?…()[]\"'“”‘’„«»‹›¿¡。，、；：！？（）「」『』।")
 """Punctuation before and behind words; `%`, `{` and others belong to placeholders."""
 _HALF = 0.5
 """A word is inside of what covers so much of it."""
@@ -261,6 +261,24 @@ class WordLinks:
         return self._of_source[source] if 0 <= source < len(self.source) else (_NONE, _NOTHING)
 
 
+def with_copies(links: Links, source: str, target: str, copies: Iterable[tuple[int, int]]) -> Links:
+    """Return links in which words that were copied are linked to their copies, and to nothing else.
+
+    Args:
+        links: those that the model has; without any there is nothing to correct.
+        source: a text.
+        target: its translation.
+        copies: where copied words begin in both.
+    """
+    if not links:
+        return links
+    starts = [[word.start for word in words_of(text)] for text in (source, target)]
+    pairs = {bisect_right(starts[0], s) - 1: bisect_right(starts[1], t) - 1 for s, t in copies}
+    targets = {*pairs.values()}
+    others = [link for link in links if link[0] not in pairs and link[1] not in targets]
+    return [*others, *((s, t, 1.0) for s, t in pairs.items())] if pairs else links
+
+
 def _heaviest(weights: Vector) -> tuple[int, int, float]:
     """Return the ends of the run with the greatest sum, of equal ones a short one, and the sum."""
     sums = np.cumsum(weights)
@@ -284,7 +302,7 @@ def words_of(text: str) -> list[Word]:
     """
     found = []
     for match in re.finditer(r"\S+", text):
-        letters = [i for i, character in enumerate(match[0]) if character not in _AROUND]
+        letters = [i for i, character in enumerate(match[0]) if character not in PUNCTUATION]
         start, end = (letters[0], letters[-1] + 1) if letters else (0, len(match[0]))
         found.append(Word(*match.span(), match.start() + start, match.start() + end))
     return found

@@ -1,0 +1,259 @@
+"""Elements without a letter to translate: one mark with its content, around nothing else."""
+
+import random
+import re
+import time
+import xml.etree.ElementTree as ET
+from html import escape
+from io import BytesIO
+
+import docx
+import pytest
+
+from translucid.documents.document import Target
+from translucid.documents.kept_elements import collapsed, spans_of
+from translucid.documents.kinds import read_document
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.placeholders import Way
+from translucid.documents.placing import readable
+
+
+def tagged(text):
+    """Return a text with tags as one with marks: `<b>`, `</b>` and `<br/>`."""
+    marks, words, opened = [], "", []
+    for part in re.split(r"(<[^<>]+>)", text):
+        if not part.startswith("<"):
+            words += part
+        elif part.startswith("</"):
+            marks.append(Mark(len(words), part, Side.closes, opened.pop()))
+        elif part.endswith("/>"):
+            marks.append(Mark(len(words), part))
+        else:
+            opened.append(len(marks))
+            marks.append(Mark(len(words), part, Side.opens, opened[-1]))
+    return Marked(words, tuple(marks))
+
+
+def final(source, translate):
+    """Return what the model reads last, and the translation with marks."""
+    way = Way.first(source)
+    while following := way.after(translation := translate(way.text)):
+        way = following
+    return way.text, way.target(translation, [])
+
+
+@pytest.mark.parametrize(
+    ("source", "read"),
+    [
+        ("The house<sup>2</sup> is here.", "The house is here."),
+        ("He came.<sup>12</sup> She left.", "He came. She left."),
+        ("<sup>1</sup>The house", "The house"),
+        ('The house<a href="#n"><sup>[4]</sup></a><a>[5]</a>, too', "The house, too"),
+        ("The <b>house</b><sup> 2 </sup>", "The house 2"),
+        ("At the end<g>*</g>.", "At the end."),
+        ("Red<x>†</x> wine", "Red wine"),
+        ("10<sup>3</sup> grams", "10 grams"),
+        ("<b>25</b> years", "25 years"),
+        ("I am <b>25 </b>years old", "I am 25 years old"),
+        ("See <a>[4]</a> for more", "See [4] for more"),
+        ("Costs ($<b>2.50</b>) now", "Costs ($2.50) now"),
+        ("You have <b>{count}</b> new", "You have {count} new"),
+        ("One<br/><b>2</b> three", "One 2 three"),
+        ("She drinks H<sub>2</sub>O, too", "She drinks H2O, too"),
+        ("Fill in C<sub>6</sub>H<sub>12</sub>O<sub>6</sub>.", "Fill in C6H12O6."),
+        ("Much CO<sub>2</sub> here", "Much CO here"),
+        ("<sup>1</sup>H<sub>2</sub>O is", "H2O is"),
+        ("one<sup>1</sup><br/>two", "one two"),
+        ("<i>read</i> <b>—</b> now", "read — now"),
+        ("<i>read</i><b>,</b> now", "read, now"),
+        ("Tom <b>&</b> Nina", "Tom & Nina"),
+        ("我有<b>25</b>本书", "我有25本书"),
+        ("房子<sup>2</sup>很大", "房子很大"),
+    ],
+)
+def test_what_the_model_reads_first(source, read):
+    assert Way.first(tagged(source)).text == read
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "whole"),
+    [
+        ("The house<sup>2</sup> is here.", "LA CASA ESTÁ AQUÍ.", "LA CASA<sup>2</sup> ESTÁ AQUÍ."),
+        ("At the beach<a>1</a>.", "EN LA PLAYA.", "EN LA PLAYA<a>1</a>."),
+        ("<b>25</b> years", "AÑOS: 25", "AÑOS: <b>25</b>"),
+        ("<b>25</b> years", "AÑOS", "<b>25</b> AÑOS"),
+        ("I am <b>25 </b>years old", "TENGO 25 AÑOS", "TENGO <b>25 </b>AÑOS"),
+        ("2 of <b>2</b>", "2 DE 2", "2 DE <b>2</b>"),
+        ("<b>2</b> of 2", "2 DE 2", "<b>2</b> DE 2"),
+        ("Drink H<sub>2</sub>O now", "BEBE H2O AHORA", "BEBE H<sub>2</sub>O AHORA"),
+        ("Drink H<sub>2</sub>O now", "BEBE AHORA", "BEBE H<sub>2</sub>O AHORA"),
+        ("<i>One <b>{count}</b></i> new", "UNO {count} NUEVO", "<i>UNO <b>{count}</b></i> NUEVO"),
+        ("See <a>[4]</a> for more", "MÁS EN", "MÁS <a>[4]</a> EN"),
+    ],
+)
+def test_what_comes_out(source, translation, whole):
+    assert final(tagged(source), lambda text: translation)[1].whole == whole
+
+
+def test_a_short_number_that_is_written_out_is_tried_with_one_that_stays():
+    read, marked = final(tagged("I have <b>3</b> cats"), lambda text: text.replace("3", "TRES"))
+    assert read == "I have 47 cats" and marked.whole == "I have <b>3</b> cats"
+
+
+def test_one_space_is_left_where_an_element_was():
+    read, marked = final(tagged("We came. <a>[1]</a> She left."), lambda text: text.replace("[1]", ""))
+    assert read == "We came. She left." and marked.whole == "We came. <a>[1]</a> She left."
+
+
+def test_what_was_put_by_guess_is_said():
+    way = Way.first(tagged("See <a>[4]</a> for more"))
+    assert not way.doubts
+    assert way.after("MÁS EN").doubts == ["placed: [4]"]
+    assert not Way.first(tagged("The house<sup>2</sup>")).doubts
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "whole"),
+    [
+        ("The house<sup>2</sup> is", "La casa2 está", "La casa<sup>2</sup> está"),
+        ("The house<sup>2</sup> is", "La casa está", "La casa<sup>2</sup> está"),
+        ("<b>25</b> years", "veinticinco años", "<b>25</b> veinticinco años"),
+        ("H<sub>2</sub>O is good", "El H2O es bueno", "El H<sub>2</sub>O es bueno"),
+    ],
+)
+def test_a_translation_that_is_there_gets_the_elements(source, translation, whole):
+    found = tagged(source)
+    assert Way.of_pair(found, translation).target(translation, []).whole == whole
+
+
+def test_signs_of_the_sentence_are_not_put_around_letters():
+    found = final(tagged("don<b>'</b>t sing<i>,</i> well<b>-</b>known"), lambda text: "NO CANTES BIEN SABIDO")[1]
+    assert not re.search(r"<(\w)>[^<]*\w[^<]*</\1>", found.whole)
+
+
+def test_words_and_numbers_of_their_own():
+    assert spans_of("[4]", "a[4], [4]") == [(1, 4), (6, 9)]
+    assert spans_of("H2O", "H2O, H2O2, CH2O") == [(0, 3)]
+
+
+def test_marks_that_cross_an_element_stay_marks():
+    crossing = (
+        Mark(4, "<b>", Side.opens, 0),
+        Mark(4, "<i>", Side.opens, 1),
+        Mark(5, "</b>", Side.closes, 0),
+        Mark(8, "</i>", Side.closes, 1),
+    )
+    marked = final(Marked("See 2 of", crossing), str.upper)[1]
+    assert sorted(mark.raw for mark in marked.marks) == ["</b>", "</i>", "<b>", "<i>"]
+
+
+def xliff(source):
+    unit = f'<trans-unit id="1"><source>{source}</source></trans-unit>'
+    names = 'xmlns="urn:oasis:names:tc:xliff:document:1.2"'
+    file = f'<file source-language="en" target-language="es" original="a" datatype="html"><body>{unit}</body></file>'
+    return f'<xliff version="1.2" {names}>{file}</xliff>'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "after"),
+    [
+        ("a.html", "<p>Wool<sup>7</sup> is warm.</p>", "<p>WOOL<sup>7</sup> IS WARM.</p>"),
+        ("a.html", "<p>Iron: Fe<sub>2</sub>O<sub>3</sub>.</p>", "<p>IRON: Fe<sub>2</sub>O<sub>3</sub>.</p>"),
+        ("a.md", "Wool<sup>7</sup> is warm. See **12** sheep.\n", "WOOL<sup>7</sup> IS WARM. SEE **12** SHEEP.\n"),
+        ("a.xlf", xliff('Warm wool<g id="1">7</g>.'), '>WARM WOOL<g id="1">7</g>.</target>'),
+        ("a.xlf", xliff('Buy <g id="1">12</g> sheep'), '>BUY <g id="1">12</g> SHEEP</target>'),
+        ("a.xml", "<resources><string name='a'>Wool<sup>7</sup> is</string></resources>", ">WOOL<sup>7</sup> IS<"),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nI see <i>12</i> sheep\n", "\nI SEE <i>12</i> SHEEP\n"),
+    ],
+)
+def test_documents_of_all_kinds(name, content, after):
+    document = read_document(name, content.encode(), ("en", "es"))
+    targets = {i: Target(final(segment.source, shouted)[1]) for i, segment in enumerate(document.segments)}
+    assert after in document.filled(targets).decode()
+
+
+def test_raised_numbers_of_word():
+    made = docx.Document()
+    paragraph = made.add_paragraph("Warm wool")
+    paragraph.add_run("7").font.superscript = True
+    paragraph.add_run(" and H")
+    paragraph.add_run("2").font.subscript = True
+    paragraph.add_run("O.")
+    made.save(out := BytesIO())
+    document = read_document("a.docx", out.getvalue(), ("en", "es"))
+    (segment,) = document.segments
+    filled = document.filled({0: Target(final(segment.source, shouted)[1])})
+    runs = docx.Document(BytesIO(filled)).paragraphs[-1].runs
+    assert [(run.text, run.font.superscript, run.font.subscript) for run in runs] == [
+        ("WARM WOOL", None, None),
+        ("7", True, False),
+        (" AND H", None, None),
+        ("2", False, True),
+        ("O.", None, None),
+    ]
+
+
+def shouted(text):
+    return re.sub(r"\b[A-Za-z]{2,}\b", lambda word: word[0].upper(), text)
+
+
+WORDS = ["house", "beach,", "end.", "(so)", "H", "25", "3", "{n}", "%s", "well-known", "12.5"]
+CONTENTS = ["2", "[4]", "*", "25", " 3", "3 ", "1,000", "{n}", "%s", "—", ",", "👋", "12 000", "."]
+
+
+def drawn(draw, depth=0):
+    """Return a random text with tags."""
+    parts = []
+    for _ in range(draw.randrange(1, 6)):
+        kind = draw.random()
+        if kind < 0.5:
+            parts.append(escape(draw.choice(WORDS)))
+        elif kind < 0.8:
+            parts.append(f"<e>{escape(draw.choice(CONTENTS))}</e>")
+        elif kind < 0.85:
+            parts.append("<br/>")
+        elif depth < 2:
+            parts.append(f"<b>{drawn(draw, depth + 1)}</b>")
+        parts.append(draw.choice(["", " ", " "]))
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_any_text_with_any_translation_keeps_each_element_with_its_content(seed):
+    draw = random.Random(seed)
+    source = tagged("word " + drawn(draw))
+    state = draw.random() + seed
+
+    def translate(text):
+        words = text.split()
+        mixed = random.Random(str(state) + text)
+        mixed.shuffle(words)
+        kept = [word.upper() if "{" not in word and "%" not in word else word for word in words if mixed.random() < 0.8]
+        return " ".join([*kept, *mixed.choices(words, k=mixed.randrange(2))])
+
+    marked = final(source, translate)[1]
+    before, after = (ET.fromstring(f"<r>{one.whole}</r>") for one in (source, marked))
+    assert [tag.tag for tag in before.iter("br")] == [tag.tag for tag in after.iter("br")]
+    assert len(list(before.iter("b"))) == len(list(after.iter("b")))
+    contents, came = [sorted("".join(tag.itertext()) for tag in root.iter("e")) for root in (before, after)]
+    signs = {",", ".", "—", ""}  # of the sentence, which the translation may lack
+    assert [one for one in contents if one not in signs] == [one for one in came if one not in signs]
+
+
+def test_the_text_for_the_model_and_the_elements_make_up_the_source():
+    for seed in range(200):
+        source = tagged("word " + drawn(random.Random(seed)))
+        found = collapsed(source)
+        assert all(found.source.text[copy.start : copy.end] == copy.core for copy in found.copies)
+        assert len(readable(found.source).text) <= len(readable(source).text)
+
+
+@pytest.mark.parametrize("token", ["<b>2</b>", " <b>2</b>", "H<b>2</b>", "<b>2</b>, ", "x<br/>"])
+def test_time_grows_with_the_length(token):
+    def spent(count):
+        source = tagged("word " + token * count)
+        start = time.process_time()
+        collapsed(source)
+        return time.process_time() - start
+
+    assert spent(16_000) < 12 * spent(4_000) + 0.1

@@ -222,3 +222,7 @@ def test_elements_hundreds_deep_are_put_like_others():
     source = parse("a " + "<b>" * 600 + "cat" + "</b>" * 600)
     found = placed(source, "un gato", [(0, 0, 1.0), (1, 1, 1.0)])
     assert [mark.raw for mark in found.marks] == ["<b>"] * 600 + ["</b>"] * 600
+
+
+def test_a_comment_parts_no_word():
+    assert readable(Marked("seesaw", (Mark(3, "<!-- a -->"), Mark(3, "<?b?>")))).text == "seesaw"

@@ -3,7 +3,7 @@
 import pytest
 
 from translucid.serving.failures import ApiError
-from translucid.serving.glossaries import LIFETIME, MOST, SHARE, Glossaries, Glossary
+from translucid.serving.glossaries import LIFETIME, MOST, SHARE, Dictionary, Glossaries, Glossary
 
 CLIENTS = MOST // SHARE
 
@@ -26,7 +26,7 @@ def kept(clock):
 
 
 def of(client, name="terms"):
-    return Glossary(client, name, "EN", "ES", {"house": "casa"})
+    return Glossary(client, name, (Dictionary("EN", "ES", {"house": "casa"}),))
 
 
 def test_a_few_clients_do_not_keep_others_out(kept):

@@ -277,6 +277,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/v2/document/{document_id}": [{"document_key", "api_key"}] * 3,
         "/v2/document/{document_id}/result": [{"document_key", "api_key"}] * 3,
         "/v2/glossaries": [{"name", "source_lang", "target_lang", "entries", "entries_format", "api_key"}] * 3,
+        "/v3/glossaries": [{"name", "dictionaries", "api_key"}] * 3,
     }
     gets = {path for path, operations in schema["paths"].items() if "get" in operations}
     assert gets == {
@@ -285,6 +286,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/documents/{key}/segments/{number}/hints",
         *("/v2/languages", "/v2/usage", "/v2/glossary-language-pairs", "/v2/glossaries"),
         *("/v2/glossaries/{glossary_id}", "/v2/glossaries/{glossary_id}/entries"),
+        *("/v3/glossaries", "/v3/glossaries/{glossary_id}", "/v3/glossaries/{glossary_id}/entries"),
     }
     for path, operations in schema["paths"].items():  # every error has its form
         for operation in operations.values():

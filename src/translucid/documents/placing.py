@@ -28,7 +28,7 @@ NEAR, GLUED = 0.75, 3.0
 to one with no space between."""
 ACCELERATORS = frozenset("_&~")
 """Marks that stand before the letter of a key."""
-_PARTS_WORDS = re.compile(r"<(?!wbr)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
+_PARTS_WORDS = re.compile(r"<(?!wbr|!--|\?)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
 CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
 """No space goes before these."""
 

@@ -182,10 +182,10 @@ class Inline:
         for part in parts:
             if isinstance(part, Piece):
                 raw = self.file.raw(part.start, part.end)
-                if part.kind != "other":
-                    yield from self.texts(part.text)
-                elif raw.startswith("&"):
+                if part.kind == "other":  # a comment, a processing instruction or an entity
                     yield Mark(0, raw)
+                else:
+                    yield from self.texts(part.text)
                 continue
             role = self.role(part)
             if role == "pair" and part.inner < part.inner_end:

@@ -26,6 +26,7 @@ from translucid.serving.catalogue import Catalogue
 from translucid.serving.deepl import DeepL
 from translucid.serving.deepl_documents import DeepLDocuments
 from translucid.serving.deepl_glossaries import DeepLGlossaries
+from translucid.serving.deepl_multilingual_glossaries import DeepLMultilingualGlossaries
 from translucid.serving.desk import Desk
 from translucid.serving.document_jobs import DocumentJobs
 from translucid.serving.door import Door
@@ -75,7 +76,7 @@ def create_app(
         title="Translucid",
         version=__version__,
         description="Translation, captions and judgements you can see through. "
-        "The routes of translation are those of LibreTranslate 1.9; those under /v2 are of DeepL's API.",
+        "The routes of translation are those of LibreTranslate 1.9; those under /v2 and /v3 are of DeepL's API.",
         lifespan=lifespan,
         servers=[{"url": options.url_prefix}] if options.url_prefix else None,
         root_path_in_servers=False,
@@ -84,8 +85,10 @@ def create_app(
     )
     app.include_router(_with_heads(LibreTranslate(desk, jobs).routes()))
     deepl = DeepL(desk)
-    for routes in (deepl.routes(), DeepLDocuments(deepl, jobs).routes(), DeepLGlossaries(deepl).routes()):
-        app.include_router(_with_heads(routes))
+    app.include_router(_with_heads(deepl.routes()))
+    app.include_router(_with_heads(DeepLDocuments(deepl, jobs).routes()))
+    app.include_router(_with_heads(DeepLGlossaries(deepl).routes()))
+    app.include_router(_with_heads(DeepLMultilingualGlossaries(deepl).routes()))
     app.include_router(_with_heads(Editing(desk, jobs).routes()))
     app.include_router(_with_heads(Accepting(desk, jobs).routes()))
     app.include_router(_with_heads(Looking(desk).routes()))

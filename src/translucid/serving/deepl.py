@@ -13,7 +13,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from translucid.data.languages import same_language
 from translucid.documents.xml_fragment import Elements, XmlFragment
 from translucid.ground.errors import UserError
 from translucid.ground.stopping import between_steps
@@ -200,9 +199,11 @@ class DeepL:
         glossary = self.glossaries.find(client, key)
         if source is None:
             raise ApiError(400, "Value for 'source_lang' is needed with 'glossary_id'.")
-        if not same_language(glossary.source, source) or not same_language(glossary.target, target):
-            raise ApiError(400, f"The glossary is for {glossary.source} to {glossary.target}.")
-        return glossary.entries
+        dictionary = glossary.find(source, target)
+        if dictionary is None:
+            pairs = ", ".join(f"{one.source} to {one.target}" for one in glossary.dictionaries) or "no languages"
+            raise ApiError(400, f"The glossary is for {pairs}.")
+        return dictionary.entries
 
     def _code(self, given: str, side: Callable[[Offered], Codes]) -> str | None:
         found = (offered.find(side(offered), given) for offered in self.desk.catalogue)

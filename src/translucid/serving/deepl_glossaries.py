@@ -1,8 +1,9 @@
-"""Glossaries in the words of DeepL's API."""
+"""Glossaries in the words of DeepL's API, version 2: those of one pair of languages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -10,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from translucid.serving import schemas
 from translucid.serving.deepl import DeepL
 from translucid.serving.failures import ApiError
-from translucid.serving.glossaries import Glossary, read_entries
+from translucid.serving.glossaries import Dictionary, Glossary, read_entries
 from translucid.serving.incoming import text_field
 
 TSV = "text/tab-separated-values"
@@ -51,27 +52,24 @@ class DeepLGlossaries:
     async def create(self, request: Request) -> JSONResponse:
         """Make a glossary."""
         fields, errand = await self.deepl.fields(request)
-        name = text_field(fields, "name")
-        if not name or len(name) > NAME:
-            raise ApiError(400, f"Invalid request: name has between 1 and {NAME} characters")
-        source, target = self.deepl.pair({**fields, "source_lang": text_field(fields, "source_lang")})
-        entries = read_entries(text_field(fields, "entries"), text_field(fields, "entries_format"))
-        glossary = Glossary(errand.client, name, source or "", target, entries)
+        glossary = Glossary(errand.client, name_field(fields), (dictionary_of(self.deepl, fields),))
         self.deepl.glossaries.add(glossary)
-        return JSONResponse(glossary.told, 201)
+        return JSONResponse(glossary.monolingual_information, 201)
 
     async def every(self, request: Request) -> JSONResponse:
         """List the glossaries of this client."""
         _, errand = await self.deepl.fields(request)
-        return JSONResponse({"glossaries": [one.told for one in self.deepl.glossaries.of(errand.client)]})
+        found = [one for one in self.deepl.glossaries.of(errand.client) if len(one.dictionaries) == 1]
+        return JSONResponse({"glossaries": [one.monolingual_information for one in found]})
 
     async def one(self, request: Request, glossary_id: str) -> JSONResponse:
         """Describe a glossary."""
-        return JSONResponse((await self._find(request, glossary_id)).told)
+        return JSONResponse((await self._find(request, glossary_id)).monolingual_information)
 
     async def entries(self, request: Request, glossary_id: str) -> Response:
         """Return the entries of a glossary, a term and its translation a line."""
-        return Response((await self._find(request, glossary_id)).tsv, media_type=TSV)
+        glossary = await self._find(request, glossary_id)
+        return Response(glossary.dictionaries[0].tsv, media_type=TSV)
 
     async def delete(self, request: Request, glossary_id: str) -> Response:
         """Forget a glossary."""
@@ -81,4 +79,30 @@ class DeepLGlossaries:
 
     async def _find(self, request: Request, glossary_id: str) -> Glossary:
         _, errand = await self.deepl.fields(request)
-        return self.deepl.glossaries.find(errand.client, glossary_id)
+        glossary = self.deepl.glossaries.find(errand.client, glossary_id)
+        if len(glossary.dictionaries) != 1:
+            raise ApiError(400, "The glossary is of several pairs of languages; ask for it under /v3/glossaries.")
+        return glossary
+
+
+def name_field(fields: dict[str, Any]) -> str:
+    """Return the name that a request gives a glossary.
+
+    Raises:
+        ApiError: 400, it is missing or too long.
+    """
+    name = text_field(fields, "name")
+    if not name or len(name) > NAME:
+        raise ApiError(400, f"Invalid request: name has between 1 and {NAME} characters")
+    return name
+
+
+def dictionary_of(deepl: DeepL, fields: dict[str, Any]) -> Dictionary:
+    """Return the dictionary that a request describes.
+
+    Raises:
+        ApiError: 400, something in it is missing or wrong.
+    """
+    source, target = deepl.pair({**fields, "source_lang": text_field(fields, "source_lang")})
+    entries = read_entries(text_field(fields, "entries"), text_field(fields, "entries_format"))
+    return Dictionary(source or "", target, entries)

@@ -27,7 +27,7 @@ INTERNAL = "Internal error; it is in the server's log"
 
 NO_ROOM = "The server's disk is full, please come again later"
 
-DEEPL = "/v2/"
+DEEPL = "/v2/", "/v3/"
 """What the paths of DeepL's API begin with."""
 
 

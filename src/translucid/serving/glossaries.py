@@ -12,10 +12,11 @@ import time
 import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from translucid.data.languages import same_language
 from translucid.serving.failures import ApiError
 
 MOST, SHARE = 200, 50
@@ -24,33 +25,27 @@ LIFETIME = 7 * 24 * 60 * 60
 """Seconds without use after which one expires."""
 ENTRIES = 5000
 """Of one."""
+DICTIONARIES = 100
+"""Likewise."""
 LONGEST = 500
 """Characters of a term."""
 
 
 @dataclass(frozen=True)
-class Glossary:
-    """Terms and their translations."""
+class Dictionary:
+    """Terms of one language and their translations into another."""
 
-    client: str
-    name: str
     source: str
     """Language, as the API writes it: `EN`."""
     target: str
     entries: dict[str, str]
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    created: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
-    def told(self) -> dict[str, Any]:
+    def information(self) -> dict[str, Any]:
         """All but the entries, as the API says it."""
         return {
-            "glossary_id": self.id,
-            "name": self.name,
-            "ready": True,
             "source_lang": self.source.lower(),
             "target_lang": self.target.lower(),
-            "creation_time": self.created.isoformat(timespec="microseconds"),
             "entry_count": len(self.entries),
         }
 
@@ -58,6 +53,57 @@ class Glossary:
     def tsv(self) -> str:
         """The entries, one a line."""
         return "".join(f"{source}\t{target}\n" for source, target in self.entries.items())
+
+    def translates(self, source: str, target: str) -> bool:
+        """Whether it is for these languages."""
+        return same_language(self.source, source) and same_language(self.target, target)
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """Dictionaries of one client under one name; version 2 of the API makes those of one dictionary."""
+
+    client: str
+    name: str
+    dictionaries: tuple[Dictionary, ...]
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def information(self) -> dict[str, Any]:
+        """All but the entries, as version 3 of the API says it."""
+        return {
+            "glossary_id": self.id,
+            "name": self.name,
+            "dictionaries": [one.information for one in self.dictionaries],
+            "creation_time": self.created.isoformat(timespec="microseconds"),
+        }
+
+    @property
+    def monolingual_information(self) -> dict[str, Any]:
+        """The same of its only dictionary, as version 2 says it."""
+        (dictionary,) = self.dictionaries
+        return {
+            "glossary_id": self.id,
+            "name": self.name,
+            "ready": True,
+            **dictionary.information,
+            "creation_time": self.created.isoformat(timespec="microseconds"),
+        }
+
+    def find(self, source: str, target: str) -> Dictionary | None:
+        """Return the dictionary for two languages, if there is one."""
+        return next((one for one in self.dictionaries if one.translates(source, target)), None)
+
+    def with_dictionary(self, new: Dictionary) -> Glossary:
+        """Return it with another dictionary for the languages of that one."""
+        others = self.without_dictionary(new.source, new.target).dictionaries
+        return replace(self, dictionaries=(*others, new))
+
+    def without_dictionary(self, source: str, target: str) -> Glossary:
+        """Return it without the dictionary for two languages."""
+        others = tuple(one for one in self.dictionaries if not one.translates(source, target))
+        return replace(self, dictionaries=others)
 
 
 class Glossaries:
@@ -113,6 +159,18 @@ class Glossaries:
             self.used[key] = self.clock()
             return found
 
+    def change(self, client: str, key: str, changed: Callable[[Glossary], Glossary]) -> Glossary:
+        """Keep what `changed` makes of one, and return it; errors as of `find`.
+
+        Raises:
+            ApiError: 400, it has too many entries then.
+        """
+        with self.lock:
+            glossary = changed(self.find(client, key))
+            check_size(glossary)
+            self.all[key] = glossary
+            return glossary
+
     def delete(self, client: str, key: str) -> None:
         """Forget one; errors as of `find`."""
         with self.lock:
@@ -129,6 +187,18 @@ class Glossaries:
 
     def _forget(self, key: str) -> None:
         del self.all[key], self.used[key]
+
+
+def check_size(glossary: Glossary) -> None:
+    """Refuse a glossary that is too large.
+
+    Raises:
+        ApiError: 400.
+    """
+    if sum(len(one.entries) for one in glossary.dictionaries) > ENTRIES or len(glossary.dictionaries) > DICTIONARIES:
+        raise ApiError(
+            400, f"Invalid request: a glossary has {DICTIONARIES} dictionaries and {ENTRIES} entries at most"
+        )
 
 
 def read_entries(text: str, form: str) -> dict[str, str]:

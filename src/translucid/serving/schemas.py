@@ -159,14 +159,25 @@ DEEPL_DOCUMENT = _form_with_file(
     ["file", "target_lang"],
 )
 DEEPL_KEY = body(["document_key"], document_key=TEXT)
-DEEPL_GLOSSARY = body(
-    ["name", "source_lang", "target_lang", "entries", "entries_format"],
-    name=TEXT,
-    source_lang=TEXT,
-    target_lang=TEXT,
-    entries={**TEXT, "description": "a term and its translation a line"},
-    entries_format={**TEXT, "enum": ["tsv", "csv"]},
-)
+_DICTIONARY: dict[str, Any] = {
+    "source_lang": TEXT,
+    "target_lang": TEXT,
+    "entries": {**TEXT, "description": "a term and its translation a line"},
+    "entries_format": {**TEXT, "enum": ["tsv", "csv"]},
+}
+_DICTIONARIES = {
+    "type": "array",
+    "items": {"type": "object", "properties": _DICTIONARY, "required": [*_DICTIONARY]},
+}
+DEEPL_GLOSSARY = body(["name", *_DICTIONARY], name=TEXT, **_DICTIONARY)
+DEEPL_MULTILINGUAL_GLOSSARY = body(["name", "dictionaries"], name=TEXT, dictionaries=_DICTIONARIES)
+DEEPL_GLOSSARY_CHANGES = body([], name=TEXT, dictionaries=_DICTIONARIES)
+DEEPL_NEW_DICTIONARY = body([*_DICTIONARY], **_DICTIONARY)
+DEEPL_DICTIONARY = {
+    "parameters": [
+        {"name": name, "in": "query", "required": True, "schema": TEXT} for name in ("source_lang", "target_lang")
+    ],
+}
 
 _NUMBER: dict[str, Any] = {"type": "number"}
 _WAYS: dict[str, Any] = {"type": "integer", "minimum": 0}

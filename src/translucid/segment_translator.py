@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import islice
 
+from translucid.data.terms.links import with_term_links
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import NearMatch, Target
 from translucid.documents.marked import Marked
@@ -102,8 +103,11 @@ class SegmentTranslator:
 
     def _links(self, source: Marked, target: str) -> Links:
         """Return the links to a translation that the model has not made, if there are marks to place by them."""
-        links = links_between(self.translator, readable(source).text, target) if source.marks else []
-        return [(s, t, 1.0) for s, t in links]
+        if not source.marks:
+            return []
+        text = readable(source).text
+        links = [(s, t, 1.0) for s, t in links_between(self.translator, text, target)]
+        return with_term_links(links, text, target, self.translator.term_links(text, target))
 
     def _near(self, source: Marked) -> tuple[NearMatch, ...]:
         """Return what the memory has that is like a segment, if that is wanted."""

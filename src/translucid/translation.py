@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, Self
 
 from translucid.data.cutting import Piece
+from translucid.data.terms.links import TermLink, with_term_links
 from translucid.data.terms.matching import TermUse
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.nbest import NBest
@@ -67,6 +68,9 @@ class Maker(Protocol):
 
     def term_uses(self, found: Translation) -> list[TermUse]:
         """Return what became of the terms of its source."""
+
+    def term_links(self, source: str, target: str) -> list[TermLink]:
+        """Return where terms stand in a source and its translation."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +206,7 @@ class Translation(NBest):
         """Return what is read off each piece, as links between the words of the whole texts."""
         links: list[tuple[int, int, float]] = []
         source_words = target_words = 0
-        inspected = iter(self.inspected)
+        inspected, translated = iter(self.inspected), iter(self.nbest[0].hypotheses)
         for piece in self.pieces:
             if piece.ids:
                 one = next(inspected)
@@ -215,18 +219,20 @@ class Translation(NBest):
             else:  # it stays as it is
                 sizes = [[1] * len(piece.text.split())] * 2
                 found = [(i, i, 1.0) for i in range(len(sizes[0]))]
-            starts = [
-                list(accumulate(each, initial=first))
-                for first, each in zip((source_words, target_words), sizes, strict=True)
-            ]
-            for s, t, weight in found:
-                links += [
-                    (source, target, weight / sizes[0][s])
-                    for source in range(starts[0][s], starts[0][s] + sizes[0][s])
-                    for target in range(starts[1][t], starts[1][t] + sizes[1][t])
-                ]
+            of_piece = _between_shown_words(found, sizes)
+            if piece.ids:
+                of_piece = self._with_term_links(piece, next(translated), of_piece)
+            links += [(source_words + s, target_words + t, weight) for s, t, weight in of_piece]
             source_words, target_words = source_words + sum(sizes[0]), target_words + sum(sizes[1])
         return links
+
+    def _with_term_links(
+        self, piece: Piece, hypothesis: Hypothesis, links: list[tuple[int, int, float]]
+    ) -> list[tuple[int, int, float]]:
+        """Return the links of a piece with those of its terms in the place of what attention says of them."""
+        text = piece.hidden.shown(self._maker.tokenizer.decode(hypothesis.tokens))
+        terms = self._maker.term_links(piece.text, text)
+        return with_term_links(links, piece.text, text, terms) if terms else links
 
     def _repr_html_(self) -> str:
         """Show itself in a notebook: the texts, and where the model looked."""
@@ -238,6 +244,24 @@ class Translation(NBest):
         from translucid.inspection.html import notebook_view
 
         return texts + notebook_view(looked)
+
+
+def _between_shown_words(
+    links: Sequence[tuple[int, int, float]], sizes: Sequence[Sequence[int]]
+) -> list[tuple[int, int, float]]:
+    """Return links between words that are several words each when they are shown, as links between all of these.
+
+    Args:
+        links: (source word, target word, weight).
+        sizes: of both sides, how many words each word is.
+    """
+    starts = [list(accumulate(each, initial=0)) for each in sizes]
+    found = []
+    for s, t, weight in links:
+        for source in range(starts[0][s], starts[0][s + 1]):
+            for target in range(starts[1][t], starts[1][t + 1]):
+                found.append((source, target, weight / sizes[0][s]))
+    return found
 
 
 class Translations(list[Translation]):

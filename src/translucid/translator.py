@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from translucid.data.cutting import Cutter, Piece
-from translucid.data.terms.matching import Match as TermMatch
-from translucid.data.terms.matching import TermList, TermUse, term_list
+from translucid.data.terms.matching import TermList, term_list
 from translucid.data.terms.term import Term
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
@@ -19,9 +18,11 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import Languages
 from translucid.engines.heeding import HeedingEngine, TermsMode
+from translucid.engines.name_stand_ins import NameStandIns
 from translucid.engines.observing import Observer
 from translucid.engines.opened import OpenedRun
 from translucid.engines.piece_search import search_pieces
+from translucid.engines.term_reader import TermReader
 from translucid.evaluation.doubts import Doubts
 from translucid.examiner import Examiner
 from translucid.ground.errors import UserError
@@ -45,7 +46,7 @@ WINDOW = 4096
 """Lines read ahead, sorted by length and translated together; what bounds the memory of a long job."""
 
 
-class Translator(Examiner):
+class Translator(Examiner, TermReader):
     """A trained model, its tokenizer and its settings."""
 
     def __init__(
@@ -114,6 +115,8 @@ class Translator(Examiner):
         other = Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), *given)
         other._fitted, other._linking, other.run = self._fitted, self._linking, self.run
         other._familiar = self._familiar
+        if languages == self.configuration.data.languages:
+            other.terms = self.terms
         other._doubts = self._doubts.between(tokenizer, *languages)
         return other
 
@@ -148,7 +151,7 @@ class Translator(Examiner):
         """
         found = term_list(terms, self.configuration.data.languages, inflect, told=self.tokenizer.marks_terms)
         other, alignment = copy(self), self.configuration.alignment if self.can_look() else None
-        other._opened = None
+        other._opened, other.terms = None, found
         given = self.tokenizer, self.longest, mode, alignment
         other.engine = HeedingEngine(self.engine, lambda: self.own, found, *given)
         return other
@@ -278,7 +281,11 @@ class Translator(Examiner):
         iterator = iter(texts)
         while window := list(islice(iterator, WINDOW)):
             pieces = self.cutter.pieces(window, split=split)
-            found = search_pieces(self.engine, self.tokenizer, pieces, options, number, on_done)
+            search = partial(search_pieces, self.engine, self.tokenizer, options=options, first=number, on_done=on_done)
+            if self.terms and not options.sample:
+                pieces, found = NameStandIns(self.tokenizer, self.terms).search(pieces, search)
+            else:
+                found = search(pieces)
             number += len(window)
             if first is None:
                 self._drawn = number
@@ -317,21 +324,6 @@ class Translator(Examiner):
     def observer(self) -> Observer:
         """Looks again at what was found."""
         return Observer(self.tokenizer, self.engine, lambda: self.own)
-
-    @property
-    def terms(self) -> TermList | None:
-        """What is heeded, if anything is."""
-        return self.engine.terms if isinstance(self.engine, HeedingEngine) else None
-
-    def terms_in(self, text: str) -> list[TermMatch]:
-        """Return the terms that stand in a text, in order; none if the translator heeds none."""
-        return self.engine.terms.matches(text) if isinstance(self.engine, HeedingEngine) else []
-
-    def term_uses(self, found: Translation) -> list[TermUse]:
-        """Return what became of the terms of a text, in order; none if the translator heeds none."""
-        if not isinstance(self.engine, HeedingEngine):
-            return []
-        return [use for piece, best in found.parts for use in self.engine.uses(piece.ids[:-1], best.tokens)]
 
     def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
         """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.

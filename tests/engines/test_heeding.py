@@ -1,12 +1,18 @@
 """Terms are heeded: what the model leaves out is searched for with constraints, in place of what it said."""
 
 import pytest
+import torch
 
 from translucid.data.terms.matching import TermList
 from translucid.data.terms.term import terms_of
-from translucid.engines.heeding import HeedingEngine
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.engines.heeding import FreeTranslation, HeedingEngine, LinkedWord, _translating
+from translucid.engines.recalling import RecallingEngine
 from translucid.engines.term_forms import TermForms
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.segment_translator import SegmentTranslator
 from translucid.translator import Translator
 
 TEXTS = ["I like soccer.", "The teacher reads a book.", "She is happy.", "We like the beach and soccer."]
@@ -86,11 +92,13 @@ def test_what_the_model_said_tells_where_a_term_goes(translator):
     )
     ids = translator.cutter.pieces([TEXTS[3]], split=False)[0][0].ids
     ((best,),) = own.decode([ids], translator.configuration.decoding)
-    ((beach, soccer),) = engine._said([ids], [best], [engine.matches(ids)])
+    text = translator.tokenizer.decode(best.tokens)
+    task = FreeTranslation(0, ids, ids, best, text, engine.matches(ids), [])
+    ((beach, soccer),) = engine._linked_words([task])
     assert (len(beach), len(soccer)) == (2, 1)
-    starts = [t for t, s in zip(best.tokens, translator.tokenizer.target_word_starts(), strict=False)]
-    assert {*beach, *soccer} <= {*starts}
-    assert engine._said([], [], []) == []
+    for word in (*beach, *soccer):
+        assert word.token in best.tokens and text[slice(*word.span)] in text.split()
+    assert engine._linked_words([]) == []
 
 
 def test_forms_are_those_of_the_tokenizer(translator):
@@ -124,7 +132,96 @@ def test_a_search_chooses_among_the_forms_of_a_word(translator):
 def test_a_model_without_attention_has_terms_too(translator):
     own, terms = translator.own, TermList(terms_of([("soccer", "la")]))
     engine = HeedingEngine(own, lambda: own, terms, translator.tokenizer, 99)
-    assert engine._said([[5, 3]], [None], [[None]]) == [[[]]]
     ids = translator.cutter.pieces(TEXTS[:1], split=False)[0][0].ids
     ((best,),) = engine.decode([ids], translator.configuration.decoding)
     assert [use.outcome for use in engine.uses(ids[:-1], best.tokens)] == ["used"]
+
+
+class Saying:
+    """An engine that says what it is told, and another thing when it is made to write phrases."""
+
+    name, device_type = "saying", "cpu"
+
+    def __init__(self, tokenizer, free, constrained):
+        self.tokenizer, self.free, self.constrained = tokenizer, free, constrained
+
+    def decode(self, sentences, options, on_batch=None, numbers=None, constraints=None):
+        texts = self.constrained if constraints else [self.free]
+        tokens = self.tokenizer.encode_target(texts)
+        return [[Hypothesis(each, -1.0, -0.1) for each in tokens] for _ in sentences]
+
+    def forced(self, pairs):
+        return [[-9.0] * len(target) for _, target in pairs]
+
+
+def heeded(translator, monkeypatch, free, constrained, linked, source="I like soccer and music."):
+    """Return what a heeding engine makes of what others say; `linked`: the words that are linked to the term."""
+    engine = Saying(translator.tokenizer, free, constrained)
+    terms = TermList(terms_of([("soccer", "pelota")]))
+    heeding = HeedingEngine(engine, lambda: engine, terms, translator.tokenizer, 99)
+    words = [LinkedWord(9, (free.index(word), free.index(word) + len(word))) for word in linked]
+    monkeypatch.setattr(heeding, "_linked_words", lambda tasks: [[words]] * len(tasks))
+    (ids,) = translator.tokenizer.encode_source([source])
+    (nbest,) = heeding.decode([[*ids, SPECIAL.end]], translator.configuration.decoding)
+    return [translator.tokenizer.decode(one.tokens) for one in nbest]
+
+
+FREE = "Me gusta el fútbol y la música."
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "Me gusta la pelota fútbol y la música.",
+        "Me gusta pelota música.",
+        "Me gusta la pel pelota y la música.",
+        "Me gusta la pelota y la música y la música.",
+        "Me gusta el fútbol y la música.",
+    ],
+)
+def test_what_is_broken_loses_against_the_free_translation_with_the_term(translator, monkeypatch, broken):
+    found = heeded(translator, monkeypatch, FREE, [broken], ["fútbol"])
+    assert found[0] == "Me gusta el pelota y la música."
+
+
+def test_what_a_constrained_search_finds_is_kept_where_nothing_is_wrong_with_it(translator, monkeypatch):
+    sound = "Me gusta la pelota y la música."
+    assert heeded(translator, monkeypatch, FREE, [sound], ["fútbol"])[0] == sound
+    assert heeded(translator, monkeypatch, FREE, [sound], [])[0] == sound
+
+
+def test_where_nothing_has_the_term_the_free_translation_stays(translator, monkeypatch):
+    assert heeded(translator, monkeypatch, FREE, ["Me gusta el golf."], []) == [FREE]
+
+
+def test_an_article_is_not_taken_for_the_noun_behind_it():
+    words = [
+        LinkedWord(i, span) for i, span in enumerate([(0, 8), (9, 11), (12, 18), (19, 20)])
+    ]  # Me_gusta el fútbol y
+    assert _translating(words, torch.tensor([0.1, 0.5, 0.3, 0.1])).token == 2
+    assert _translating(words, torch.tensor([0.1, 0.7, 0.1, 0.1])).token == 1
+    assert _translating(words, torch.tensor([0.1, 0.2, 0.6, 0.1])).token == 2
+    assert _translating(words, torch.tensor([0.1, 0.1, 0.2, 0.6])).token == 3
+
+
+def test_a_term_has_its_tag_wherever_the_attention_looks(translator):
+    heeding = translator.with_terms([("soccer", "pelota azul")])
+    for text in ("I like ", "She reads a book and likes "):
+        marks = Mark(len(text), "<b>", Side.opens, 0), Mark(len(text) + 6, "</b>", Side.closes, 0)
+        (target,) = SegmentTranslator(heeding).stream([Marked(f"{text}soccer and the beach.", marks)])
+        assert target.marked.text.lower().count("pelota azul") == 1
+        assert "<b>pelota azul</b>" in target.marked.whole.lower()
+
+
+def test_terms_in_placeholders_and_addresses_are_none(translator):
+    heeding = translator.with_terms([("soccer", "balompié")])
+    assert heeding.terms_in("See {soccer}, www.soccer.example and %(soccer)s.") == []
+    assert [match.start for match in heeding.terms_in("{soccer} soccer")] == [9]
+
+
+def test_terms_are_reported_where_near_matches_are_shown_too(translator):
+    """Another engine may stand around the one that heeds them."""
+    heeding = translator.with_terms([("soccer", "足球")])
+    heeding.engine = RecallingEngine(heeding.engine, None, translator.tokenizer, 100, 99)
+    assert [str(match.text) for match in heeding.terms_in("I like soccer.")] == ["soccer"]
+    assert heeding.between(None, None).terms is heeding.terms

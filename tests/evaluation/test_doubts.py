@@ -44,6 +44,10 @@ def about(tokenizer):
         ("I sing", "Me gusta el fútbol y " * 4 + "la playa", "too long: 22 words for 2"),
         ("I sing in the garden", "Canto en la la la la la casa", "repeated: la la la la"),
         ("I sing in the garden", "Canto en el jarrrrrrrdín", "repeated: r"),
+        ("I like Acme Cloud", "Me gusta Acme C gusta Acme Cloud", "repeated: Acme C gusta Acme Cloud"),
+        ("I like Acme Cloud", "Me gusta Acme Cla Acme Cloud", "repeated: Acme Cla"),
+        ("I see Ferblat", "Veo a Ferb a Ferblat", "repeated: Ferb"),
+        ("The house is near", "La casa está la casa está cerca", "repeated: La casa está la casa está"),
         ("She likes {name} in 1990", "Le gusta", "lost: {name} 1990"),
         ("She likes it", "Le gusta %s", "invented: %s"),
         ("The teacher reads in the garden", "The teacher reads en the garden", "copied: "),
@@ -72,6 +76,13 @@ def test_lower_case_text_has_no_capitals_for_a_model(tokenizer):
 def test_what_is_right_is_not_said(about):
     sound = [(p.source, p.target) for p in generate(500, split="test")]
     sound += [("no, no, no, no, no", "no, no, no, no, no"), ("I have 3 cats", "Tengo tres gatos"), ("Tom", "Tom")]
+    sound += [
+        ("I go home at seven", "Voy a la casa a las siete"),
+        ("very, very good, a very, very good cat", "muy, muy bueno, un gato muy, muy bueno"),
+        ("Mary swims in the sea", "Mary nada en el mar"),
+        ("He is hungry and thirsty", "Tiene hambre y tiene sed"),
+        ("this boy and this girl", "este niño y este niña"),
+    ]
     assert [(pair, doubts) for pair in sound if (doubts := about(*pair))] == []
 
 

@@ -33,17 +33,28 @@ class Hidden(NamedTuple):
     text: str
     parts: dict[str, str]
     """By piece."""
+    names: tuple[tuple[str, str], ...] = ()
+    """Usual names in the text, each with the name that it stands for."""
 
     def shown(self, text: str) -> str:
         """Return another text, such as the translation, with the parts in the place of their pieces.
 
         A piece that stands for nothing is left out.
         """
+        if self.names:
+            names = dict(self.names)
+            text = name_pattern(names).sub(lambda found: names[found[0]], text)
         return _PIECE.sub(lambda found: self.parts.get(found[0], ""), text) if _PIECE.search(text) else text
 
     def sizes(self, words: Iterable[str]) -> list[int]:
         """Return for each word of a text how many words it is when its parts are shown."""
-        return [max(len(self.shown(word).split()), 1) if self.parts else 1 for word in words]
+        replaces = bool(self.parts or self.names)
+        return [max(len(self.shown(word).split()), 1) if replaces else 1 for word in words]
+
+
+def name_pattern(names: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that finds names that stand by themselves, not within a word."""
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, names))})(?![^\W_])")
 
 
 def hidden(text: str) -> Hidden:

@@ -65,14 +65,14 @@ class TermForms:
                 for text, tokens in self._texts(target, said, exact)
                 for form in self._forms(text)
             ]
-            for other in chain.from_iterable(map(self._common_forms, targets)) if inflects else ():
+            for other in chain.from_iterable(map(self.common, targets)) if inflects else ():
                 text, tokens = next(self._texts(other, said, exact=False))
                 forms += [Form(*form, instead=tuple(tokens)) for form in self._forms(text)[:1]]
             if forms:
                 found.append(Wanted(tuple(dict.fromkeys(forms)), len(each)))
         return found
 
-    def _common_forms(self, target: str) -> list[str]:
+    def common(self, target: str) -> list[str]:
         """Return other forms of a target; of many, those of fewest pieces, which are the most frequent ones."""
         known = [form for form in self.others(target) if self._forms(form)]
         return sorted(known, key=lambda form: len(self._forms(form)[0][0]))[:MOST]

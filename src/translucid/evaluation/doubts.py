@@ -11,6 +11,7 @@ import re
 import string
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 
 from translucid.data.fixed import lost_and_invented
 from translucid.data.languages import short_code
@@ -24,8 +25,15 @@ LOOP = re.compile(r"(\S+(?: \S+){0,3})(?: \1){3}(?!\S)")
 """One to four words, four times in a row."""
 _SENTENCE_END = re.compile(r"[.!?。！？।][\s\"'»”)]+\S|[。！？]\S")
 """Where one sentence may end and another begin."""
+_AROUND = string.punctuation + "¿¡«»“”„…"
 _STUTTER = re.compile(r"(\w)\1{5}")
 """A letter six times in a row."""
+_RUN = 8
+"""Words of a run that is looked for twice in a row, at most."""
+_APART = 4
+"""Words from one that is broken off to where it begins anew, at most."""
+_COMMON = 3
+"""Letters of the beginning of a name that tells which name it is; words that come twice have more of them."""
 
 SHORT, LONG = 0.34, 3.0
 """Tokens of a translation for each one of its source, below and above which it is too short or too long."""
@@ -147,7 +155,45 @@ def _repeated(source: str, target: str) -> str | None:
         return found[0]
     if (found := _STUTTER.search(target)) and not _STUTTER.search(source):
         return found[0]
+    return restarted(source, target)
+
+
+def restarted(source: str, target: str) -> str | None:
+    """Return what a translation says twice, as a model does that has broken off: `Acme C gusta Acme Cloud`.
+
+    That is two words or more twice in a row; a word that comes twice, followed by words that begin alike; and the
+    beginning of a name beside the name. Where the source has a word twice, only the last counts.
+    """
+    theirs = [_bare(word) for word in source.split()]
+    words = [word.strip(_AROUND) for word in target.split()]
+    long = [word for word in theirs if len(word) > 1]
+    if len(set(long)) == len(long):
+        plain = [word.casefold() for word in words]
+        for i, size in product(range(len(words) - 3), range(2, _RUN + 1)):
+            if plain[i : i + size] == plain[i + size : i + 2 * size]:
+                return " ".join(words[i : i + 2 * size])
+        for i in range(len(words) - 2):
+            for j in range(i + 2, min(i + _APART + 1, len(words) - 1)):
+                if len(words[i]) > _COMMON and words[i] == words[j] and _alike(words[i + 1], words[j + 1]):
+                    return " ".join(words[i : j + 2])
+    names = {word for word in words if len(word) > _COMMON and word[:1].isupper() and word.casefold() in theirs}
+    for word in words:
+        if len(word) >= _COMMON and word.casefold() not in theirs and any(_broken(word, name) for name in names):
+            return word
     return None
+
+
+def _alike(word: str, other: str) -> bool:
+    """Whether two words are different, and begin with the same two letters, or with the only one of either."""
+    if word == other or not word or not other:
+        return False
+    shorter = min(len(word), len(other), 2)
+    return word[:shorter] == other[:shorter]
+
+
+def _broken(word: str, whole: str) -> bool:
+    """Whether a word is a beginning of another one, and not all of it."""
+    return word != whole and bool(word) and whole.startswith(word)
 
 
 def _is_copy(source: str, target: str) -> bool:

@@ -61,6 +61,18 @@ class TermUse:
         return f"{self.source} ({self.target})"
 
 
+@dataclass(frozen=True)
+class Occurrence:
+    """A term that stands in a translation."""
+
+    start: int
+    """Of its first character."""
+    end: int
+    """Of the first character behind it."""
+    inflected: bool
+    """Whether it is another form of what was asked for."""
+
+
 class TermList:
     """Terms that can be found in a text of any length in one go."""
 
@@ -136,18 +148,31 @@ class TermList:
 
     def uses(self, matches: Sequence[Match], translation: str) -> list[TermUse]:
         """Return what became of each match; each place of the translation counts for one of them."""
-        words = [word.text for word in words_in(translation)]
+        found = []
+        for match, occurrence in zip(matches, self.occurrences(matches, translation), strict=True):
+            outcome: Outcome = "missing"
+            if occurrence:
+                outcome = "inflected" if occurrence.inflected else "used"
+            found.append(TermUse(match.text, match.targets[0], outcome))
+        return found
+
+    def occurrences(self, matches: Sequence[Match], translation: str) -> list[Occurrence | None]:
+        """Return where each match stands in a translation, if it does; no two of them in the same place."""
+        if not matches:
+            return []
+        every = words_in(translation)
+        words = [word.text for word in every]
         plain = [word.casefold() for word in words]
-        outcomes: dict[int, Outcome] = {}
+        found: dict[int, Occurrence] = {}
         for inflected in (False, True):
             for i, match in enumerate(matches):
-                if i in outcomes or (inflected and not (self.target and match.inflects)):
+                if i in found or (inflected and not (self.target and match.inflects)):
                     continue
                 if at := self._place(match, words, plain, inflected):
-                    outcomes[i] = "inflected" if inflected else "used"
+                    found[i] = Occurrence(every[at[0]].start, every[at[1] - 1].end, inflected)
                     for place in range(*at):
                         words[place] = plain[place] = ""
-        return [TermUse(match.text, match.targets[0], outcomes.get(i, "missing")) for i, match in enumerate(matches)]
+        return [found.get(i) for i in range(len(matches))]
 
     def _place(
         self, match: Match, words: Sequence[str], plain: Sequence[str], inflected: bool

@@ -1,0 +1,204 @@
+"""Terms with and without tags, and names that stay, in sentences of the phrasebook that no model was trained on.
+
+    python benchmarks/term_tags.py runs/demo
+
+Twenty sentences of each of three kinds: a noun whose term is another word than the usual one; the same with a tag
+around the noun; and a name that no training text has and that is not to be translated, every other one with a tag.
+For each kind it prints a line of JSON: in how many per cent of the sentences
+
+- `once`: the term stands in the translation exactly once,
+- `old word`: the usual translation of the noun is there all the same,
+- `tag`: the tag is around the term and nothing else, but an article,
+- `rest`: all other words of the reference are there, in any order, but for articles,
+- `clean`: none of the above is wrong, and nothing is in it twice or broken off;
+
+the chrF to the reference with the term in its place, and the time relative to that without terms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from random import Random
+from typing import Any, NamedTuple
+
+import torch
+from sacrebleu.metrics import CHRF
+
+from translucid.builtin.phrasebook import Phrase, generate
+from translucid.data.terms.words import words_in
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.segment_translator import SegmentTranslator
+from translucid.translator import Translator
+
+EACH = 20
+NOUNS = {
+    "soccer": "balompié",
+    "house": "vivienda",
+    "beach": "costa",
+    "car": "automóvil",
+    "teacher": "docente",
+    "cat": "minino",
+    "book": "tomo",
+    "city": "urbe",
+    "doctor": "galeno",
+    "message": "recado",
+    "phone": "móvil",
+    "computer": "computadora",
+    "letter": "epístola",
+    "shirt": "blusa",
+    "song": "melodía",
+    "movie": "cinta",
+    "neighbor": "morador",
+    "village": "aldea",
+    "hat": "gorro",
+    "store": "comercio",
+}
+NAMES = ("Acme Cloud", "Kestrel Mail", "Zorblat", "Quvex", "Globex Pay", "Wiklo Docs", "Fennimore", "Tandrix")
+PEOPLE = {"Ana", "Luis", "Elena", "Pedro", "Carlos", "Irene", "Marta", "Oscar", "David", "Laura", "Pablo", "Lucia"}
+ARTICLES = {"el", "la", "los", "las", "un", "una", "a", "al", "de", "del"}
+PUNCTUATION = ".,;:!?¿¡"
+
+
+class Case(NamedTuple):
+    """A sentence with a term."""
+
+    source: Marked
+    source_term: str
+    target: str
+    old: str
+    """The usual translation of the noun; of a name, the name of the phrasebook."""
+    reference: str
+
+
+def _around(text: str, part: str) -> Marked:
+    start = text.index(part)
+    pair = Mark(start, "<b>", Side.opens, 0), Mark(start + len(part), "</b>", Side.closes, 0)
+    return Marked(text, pair)
+
+
+def _found(phrase: Phrase, words: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield a word of a sentence that is one of those, and what translates it; words that stand there once."""
+    source = [word.strip(PUNCTUATION) for word in phrase.source.split()]
+    target = [word.strip(PUNCTUATION) for word in phrase.target.split()]
+    for i, word in enumerate(source):
+        if word in words and source.count(word) == 1 and len(source) > 3:
+            linked = [target[j] for s, j in phrase.alignment if s == i]
+            if word[0].isupper():  # a name, which may be linked to a pronoun as well
+                linked = [other for other in linked if other[:1].isupper() and len(other) > 1]
+            if linked and target.count(linked[-1]) == 1:
+                yield word, linked[-1]
+
+
+def cases() -> Iterator[tuple[str, list[Case]]]:
+    """Yield the sentences of each kind."""
+    phrases = list(generate(6000, split="test", min_words=4, max_words=12))
+    nouns: dict[str, list[Case]] = {word: [] for word in NOUNS}
+    named: list[Case] = []
+    draw = Random(1)
+    for phrase in phrases:
+        for word, old in _found(phrase, set(NOUNS)):
+            term = NOUNS[word]
+            reference = re.sub(rf"\b{old}\b", term, phrase.target)
+            nouns[word].append(Case(Marked(phrase.source), word, term, old, reference))
+        for word, old in _found(phrase, PEOPLE):
+            name = NAMES[len(named) % len(NAMES)]
+            text = phrase.source.replace(word, name)
+            marked = _around(text, name) if len(named) % 2 else Marked(text)
+            named.append(Case(marked, name, name, old, re.sub(rf"\b{old}\b", name, phrase.target)))
+    chosen = [case for each in nouns.values() for case in draw.sample(each, min(2, len(each)))]
+    yield "nouns", chosen[::2][:EACH]
+    yield (
+        "nouns with tags",
+        [case._replace(source=_around(case.source.text, case.source_term)) for case in chosen[1::2][:EACH]],
+    )
+    yield "names", draw.sample(named[:200], EACH)
+
+
+def _words(text: str) -> list[str]:
+    return [word.text.casefold() for word in words_in(text) if word.text.isalnum()]
+
+
+def _broken(text: str, case: Case) -> bool:
+    """Whether a part of the term stands outside of it, or a run of words comes twice that the reference has once."""
+    rest = _words(re.sub(re.escape(case.target), " ", text, flags=re.IGNORECASE))
+    first = case.target.split()[0].casefold()
+    parts = [word for word in rest if word == first or (len(word) > 2 and first.startswith(word))]
+    known = _words(case.reference)
+    pairs = Counter(pairwise(rest))
+    twice = [pair for pair, count in pairs.items() if count > 1 and not set(pair) <= ARTICLES]
+    return any(word not in known or word == first for word in parts) or bool(twice)
+
+
+def judged(case: Case, text: str, whole: str) -> dict[str, bool | None]:
+    """Return what is right in a translation: its text, and the text with its tags."""
+    words, term = _words(text), _words(case.target)
+    count = sum(words[i : i + len(term)] == term for i in range(len(words)))
+    reference = Counter(word for word in _words(case.reference) if word not in ARTICLES)
+    lacking = reference - Counter(words)
+    inside = re.search("<b>(.*?)</b>", whole)
+    tag = None
+    if case.source.marks:
+        tagged = [word for word in _words(inside[1] if inside else "") if word not in ARTICLES]
+        tag = tagged == term
+    found: dict[str, bool | None] = {
+        "once": count == 1,
+        "old word": case.old.casefold() in words,
+        "tag": tag,
+        "rest": not lacking,
+    }
+    right = found["once"] and not found["old word"] and tag is not False and not _broken(text, case)
+    return {**found, "clean": bool(right)}
+
+
+def measured(translator: Translator, chosen: list[Case], show: bool) -> dict[str, Any]:
+    """Translate with and without terms, and return what came of it."""
+    terms = [(case.source_term, case.target) for case in chosen]
+    sources = [case.source for case in chosen]
+    seconds: list[float] = []
+    for able in (translator, translator.with_terms(dict.fromkeys(terms))):
+        segments = SegmentTranslator(able)
+        targets = list(segments.stream(sources))
+        took = []
+        for _ in range(3):
+            started = time.process_time()
+            targets = list(segments.stream(sources))
+            took.append(time.process_time() - started)
+        seconds.append(min(took))
+    results = []
+    for case, target in zip(chosen, targets, strict=True):
+        found = judged(case, target.marked.text, target.marked.whole)
+        results.append(found)
+        if show:
+            mark = " " if found["clean"] else "x"
+            print(f"{mark} {case.source.whole} | {target.marked.whole} | {case.reference} | {target.doubts}")
+    shares = {}
+    for name in results[0]:
+        values = [one[name] for one in results if one[name] is not None]
+        if values:
+            shares[name] = round(100 * sum(map(bool, values)) / len(values))
+    texts = [target.marked.text for target in targets]
+    score = CHRF(word_order=2).corpus_score(texts, [[case.reference for case in chosen]]).score
+    return {"sentences": len(chosen), **shares, "chrF++": round(score, 1), "time": round(seconds[1] / seconds[0], 2)}
+
+
+def main() -> None:
+    """Print a line of JSON for each kind."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run")
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--show", action="store_true", help="print each translation; x before those that are not clean")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    translator = Translator.load(given.run, engine=given.engine, threads=1)
+    for kind, chosen in cases():
+        print(json.dumps({"kind": kind, **measured(translator, chosen, given.show)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

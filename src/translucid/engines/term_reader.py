@@ -1,0 +1,70 @@
+"""What becomes of terms in translations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from translucid.data.cutting import Piece
+from translucid.data.fixed import kept_parts
+from translucid.data.terms.links import TermLink
+from translucid.data.terms.matching import Match, TermList, TermUse
+from translucid.data.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from translucid.decoding.hypothesis import Hypothesis
+
+
+def terms_in(terms: TermList, text: str) -> list[Match]:
+    """Return the terms in a text, but for those in placeholders, tags and addresses."""
+    matches = terms.matches(text)
+    if not matches:
+        return []
+    kept = [(first, after) for _, first, after in kept_parts(text)]
+    return [match for match in matches if not any(first < match.end and match.start < after for first, after in kept)]
+
+
+class Translated(Protocol):
+    """A text, cut into pieces, and what was found for those that the model has translated."""
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """All of them."""
+
+    @property
+    def parts(self) -> Sequence[tuple[Piece, Hypothesis]]:
+        """Those that the model has translated."""
+
+
+class TermReader:
+    """Finds terms in sources and in translations."""
+
+    tokenizer: Tokenizer
+    terms: TermList | None = None
+    """What is heeded, if anything is."""
+
+    def terms_in(self, text: str) -> list[Match]:
+        """Return the terms that stand in a text, in order; none if none are heeded."""
+        return terms_in(self.terms, text) if self.terms else []
+
+    def term_uses(self, found: Translated) -> list[TermUse]:
+        """Return what became of the terms of a text, in order; none if none are heeded."""
+        uses: list[TermUse] = []
+        if self.terms:
+            translated = iter(found.parts)
+            for piece in found.pieces:
+                text = piece.text
+                if piece.ids:
+                    text = piece.hidden.shown(self.tokenizer.decode(next(translated)[1].tokens))
+                uses += self.terms.uses(self.terms_in(piece.text), text)
+        return uses
+
+    def term_links(self, source: str, target: str) -> list[TermLink]:
+        """Return where the terms of a source stand in it and in a translation; none if none are heeded."""
+        matches = self.terms_in(source)
+        found = self.terms.occurrences(matches, target) if self.terms else []
+        links = []
+        for match, there in zip(matches, found, strict=True):
+            if there:
+                links.append(TermLink((match.start, match.end), (there.start, there.end)))
+        return links

@@ -48,6 +48,7 @@ def fit_validation_scores(
     """
     folder = RunFolder(run)
     configuration = folder.configuration().between(source, target)
+    configuration.refuse_other_reader("text", run)
     data = configuration.data
     files = {"train": [*train] or data.train, "valid": [*valid] or data.valid}
     chosen = data.model_copy(update={**files, "weights": None})

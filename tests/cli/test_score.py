@@ -76,5 +76,5 @@ def test_in_python_one_pair_or_many(small_run):
     assert one.log_probability < 0 < one.perplexity
     with pytest.raises(UserError, match="pair 2: there is no source"):
         translator.score(["I sing.", " "], ["Canto.", "x"])
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="1 sources and 0 targets"):
         translator.score(["I sing."], [])

@@ -59,7 +59,7 @@ def test_what_does_not_go_together_is_refused(call, small_run, sister, tmp_path)
     for wrong, why in (
         (sister("data.tokenizer.vocabulary=190"), "has another vocabulary"),
         (turned, "another vocabulary" if not same_vocabulary(small_run, turned) else "the other way round"),
-        (tmp_path, "not a run folder"),
+        (tmp_path, "neither a run folder"),
     ):
         done = call("translate", small_run, "I like soccer", "--with", wrong)
         assert done.code == 2, wrong
@@ -67,7 +67,7 @@ def test_what_does_not_go_together_is_refused(call, small_run, sister, tmp_path)
     done = call("translate", small_run, "I like soccer", "--with", small_run, "--engine", "ctranslate2")
     assert done.code == 2
     assert "averages no runs" in done.err
-    with pytest.raises(UserError, match="not a run folder"):
+    with pytest.raises(UserError, match="neither a run folder"):
         Translator.load(small_run, others=[tmp_path])
 
 

@@ -156,8 +156,8 @@ def two_at_once(work: Path) -> Finding:
     finding = Finding("two trainings pointed at one folder")
     corpus, run = TEXT.write(work / "corpus"), work / "run"
     first = train(run, corpus, 1_000_000)
-    while first.poll() is None and not (run / "state" / "checkpoint.safetensors").exists():
-        time.sleep(0.01)
+    while first.poll() is None and not RunFolder(run).metrics():  # until it has made updates
+        time.sleep(0.05)
     code, said = here(*training(run, corpus, 1_000_000))
     finding.told(said, run)
     if code != 2:

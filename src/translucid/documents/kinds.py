@@ -91,4 +91,5 @@ def read_document(name: str, content: bytes, languages: Languages = (None, None)
 def not_translated(name: str) -> UserError:
     """Return the error that a file is of no kind that is translated."""
     endings = " ".join(ending for kind in KINDS for ending in kind.endings)
-    return UserError("is no document that can be translated", file=name, fix=f"Those that can end in {endings}.")
+    fix = f"Those that can end in {endings}. If it is plain text after all, give it on standard input or as text."
+    return UserError("is no document that can be translated", file=name, fix=fix)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from translucid.data.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface_names import SIDES, block_names, last_norm
 from translucid.interop.imported import Imported, Keys, read_file, read_json
 from translucid.interop.pieces import LANGUAGE, Vocabulary, languages_in, only_here, pieces_of, rewritten
@@ -175,6 +176,7 @@ def _many_languages(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read
     start = keys.number("decoder_start_token_id", end)
     ids = {piece: row for piece, row in ids.items() if row < sizes["source"]}
     vocabulary = Vocabulary.of(ids, sizes["source"], pad=pad, unknown=unknown, start=start, end=end)
+    vocabulary.said[SPECIAL.start] = False  # nor does `generate` say it: see `_generation` of the export
     vocabulary.add_unknown(only_here(parsed, vocabulary.names))
     languages = languages_in(vocabulary.names, "m2m", "nllb")
     if not languages:

@@ -152,7 +152,7 @@ def _layout(
     if kind == "m2m_100":
         same_start = bool((target[SPECIAL.start] == target[SPECIAL.end]).all())
         rows = fairseq_rows(named, told, same_start=same_start)
-        said = [our_id for our_id in rows.ids if our_id != SPECIAL.pad or not same_start]
+        said = [our_id for our_id in rows.ids if our_id not in (SPECIAL.pad, SPECIAL.start)]  # see `_generation`
         if options.zero_start or bias[said].any():
             raise UserError("M2M100 adds no bias to its logits, and this model has learned one", fix=_ELSEWHERE)
         return _Layout({"source": rows, "target": rows}, False)

@@ -68,7 +68,10 @@ def refuse_not_finite(tensors: Mapping[str, Tensor], file: Path) -> None:
         UserError: one is infinite or not a number.
     """
     for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
+        if not tensor.is_floating_point():
+            continue
+        known = tensor.float() if tensor.dtype.itemsize == 1 else tensor  # PyTorch asks no number of 8 bits itself
+        if not known.isfinite().all():
             raise UserError(f"has weights that are not finite numbers: {name}", file=file, fix="Get the file again.")
 
 

@@ -12,7 +12,7 @@ from translucid.documents import html
 from translucid.documents.bundle import Bundle
 from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
-from translucid.documents.packed import Packed
+from translucid.documents.packed import Packed, member_name
 from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml_inline import Inline, add_text
 from translucid.documents.xml_spans import Element, XmlFile
@@ -40,7 +40,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     if "mimetype" not in packed.names or packed.read("mimetype").strip() != b"application/epub+zip":
         raise packed.refused("is another kind of document than its name says")
     bundle = Bundle(packed)
-    locked = {one.attributes.get("URI") for one in _units(packed, _ENCRYPTION, "CipherReference")}
+    locked = {_path("", one.attributes.get("URI", "")) for one in _units(packed, _ENCRYPTION, "CipherReference")}
     for member, kind in dict(_members(packed)).items():
         if member in locked:
             raise packed.refused("is protected against copying", member)
@@ -59,18 +59,22 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
 def _members(packed: Packed) -> Iterator[tuple[str, str]]:
     """Yield the members that have texts, with their types."""
     for book in _units(packed, _CONTAINER, "rootfile"):
-        root = book.attributes.get("full-path", "")
+        root = member_name(book.attributes.get("full-path", ""))
         if book.attributes.get("media-type") != _BOOK or root not in packed.names:
             continue
         listed = _units(packed, root, "item", "itemref")
         places = {one.attributes.get("idref"): place for place, one in enumerate(listed) if one.name == "itemref"}
         items = [one for one in listed if one.attributes.get("media-type") in (_PAGE, _CONTENTS)]
         for item in sorted(items, key=lambda item: places.get(item.attributes.get("id"), len(listed))):
-            path = posixpath.join(posixpath.dirname(root), unquote(item.attributes.get("href", "")))
-            yield posixpath.normpath(path), item.attributes["media-type"]
+            yield _path(posixpath.dirname(root), item.attributes.get("href", "")), item.attributes["media-type"]
         yield root, _BOOK
         return
     raise packed.refused("has no book in it")
+
+
+def _path(folder: str, reference: str) -> str:
+    """Return the name of the member that is referred to from a folder."""
+    return member_name(posixpath.normpath(posixpath.join(folder, unquote(reference))))
 
 
 def _units(packed: Packed, member: str, *names: str) -> list[Element]:

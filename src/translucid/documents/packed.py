@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 import struct
+import unicodedata
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from io import BytesIO
 from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -23,8 +25,8 @@ SMALL = 1 << 20
 _LOCAL = struct.Struct("<4s5H3L2H")
 _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _END = struct.Struct("<4s4H2LH")
-_SIZES_FOLLOW, _ENCRYPTED = 0x8, 0x1 | 0x40 | 0x2000
-"""Flags of a member: its sizes stand behind it; it or its name is encrypted."""
+_SIZES_FOLLOW, _ENCRYPTED, _UTF8 = 0x8, 0x1 | 0x40 | 0x2000, 0x800
+"""Flags of a member: its sizes stand behind it; it or its name is encrypted; its name is UTF-8."""
 _UNSAFE = re.compile(r"\A[/\\]|\A[A-Za-z]:|(?:\A|[/\\])\.\.(?:[/\\]|\Z)|[\0-\x1f]|\\")
 _FIX = "Save it again with the program that it is from."
 
@@ -33,6 +35,7 @@ class _Record(NamedTuple):
     """A member in the bytes of the file."""
 
     info: ZipInfo
+    name: str
     start: int
     data: int
     """Where its packed bytes begin."""
@@ -60,7 +63,8 @@ class Packed:
             raise self.refused(f"has more than {MOST_MEMBERS:,} files in it")
         for info in infos:
             self._check(info)
-        self.names = [info.filename for info in infos]
+        self.names = [_name(info) for info in infos]
+        """Of its members, as `member_name` gives them."""
         if len({name.casefold() for name in self.names}) < len(self.names):
             raise self.refused("has two files of the same name in it")
         self._records = self._found(infos)
@@ -80,7 +84,7 @@ class Packed:
         Raises:
             UserError: it is not there, damaged, or there is too much in what is unpacked.
         """
-        record = self._records.get(member)
+        record = self._records.get(member_name(member))
         if record is None:
             raise self.refused("is not in it", member)
         info = record.info
@@ -105,7 +109,7 @@ class Packed:
         first = min((record.start for record in self._records.values()), default=self._directory)
         out.write(self.content[:first])
         for record in sorted(self._records.values(), key=lambda record: record.start):
-            member = record.info.filename
+            member = record.name
             moved[member] = out.tell()
             if member in packed:
                 out.write(self._local(record, new[member], packed[member]))
@@ -128,8 +132,8 @@ class Packed:
         return out.getvalue()
 
     def _check(self, info: ZipInfo) -> None:
-        name = info.orig_filename
-        if _UNSAFE.search(name) or not name:
+        name = _name(info)
+        if _UNSAFE.search(name) or _UNSAFE.search(info.orig_filename) or not name:
             raise self.refused("has a file in it whose name leads out of it", name)
         if info.flag_bits & _ENCRYPTED:
             raise self.refused("is encrypted", name)
@@ -148,14 +152,15 @@ class Packed:
         ends = [*(info.header_offset for info in order[1:]), self._directory]
         records = {}
         for info, end in zip(order, ends, strict=True):
+            name = _name(info)
             try:
                 local = _LOCAL.unpack_from(self.content, info.header_offset)
             except struct.error as error:
-                raise self.refused("is damaged", info.filename) from error
+                raise self.refused("is damaged", name) from error
             data = info.header_offset + _LOCAL.size + local[9] + local[10]
             if local[0] != b"PK\3\4" or data + info.compress_size > end:
-                raise self.refused("is damaged", info.filename)
-            records[info.filename] = _Record(info, info.header_offset, data, end)
+                raise self.refused("is damaged", name)
+            records[name] = _Record(info, name, info.header_offset, data, end)
         at = self._directory
         for info in infos:
             entry = self.content[at : at + _CENTRAL.size]
@@ -184,6 +189,20 @@ class Packed:
         extra = _without_sizes(self.content[after_name : record.data])
         header[10] = len(extra)
         return _LOCAL.pack(*header) + self.content[record.start + _LOCAL.size : after_name] + extra + packed
+
+
+def member_name(name: str) -> str:
+    """Return a name in the form in which members are looked up: some programs take letters and accents apart."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _name(info: ZipInfo) -> str:
+    """Return the name of a member; many programs write UTF-8 without the flag that says so."""
+    name = info.orig_filename
+    if not info.flag_bits & _UTF8:
+        with suppress(UnicodeError):  # it is in the old encoding, as the standard library has read it
+            name = name.encode("cp437").decode()
+    return member_name(name)
 
 
 def _without_sizes(extra: bytes) -> bytes:

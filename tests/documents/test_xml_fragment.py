@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.documents.changing import changed
 from translucid.documents.document import Target
 from translucid.documents.marked import Marked
 from translucid.documents.xml_fragment import Elements, XmlFragment
@@ -52,6 +53,14 @@ def test_what_is_written_is_escaped_and_the_rest_stays():
     filled = fragment.filled({0: Target(Marked("1 < 2")), 1: Target(Marked("& dos ", source.marks))})
     assert filled.startswith(b'<a k="&quot;">1 &lt; 2</a>\n<a>&amp; dos ')
     assert filled.endswith(b"</a>") and filled.count(b"<b>") == filled.count(b"</b>") == 1
+
+
+def test_sections_stay_sections():
+    fragment = XmlFragment("One <![CDATA[two & < three]]> &lt; four", Elements())
+    (source,) = (one.source for one in fragment.segments)
+    assert source.text == "One two & < three < four"
+    filled = fragment.filled({0: Target(changed(source))})
+    assert filled == b"ONE <![CDATA[TWO & < THREE]]> &lt; FOUR"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Android string resources: `<string>`, `<string-array>` and `<plurals>`, whose texts are replaced."""
+"""Android string resources, whose texts are replaced: strings, items that are strings, arrays of them, and plurals."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from functools import partial
 
 from translucid.data.languages import Languages
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.documents.android_text import items_of, items_of_cdata, written, written_cdata
+from translucid.documents.android_text import items_of, written, written_cdata
 from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
 from translucid.documents.messages import is_language
 from translucid.documents.plural_forms import ORDER, categories, examples_of
 from translucid.documents.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml_inline import Added, Inline, Role, add_text
-from translucid.documents.xml_spans import Element, Piece, XmlFile
+from translucid.documents.xml_spans import Element, XmlFile
 from translucid.documents.xml_tags import margin, with_attributes
 
 _SPACES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff"}
-_CDATA = len("<![CDATA["), len("]]>")
 
 
 def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
@@ -27,9 +26,10 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
     Raises:
         UserError: it is no such file, broken or harmful.
     """
-    strings = _Strings(SlottedXml(XmlFile(name, content)), languages[1])
-    for unit in strings.document.file.units({"resources"}, {"string", "string-array", "plurals"}, _SPACES):
-        if unit.inherited("translatable") != "false":
+    strings = _Strings(SlottedXml(XmlFile(name, content, entities=True)), languages[1])
+    for unit in strings.document.file.units({"resources"}, {"string", "string-array", "plurals", "item"}, _SPACES):
+        is_text = unit.name != "item" or unit.attributes.get("type") == "string"  # other items are colours and the like
+        if is_text and unit.inherited("translatable") != "false":
             strings.take(unit)
     return strings.document
 
@@ -39,9 +39,15 @@ class _Strings:
 
     def __init__(self, document: SlottedXml, language: str | None) -> None:
         self.document, self.language, self.forms = document, language, categories(language)
-        inline = partial(Inline, document.file, _role, edges=False, syntax=PlaceholderSyntax.message)
-        self.inline = inline(texts=items_of, write=written)
-        self.cdata = inline(texts=items_of_cdata, write=written_cdata)
+        self.inline = Inline(
+            document.file,
+            _role,
+            edges=False,
+            texts=items_of,
+            write=written,
+            write_cdata=written_cdata,
+            syntax=PlaceholderSyntax.message,
+        )
 
     def take(self, unit: Element) -> None:
         """Add the texts of a resource."""
@@ -49,24 +55,16 @@ class _Strings:
         if unit.name == "plurals":
             self._plurals(unit, note)
         else:
-            for text in [unit] if unit.name == "string" else unit.children:
+            for text in unit.children if unit.name == "string-array" else [unit]:
                 self._text(text, note)
 
-    def _text(self, text: Element, note: str | None) -> tuple[Added, Inline] | None:
-        """Add a text, if there is one to translate; return it, and how it is written."""
+    def _text(self, text: Element, note: str | None) -> Added | None:
+        """Add a text, if there is one to translate, and return it."""
         # What begins so names another resource.
         if text.text.lstrip().startswith(("@", "?")) or not is_language(text.text, text.attributes.get("name", "")):
             return None
-        parts, inline = text.parts, self.inline
-        cdata = [
-            part for part in parts if not (isinstance(part, Piece) and part.kind == "text" and part.text.isspace())
-        ]
-        if len(cdata) == 1 and isinstance(cdata[0], Piece) and cdata[0].kind == "cdata":
-            piece = cdata[0]
-            parts, inline = [replace(piece, start=piece.start + _CDATA[0], end=piece.end - _CDATA[1])], self.cdata
         segment = Segment(Marked(""), f"line {text.line}", note=note)
-        added = add_text(self.document, inline, parts, segment) if parts else None
-        return (added, inline) if added else None
+        return add_text(self.document, self.inline, text.parts, segment) if text.parts else None
 
     def _plurals(self, unit: Element, note: str | None) -> None:
         """Add the forms that the target language has, each made of the same one of the source, or of `other`."""
@@ -81,23 +79,22 @@ class _Strings:
                 made = written if item is general else made
         if self.forms is None or made is None:
             return
-        source, more = self.document.segments[made[0].number], dict[str, int]()
+        source, more = self.document.segments[made.number], dict[str, int]()
         for form in self.forms:
             if form not in items:
                 numbers = ", ".join(map(str, examples_of(self.language, form)))
-                more[form] = self.document.add_segment(replace(source, place=f"{source.place}, for {numbers} …"))
+                what = f"for {numbers} …" if numbers else f"form {form}"
+                more[form] = self.document.add_segment(replace(source, place=f"{source.place}, {what}"))
         every = range(first, len(self.document.segments))
         for form, item in items.items():
             if form not in self.forms and item is not general:
                 before = margin(self.document.file, item)
                 self.document.add_slot(before.start, item.end, every, lambda targets, kept: "")
         if more:
-            write = partial(self._more, general, *made, more)
-            self.document.add_slot(general.start, general.start, range(made[0].number, every.stop), write)
+            write = partial(self._more, general, made, more)
+            self.document.add_slot(general.start, general.start, range(made.number, every.stop), write)
 
-    def _more(
-        self, item: Element, made: Added, inline: Inline, forms: dict[str, int], targets: Targets, kept: Kept
-    ) -> str:
+    def _more(self, item: Element, made: Added, forms: dict[str, int], targets: Targets, kept: Kept) -> str:
         """Return items of more forms; one without a translation of its own says what `item` does."""
         raw, before, items = self.document.file.raw, margin(self.document.file, item), list[str]()
         for form, number in forms.items():
@@ -105,7 +102,7 @@ class _Strings:
             items.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
             if target:
                 parts = [*made.content.lead, *target.marked.parts, *made.content.tail]
-                items += [raw(item.inner, made.start), inline.written(parts, kept, {}), raw(made.end, item.end)]
+                items += [raw(item.inner, made.start), self.inline.written(parts, kept, {}), raw(made.end, item.end)]
             else:
                 items.append(raw(item.inner, item.end))
             items.append(raw(before.start, before.end))

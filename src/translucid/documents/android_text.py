@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from translucid.documents.marked import Mark, Side
-from translucid.documents.xml_inline import PARTS_WORDS, Item, escaped
+from translucid.documents.xml_inline import PARTS_WORDS, Item, escaped, written_in_cdata
 
 _SPECIAL = re.compile(
     r"(?i:<style\b[^<>]*>(?:[^<]|<(?!/?style\b))*+</style\s*+>)"
@@ -27,36 +27,13 @@ def items_of(text: str) -> Iterator[Item]:
     >>> list(items_of(r"Don\'t\nstop"))
     ["Don't", Mark(at=0, raw='\\n', side=<Side.alone: 'alone'>, pair=None), 'stop']
     """
-    return _items(text, in_cdata=False)
-
-
-def items_of_cdata(text: str) -> Iterator[Item]:
-    """Yield the same of what stands in a CDATA section."""
-    return _items(text, in_cdata=True)
-
-
-def written(text: str) -> str:
-    r"""Return a text as it stands in a string.
-
-    >>> written("Don't <stop>")
-    "Don\\'t &lt;stop&gt;"
-    """
-    return escaped(_escaped(text))
-
-
-def written_cdata(text: str) -> str:
-    """Return a text as it stands in a CDATA section."""
-    return _escaped(text).replace("]]>", "]]]]><![CDATA[>")
-
-
-def _items(text: str, *, in_cdata: bool) -> Iterator[Item]:
     quoted = text.count('"') - text.count(r"\"") if '"' in text else 0
     open_tags: dict[str, list[int]] = {}
     count = at = quotes = 0
     for match in _SPECIAL.finditer(text):
         yield _folded(text[at : match.start()], folds=not quoted)
         at, found = match.end(), match[0]
-        raw = found if in_cdata else escaped(found)
+        raw = escaped(found)
         if found in _PLAIN:
             yield _PLAIN[found]
         elif found.startswith("\\u") and len(found) == 6 and _is_letter(chr(int(found[2:], 16))):
@@ -78,6 +55,20 @@ def _items(text: str, *, in_cdata: bool) -> Iterator[Item]:
                 yield PARTS_WORDS
             yield Mark(0, raw)
     yield _folded(text[at:], folds=not quoted)
+
+
+def written(text: str) -> str:
+    r"""Return a text as it stands in a string.
+
+    >>> written("Don't <stop>")
+    "Don\\'t &lt;stop&gt;"
+    """
+    return escaped(_escaped(text))
+
+
+def written_cdata(text: str) -> str:
+    """Return a text as it stands in a CDATA section."""
+    return written_in_cdata(_escaped(text))
 
 
 def _is_letter(character: str) -> bool:

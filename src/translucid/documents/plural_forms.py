@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from decimal import Decimal
 from gettext import c2py
 from typing import NamedTuple
 
@@ -12,6 +13,10 @@ from translucid.data.languages import usual_code
 _RULE = re.compile(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;]+)")
 _TRIED = 200
 """Numbers that are tried to see what a form is for."""
+_MILLIONS = 1_000_000, 2_000_000, 3_000_000
+"""Tried where none of those takes a form, as in `un millón de`."""
+_FRACTIONS = Decimal("0.5"), Decimal("1.5"), Decimal("2.5")
+"""Likewise, as in Russian."""
 ORDER = ("zero", "one", "two", "few", "many", "other")
 """The names of forms, as they usually follow each other."""
 
@@ -89,14 +94,16 @@ def categories(code: str | None) -> tuple[str, ...] | None:
     return tuple(name for name in ORDER if name in tags)
 
 
-def examples_of(code: str | None, form: str) -> list[int]:
+def examples_of(code: str | None, form: str) -> list[int | Decimal]:
     """Return a few of the numbers that take a form of CLDR's.
 
-    >>> examples_of("ru", "few"), examples_of("ar", "two")
-    ([2, 3, 4], [2])
+    >>> examples_of("ru", "few"), examples_of("ar", "two"), examples_of("es", "many")
+    ([2, 3, 4], [2], [1000000, 2000000, 3000000])
     """
     from babel import Locale
 
     usual = usual_code(code) if code else None
     rule = Locale.parse(usual, sep="-").plural_form if usual else lambda number: "other"
-    return [number for number in range(_TRIED) if rule(number) == form][:3]
+    tried: list[Iterable[int | Decimal]] = [range(_TRIED), _MILLIONS, _FRACTIONS]
+    found = ([number for number in numbers if rule(number) == form] for numbers in tried)
+    return next(filter(None, found), [])[:3]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from translucid.documents.document import Segment, Target
 from translucid.documents.marked import Marked
 from translucid.documents.slots import SlottedXml
-from translucid.documents.xml_inline import Inline, Role, add_text
+from translucid.documents.xml_inline import Inline, Role, add_text, written_in_cdata
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]{0,200}\?>")
@@ -52,7 +52,7 @@ class XmlFragment:
         self._before = declared[0] if declared else ""
         file = XmlFile("text", (_ROOT[0] + text[len(self._before) :] + _ROOT[1]).encode())
         self._elements, self._document = elements, SlottedXml(file)
-        self._inline = Inline(file, self._role, edges=False)
+        self._inline = Inline(file, self._role, edges=False, write_cdata=written_in_cdata)
         for root in file.units({"r"}, {"r"}, {}):
             self._take(root)
 

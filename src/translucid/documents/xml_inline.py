@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
+from xml.sax.saxutils import unescape
 
 from translucid.data.fixed import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
@@ -22,6 +23,9 @@ words, no mark around text, nothing (left out where the text is written anew), o
 common."""
 PARTS_WORDS = "\0"
 """Stands for a space if there are letters on both sides, else for nothing."""
+CDATA = "<![CDATA[", "]]>"
+"""The marks around a CDATA section. What stands in one has other marks as they would stand outside of it."""
+_ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos);)\w[\w.-]*;")
 _BLANK = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
 _LINE_END = 200
@@ -158,6 +162,7 @@ class Inline:
         holding: Collection[str] = (),
         texts: Callable[[str], Iterable[Item]] = lambda text: [text],
         write: Callable[[str], str] = escaped,
+        write_cdata: Callable[[str], str] | None = None,
         syntax: PlaceholderSyntax = PlaceholderSyntax.prose,
     ) -> None:
         """Say how.
@@ -169,10 +174,11 @@ class Inline:
             holding: names of elements with texts of their own; they may be in a mark.
             texts: takes apart what stands between tags.
             write: gives what stands there for a text.
+            write_cdata: gives what stands in a CDATA section; without it, what is in one is written as other text.
             syntax: of placeholders in the texts.
         """
         self.file, self.role, self.edges, self.holding = file, role, edges, holding
-        self.texts, self.write, self.syntax = texts, write, syntax
+        self.texts, self.write, self.write_cdata, self.syntax = texts, write, write_cdata, syntax
 
     def content(self, parts: Iterable[Element | Piece]) -> Content | None:
         """Return the text of some parts that follow each other; nothing where there is nothing to translate."""
@@ -184,8 +190,12 @@ class Inline:
                 raw = self.file.raw(part.start, part.end)
                 if part.kind == "other":  # a comment, a processing instruction or an entity
                     yield Mark(0, raw)
+                elif part.kind == "cdata" and self.write_cdata:
+                    yield Mark(0, CDATA[0], Side.opens, part.start)
+                    yield from self._texts(part)
+                    yield Mark(0, CDATA[1], Side.closes, part.start)
                 else:
-                    yield from self.texts(part.text)
+                    yield from self._texts(part)
                 continue
             role = self.role(part)
             if role == "pair" and part.inner < part.inner_end:
@@ -200,6 +210,14 @@ class Inline:
                 if role == "break":
                     yield PARTS_WORDS
                 yield Mark(0, self.file.raw(part.start, part.end))
+
+    def _texts(self, piece: Piece) -> Iterator[Item]:
+        """Yield what is in a piece; its pairs have other numbers than those of other pieces."""
+        for item in self.texts(piece.text):
+            if isinstance(item, Mark) and item.pair is not None:
+                yield replace(item, pair=item.pair - piece.start)
+            else:
+                yield item
 
     def held(self, parts: Iterable[Element | Piece]) -> dict[str, list[Element]]:
         """Return the marks that have texts of their own in them, as they stand."""
@@ -217,14 +235,34 @@ class Inline:
         """Return texts and marks as they stand in the file; texts in the marks are translated too."""
         left = {raw: iter(elements) for raw, elements in held.items()}
         written = []
+        depth = 0  # of CDATA sections, which can't stand in each other
         for part in parts:
             if isinstance(part, str):
-                written.append(self.write(part))
+                write = self.write_cdata if depth and self.write_cdata else self.write
+                written.append(write(part))
+            elif self.write_cdata and part.raw in CDATA:
+                opens = part.raw == CDATA[0]
+                depth += 1 if opens else -1
+                written.append(part.raw if depth == opens else "")
+            elif depth:
+                written.append(_within_cdata(part.raw))
             elif part.raw in left and (element := next(left[part.raw], None)):
                 written.append(kept(element.start, element.end))
             else:
                 written.append(part.raw)
         return "".join(written)
+
+
+def written_in_cdata(text: str) -> str:
+    """Return a text as it stands in a CDATA section."""
+    return _FORBIDDEN.sub("\ufffd", text).replace("]]>", "]]]]><![CDATA[>")
+
+
+def _within_cdata(raw: str) -> str:
+    """Return a mark as it stands in a CDATA section; elements and entities are none there, so that it ends before."""
+    if raw.startswith("<") or _ENTITY.fullmatch(raw):
+        return f"{CDATA[1]}{raw}{CDATA[0]}"
+    return unescape(raw)
 
 
 def paired(items: Iterable[Item]) -> list[Item]:

@@ -1,7 +1,7 @@
 """The elements of an XML file with their places in its bytes, unit by unit, so that spans of it can be replaced.
 
-Strangers' files can do no harm (docs/security.md): entities are not defined and nothing outside of the file is read,
-the nesting has an end, and so has what is in a unit.
+Strangers' files can do no harm (docs/security.md): entities are never expanded in texts and nothing outside of the file
+is read, the nesting has an end, and so has what is in a unit.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from xml.parsers import expat
 
+from translucid.documents.entities import Entities
 from translucid.documents.splicing import TextFile
 from translucid.ground.errors import UserError
 from translucid.ground.stopping import between_steps
@@ -30,7 +31,7 @@ _FIX = "Export it again."
 
 @dataclass(slots=True)
 class Piece:
-    """What stands between two tags: text, a CDATA section, or something else (a comment, an unknown entity)."""
+    """What stands between two tags: text, a CDATA section, or something else (a comment, an entity)."""
 
     kind: Literal["text", "cdata", "other"]
     text: str
@@ -92,12 +93,13 @@ class Element:
 class XmlFile:
     """An XML file in memory. Places in it are bytes of its text in UTF-8, whatever encoding it has."""
 
-    def __init__(self, name: str, content: bytes) -> None:
+    def __init__(self, name: str, content: bytes, *, entities: bool = False) -> None:
         """Decode a file.
 
         Args:
             name: for messages.
             content: bytes; a byte order mark or the XML declaration says the encoding, else it is UTF-8.
+            entities: whether it may declare entities that stand for texts; references to them are pieces.
 
         Raises:
             UserError: it is not in its encoding.
@@ -106,6 +108,7 @@ class XmlFile:
         encoding = declared[1].decode() if declared else _WITHOUT_MARK.get(content[:2])
         self.name, self.file = name, TextFile.of(name, content, encoding)
         self.content = self.file.text.encode()
+        self.entities = entities
 
     def raw(self, start: int, end: int) -> str:
         """Return what stands in a span."""
@@ -123,6 +126,8 @@ class XmlFile:
             UserError: it is no well-formed XML of such a root, or harmful.
         """
         reader = _Reader(self.name, roots, names, spaces)
+        if self.entities:
+            reader.take_entities()
         at, size = 0, CHUNK
         while at < len(self.content):
             between_steps()
@@ -161,7 +166,8 @@ class _Reader:
         parser.ProcessingInstructionHandler = lambda target, data: self._piece("other")
         parser.SkippedEntityHandler = lambda entity, is_parameter: self._piece("other")
         parser.StartDoctypeDeclHandler = self._doctype
-        parser.DefaultHandlerExpand = self._default
+        # This one, unlike DefaultHandlerExpand, keeps entities of the file from being expanded in texts.
+        parser.DefaultHandler = self._default
         self.depth, self.inside, self.count = 0, 0, 0
         self.open: Element | None = None
         self.unit: Element | None = None
@@ -172,6 +178,15 @@ class _Reader:
         """Of the piece."""
         self.comment = ""
         self.ready: list[Element] = []
+        self.entities: Entities | None = None
+
+    def take_entities(self) -> None:
+        """Let the file declare entities that stand for texts."""
+        self.entities = entities = Entities(self.refused)
+        self.parser.EntityDeclHandler = entities.declared
+        self.parser.EndDoctypeDeclHandler = entities.check_sizes
+        for other in ("ElementDeclHandler", "AttlistDeclHandler", "NotationDeclHandler"):
+            setattr(self.parser, other, entities.refuse)
 
     def parse(self, chunk: bytes, *, last: bool = False) -> None:
         try:
@@ -274,5 +289,5 @@ class _Reader:
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         self._here()
-        if internal:
+        if internal and self.entities is None:
             raise self.refused("declares entities or elements of its own, which is refused")

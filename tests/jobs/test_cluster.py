@@ -47,7 +47,11 @@ def test_ray_writes_what_one_process_writes_and_goes_on_where_that_stopped(ray, 
     with text.open("rb") as stream, pytest.raises(KeyboardInterrupt):
         run(job, stream, FileOutput(tmp_path / "out"), alone(job), say=said.append, advance=stopping)
     summary = said[1]
-    assert summary.startswith("warning: ") and "of 20,000 lines look wrong" in summary and "1 long (line 20," in summary
+    assert (
+        summary.startswith("warning: ")
+        and "of 20,000 lines look wrong" in summary
+        and "too long for the model: line" in summary
+    )
     said.clear()
     with text.open("rb") as stream:
         way = ray_cluster(job, text, "auto", workers=1)

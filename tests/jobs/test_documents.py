@@ -73,7 +73,7 @@ def test_a_whole_document_and_nothing_beside_it(tmp_path):
     assert translate(tmp_path / "b.txt", said=said) == 11
     assert (tmp_path / "b.txt").read_bytes() == CONTENT.upper()
     assert [file.name for file in tmp_path.iterdir()] == ["b.txt"]
-    assert said == ["warning: 1 of 11 segments looks wrong: 1 odd (line 21)"]
+    assert said == ["warning: 1 of 11 segments looks wrong. 1 warning (odd): line 21."]
 
 
 def test_to_standard_output(capfdbinary):

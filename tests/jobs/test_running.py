@@ -18,7 +18,10 @@ SIZE = 4
 WANTED = TEXT.upper() + b"\n"
 
 
-WARNING = "warning: 1 of 23 lines looks wrong: 1 long (line 22); --format jsonl says what of each line"
+WARNING = (
+    "warning: 1 of 23 lines looks wrong. 1 text is too long for the model: line 22. "
+    "--format jsonl shows the warnings of each line."
+)
 
 
 class Shouting:

@@ -82,16 +82,40 @@ def test_a_damaged_file_is_a_line(measured, tmp_path):
             _ = Translator.load(run).translate("I like soccer.", max_length_ratio=0.0, max_length_extra=3).warnings
 
 
-def test_a_run_of_unknown_training_text_goes_by_pieces(measured, corpus, tmp_path):
-    run = shutil.copytree(measured, tmp_path / "run")
-    text = (run / "config.yaml").read_text()
-    (run / "config.yaml").write_text(
-        text.replace(f"  - {corpus / 'train.tsv'}\n", "").replace("  train:\n", "  train: []\n")
-    )
-    train, valid = [str(corpus / "train.tsv")], [str(corpus / "test.tsv")]
-    scores = fit_validation_scores(run, console=QUIET, train=train, valid=valid)
-    assert (scores.unknown, scores.words) == (None, "")
-    assert scores.sentences == 20
+@pytest.fixture(scope="module")
+def imported(small_run, tmp_path_factory):
+    """A run that was imported from a Hugging Face folder, which says nothing of its training text."""
+    folder = tmp_path_factory.mktemp("imported")
+    assert command(["export", str(small_run), str(folder / "hf"), "--to", "huggingface"]) == 0
+    assert command(["import", str(folder / "hf"), str(folder / "run")]) == 0
+    return folder / "run"
+
+
+def test_an_imported_run_goes_by_the_words_of_the_pairs_that_it_is_given(imported, corpus, tmp_path):
+    run = shutil.copytree(imported, tmp_path / "run")
+    files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
+    assert command(["tune", str(run), *files, "--sentences", "2"]) == 0
+    translator = Translator.load(run)
+    assert warnings(translator, STRANGE) == [f"{KNOWN}Quaggas, graze, peacefully, beside, meandering …"]
+    assert warnings(translator, next(iter(read_pairs(corpus / "train.tsv"))).source) == []
+
+
+def test_an_imported_run_goes_by_pieces_without_training_text(imported, corpus, tmp_path, capsys):
+    run = shutil.copytree(imported, tmp_path / "run")
+    assert command(["tune", str(run), "--valid", str(corpus / "test.tsv"), "--sentences", "2"]) == 0
+    assert "seen pieces" not in capsys.readouterr().out
+    scores = json.loads((run / "validation-scores.json").read_text())["scores"]
+    assert (scores["unknown"], scores["words"], scores["sentences"]) == (None, "", 20)
+    scores = fit_validation_scores(run, console=QUIET, valid=[str(corpus / "test.tsv")])
+    assert scores.unknown is None
+
+
+@pytest.mark.parametrize("asked", [[], ["--shortlists", "--valid"]])
+def test_without_files_there_is_nothing_to_tune_an_imported_run_on(imported, corpus, capsys, asked):
+    files = [str(corpus / "test.tsv")] if asked else []
+    assert command(["tune", str(imported), *asked, *files]) == 2
+    error = capsys.readouterr().err.replace("\n", " ")
+    assert "Give" in error and "FILES" in error and "internal" not in error
 
 
 def test_too_few_sentences_measure_nothing(measured, tmp_path):

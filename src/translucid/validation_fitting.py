@@ -34,7 +34,8 @@ def fit_validation_scores(
     Args:
         run: its folder.
         console: where progress is shown.
-        train: files of training pairs; the run's own if not given.
+        train: files of training pairs; the run's own if not given. An imported run has none of its own: if none are
+            given either, pieces stand for the words that it has learned.
         valid: files of pairs; those that the run was validated with if not given.
         device: where to translate.
         source: code of the source language, for a model that has many; as the run says if not given.
@@ -52,13 +53,11 @@ def fit_validation_scores(
     data = configuration.data
     files = {"train": [*train] or data.train, "valid": [*valid] or data.valid}
     chosen = data.model_copy(update={**files, "weights": None})
-    corpora = read_corpora(chosen, configuration.training.seed, folder.held_out())
+    corpora = read_corpora(chosen, configuration.training.seed, folder.held_out(), needs_training_text=False)
     sentences = [pair.source for pair in corpora.valid if pair.source.strip()][:SENTENCES]
     if len(sentences) < FEWEST:
         return None
-    words = None
-    if data.train:  # an imported model has read other texts than those that it is tuned with
-        words = _training_words(configuration, corpora)
+    words = _training_words(configuration, corpora) if corpora.train else None
     translator = Translator.open(folder, configuration, device)
     tokenizer = translator.tokenizer
     every: list[Measured] = []

@@ -27,7 +27,7 @@ _GO_WITH = {
 def tune(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
     train: Annotated[
-        list[str] | None, typer.Option("--train", metavar="FILES", help="The pairs that it was trained on.")
+        list[str] | None, typer.Option("--train", metavar="FILES", help="The pairs that it was trained on; see below.")
     ] = None,
     valid: Annotated[
         list[str] | None, typer.Option("--valid", metavar="FILES", help="Pairs to compare speed and BLEU on.")
@@ -71,6 +71,10 @@ def tune(
     the vocabulary and, if both languages share one, with those alone that the training text has in the target language.
     The fastest that loses next to no BLEU is what `translate`, `evaluate` and `serve` use from then on. `translucid
     train` does this in the end, if it trains on a CPU. Without --train and --valid the run's own files are read.
+
+    Also measures up to 500 validation sentences, so that sentences of unknown words are warned about. Of an imported
+    run, give --train only if these are the pairs that it was trained on, or very much like them: words that they do
+    not have count as unknown. With --valid alone it is told from the pieces into which words are split.
 
     With --shortlists also with those pieces alone that the words of a sentence may become, learned from the attention
     over the training pairs. Each sentence has a list of its own, so that its translation does not depend on others.

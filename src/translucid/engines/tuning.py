@@ -56,7 +56,7 @@ def find_fastest(
     Args:
         run: its folder.
         console: where progress is shown.
-        train: files of training pairs; the run's own if not given.
+        train: files of training pairs; the run's own if not given. Without any, all pieces are considered.
         valid: files of pairs to try on; those that the run was validated with if not given.
         allow: BLEU that may be lost; chrF where BLEU can't tell.
         shortlists: whether to learn shortlists, and try them.
@@ -81,14 +81,14 @@ def find_fastest(
         raise UserError(what, file=run, fix="Leave out --shortlists.")
     own = configuration.data
     data = own.model_copy(update={"train": train or own.train, "valid": valid or own.valid, "weights": None})
-    if not data.train:
+    if shortlists and not data.train:
         raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
-    corpora = read_corpora(data, configuration.training.seed, folder.held_out())
+    corpora = read_corpora(data, configuration.training.seed, folder.held_out(), needs_training_text=False)
     each_told = own.tokenizer.told == "each on its own side"
     always = sorted(own.tokenizer.languages.values()) if each_told else []  # which no target text has
     always += [SPACE, *PLACEHOLDERS] if tokenizer.has_placeholders else []
     lists: dict[Considered, str] = {}
-    if tokenizer.joint or own.tokenizer.shared_ids:
+    if data.train and (tokenizer.joint or own.tokenizer.shared_ids):
         with counting(console, "reading the training text", None) as advance:
             targets = (pair.target for pair in corpora.kept(data.filter))
             lists["seen pieces"] = seen_pieces(tokenizer, targets, advance, always)

@@ -89,7 +89,12 @@ def _target_texts(file: str, on_bad: OnBad = None) -> Iterator[Pair]:
 
 
 def read_corpora(
-    options: DataOptions, seed: int, held_out: Sequence[Pair] | None = None, *, texts: bool = False
+    options: DataOptions,
+    seed: int,
+    held_out: Sequence[Pair] | None = None,
+    *,
+    texts: bool = False,
+    needs_training_text: bool = True,
 ) -> Corpora:
     """Find a run's corpora; what is validated with is read, and so is all if some of it has to be held out for that.
 
@@ -98,12 +103,16 @@ def read_corpora(
         seed: decides which pairs are held out.
         held_out: those that were held out before.
         texts: whether the files hold texts, with labels or without, and no sentence pairs.
+        needs_training_text: whether pairs to validate with alone are not enough.
 
     Raises:
         UserError: a file is unreadable, or nothing is left of one.
     """
-    if not options.train:
+    if not options.train and needs_training_text:
         raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
+    if not options.train and not options.valid:
+        what = "the run does not say which files it was trained on"
+        raise UserError(what, fix="Give --valid FILES, and --train FILES if you have them.")
     every = [*options.train, *options.synthetic, *options.target_text]
     corpora = len(every)
     every += options.mix

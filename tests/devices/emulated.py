@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import torch
 from torch import Tensor, nn
@@ -373,6 +373,14 @@ def _patches(emulation: Emulation) -> Iterator[tuple[Any, str, Any]]:
     """What PyTorch says of its devices."""
     here = emulation.kind == "cuda"
     autocast = torch.autocast
+    group = nn.utils.clip_grad._group_tensors_by_device_and_dtype
+
+    def grouped(lists: list[list[Tensor]], *args: Any) -> dict[tuple[torch.device, torch.dtype | None], Any]:
+        on_device = isinstance(lists[0][0], DeviceTensor)
+        groups = group(lists, *args)
+        return {(emulation.device if on_device else key[0], key[1]): tensors for key, tensors in groups.items()}
+
+    yield nn.utils.clip_grad, "_group_tensors_by_device_and_dtype", grouped
     yield nn.Module, "to", _moved_module(emulation, nn.Module.to)
     # Tensors of a subclass can't be inference tensors.
     yield torch._C, "_InferenceMode", lambda mode: torch.set_grad_enabled(not mode)
@@ -382,6 +390,8 @@ def _patches(emulation: Emulation) -> Iterator[tuple[Any, str, Any]]:
     yield torch.mps, "set_rng_state", lambda state: None
     answers = {
         "is_available": here,
+        "is_initialized": here,
+        "Event": Mock(),
         "device_count": int(here),
         "is_bf16_supported": here,
         "get_device_name": "Emulated",

@@ -40,7 +40,7 @@ def train(case, device):
         weights.clip(1.0)
         optimizer.step(0.001)
         weights.average(0.5)
-        losses.append(float(loss.smoothed.detach()))
+        losses.append(loss.smoothed.detach())
     return losses, weights
 
 
@@ -68,7 +68,7 @@ def test_updates_and_searches(name, kind):
     case = build_case(name)
     with Emulation(kind) as emulation:
         losses, weights = train(case, emulation.device)
-        assert losses == pytest.approx(expected, rel=1e-4)
+        assert [float(loss) for loss in losses] == pytest.approx([float(loss) for loss in expected], rel=1e-4)
         assert all(isinstance(parameter, DeviceTensor) for parameter in weights.parameters)
         for what in hypotheses:
             with weights.averaged_model() as model:
@@ -110,3 +110,11 @@ def test_attention_on_a_gpu_is_never_that_of_cudnn(kind, monkeypatch):
 def test_mixed_devices_are_seen():
     with Emulation("cuda"), pytest.raises(MixedDevicesError, match="add"):
         torch.ones(2, device="cuda") + torch.ones(2)
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, "caption-hard", "muon"])
+def test_no_update_waits_for_the_gpu(name):
+    case = build_case(name)
+    with Emulation("cuda") as emulation:
+        train(case, emulation.device)
+        assert dict(emulation.synchronisations) == {}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.ground.special import SPECIAL
+from translucid.kernels.transfer import pinned, upload
 
 
 class Batch(NamedTuple):
@@ -23,18 +24,29 @@ class Batch(NamedTuple):
     source, one of sentences."""
     labels: Tensor
     """[k B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
+    places: Tensor | None = None
+    """[n] int64, where `labels`, flattened, is not padding; see `prepared`."""
+    lengths: Sequence[int] = ()
+    """Of each source of ids, its tokens; on the host, where a recurrent encoder needs them. See `prepared`."""
 
     def rows(self, rows: slice) -> Batch:
         """Return some rows, of a batch with one target a source."""
-        return Batch(*(side[rows] for side in self))
+        return Batch(self.source[rows], self.targets_in[rows], self.labels[rows])
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
+    def prepared(self) -> Batch:
+        """Return the batch with its places and lengths, which a GPU would have to be waited for, in pinned memory."""
+        if self.places is not None:
+            return self
+        is_ids = self.source.dim() == 2 and self.source.dtype == torch.int64
+        lengths = self.source.ne(SPECIAL.pad).sum(1).tolist() if is_ids else ()
+        places = self.labels.flatten().ne(SPECIAL.pad).nonzero().squeeze(1)
+        return Batch(pinned(self.source), pinned(self.targets_in), pinned(self.labels), pinned(places), lengths)
+
+    def to(self, device: torch.device | str) -> Batch:
         """Return the batch on another device."""
-        return self._replace(
-            source=self.source.to(device, non_blocking=non_blocking),
-            targets_in=self.targets_in.to(device, non_blocking=non_blocking),
-            labels=self.labels.to(device, non_blocking=non_blocking),
-        )
+        source, targets_in, labels = (upload(side, device) for side in (self.source, self.targets_in, self.labels))
+        places = None if self.places is None else upload(self.places, device)
+        return Batch(source, targets_in, labels, places, self.lengths)
 
 
 def plan_epoch(

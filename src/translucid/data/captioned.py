@@ -107,13 +107,13 @@ class CaptionedImages:
         there = place < counts[:, None]  # [n, k]
         captions = (self.first[rows][:, None] + place)[there]
         found = shifted(self.target_ids, self.target_offsets, captions)
-        sides = [torch.full((there.size, side.size(1)), SPECIAL.pad) for side in found]
-        for side, real in zip(sides, found, strict=True):
+        targets_in, labels = (torch.full((there.size, side.size(1)), SPECIAL.pad) for side in found)
+        for side, real in zip((targets_in, labels), found, strict=True):
             side[torch.from_numpy(there.ravel())] = real
         images = np.ascontiguousarray(self.images[self.place[rows]])
         if self.changes is not None:
             images = self.changes.applied(images, rows)
-        return Batch(torch.from_numpy(images), *sides)
+        return Batch(torch.from_numpy(images), targets_in, labels)
 
 
 @dataclass(frozen=True, eq=False)

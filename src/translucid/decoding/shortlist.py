@@ -103,6 +103,10 @@ class Narrowed(SequenceModel[StateT]):
         """See `SequenceModel`."""
         return self.model.source_mask(source)
 
+    def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> Memory:
+        """See `SequenceModel`."""
+        return self.model.encode(source, maps, lengths)
+
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """See `SequenceModel`."""
         return self.model.read(embedded, mask, maps)

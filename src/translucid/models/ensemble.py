@@ -84,10 +84,15 @@ class Ensemble(SequenceModel[EnsembleState]):
         """See `SequenceModel`."""
         return self.parts[0].source_mask(source)
 
+    def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> EnsembleMemory:
+        """See `SequenceModel`."""
+        first, *others = self.parts
+        memories = [first.encode(source, maps, lengths), *(model.encode(source, None, lengths) for model in others)]
+        return _memory(memories)
+
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> EnsembleMemory:
         """See `SequenceModel`; what is read are the sources themselves."""
-        first, *others = self.parts
-        return _memory([first.encode(embedded, maps), *(model.encode(embedded) for model in others)])
+        return self.encode(embedded, maps)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the features of all decoders side by side [N, T, D_1 + .. + D_n]."""

@@ -19,7 +19,7 @@ may ask for their number, which is their first dimension.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeAlias
 
@@ -112,8 +112,12 @@ class SequenceModel(Model, ABC, Generic[StateT]):
         """Id of the token that ends every target, and every source of ids."""
         return self.special.end
 
-    def encode(self, source: Tensor, maps: Maps | None = None) -> Memory:
-        """Read a batch of sources; those of ids [B, S] are padded on the right, each row ends in the end token."""
+    def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> Memory:
+        """Read a batch of sources; those of ids [B, S] are padded on the right, each row ends in the end token.
+
+        `lengths`: the tokens of each source of ids, if they are known. PyTorch's recurrent layers want them on the
+        host, and to count them a GPU has to be waited for.
+        """
         return self.read(self.source_embedding(source), self.source_mask(source), maps)
 
     def source_mask(self, source: Tensor) -> Tensor:

@@ -120,7 +120,8 @@ class PairEpochs:
 
     def _collate(self, corpus: Pairs, indices: NDArray[np.int64]) -> Shared:
         mine = indices[self.workers.rank :: self.workers.count]
-        return Shared(corpus.batch(mine) if len(mine) else None, corpus.target_tokens(indices))
+        rows = corpus.batch(mine).prepared() if len(mine) else None
+        return Shared(rows, corpus.target_tokens(indices))
 
     def _order(self, epoch: int) -> Order:
         return Order(self.sizes, self.shares, self.count, seed=self.seed, epoch=epoch, block=self.block)

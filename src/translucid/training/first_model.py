@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
-from translucid.training.objective import Loss, batch_loss, loss_of_log_p
+from translucid.training.objective import Loss, batch_loss, loss_of_log_p, real_places
 
 
 class Anchor:
@@ -47,8 +47,10 @@ class FirstOpinion:
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """See `batch_loss`; all figures but what is minimised are as there."""
         with torch.no_grad():
-            features = self.first.features(self.first.encode(batch.source), batch.targets_in)
-            first = self.first.output(features[batch.labels != self.first.pad]).float().softmax(-1)
+            memory = self.first.encode(batch.source, lengths=batch.lengths)
+            features = self.first.features(memory, batch.targets_in).flatten(0, 1)
+            places = real_places(batch, self.first.pad)
+            first = self.first.output(features.index_select(0, places)).float().softmax(-1)
 
         def loss_of(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
             log_p = output(features).float().log_softmax(-1)

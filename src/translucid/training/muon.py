@@ -34,14 +34,17 @@ class Muon(torch.optim.Optimizer):
         self.dtype = torch.bfloat16 if bfloat16 else torch.float32
 
     @torch.no_grad()
-    def step(self) -> None:  # type: ignore[override]
-        """Make an update."""
+    def step(self, finite: Tensor | None = None) -> None:  # type: ignore[override]
+        """Make an update; if `finite` [] is given and False, weights and momenta stay as they are."""
         for group in self.param_groups:
             matrices = [matrix for matrix in group["params"] if matrix.grad is not None]
             if not matrices:
                 continue
             gradients = [matrix.grad for matrix in matrices]
             momenta = [self._momentum(matrix) for matrix in matrices]
+            if finite is not None:  # a momentum that is drawn towards itself does not move
+                both = zip(gradients, momenta, strict=True)
+                gradients = [torch.where(finite, gradient, momentum) for gradient, momentum in both]
             torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
             by_shape = defaultdict(list)
             for matrix, direction in zip(matrices, torch._foreach_lerp(gradients, momenta, MOMENTUM), strict=True):
@@ -51,6 +54,8 @@ class Muon(torch.optim.Optimizer):
             for (_, columns), alike in by_shape.items():
                 moved, directions = zip(*alike, strict=True)
                 moves = orthogonal(torch.stack(directions).to(self.dtype)).to(moved[0].dtype)
+                if finite is not None:
+                    moves *= finite
                 torch._foreach_add_(moved, moves.unbind(), alpha=-0.2 * math.sqrt(columns) * group["lr"])
 
     def _momentum(self, matrix: Tensor) -> Tensor:

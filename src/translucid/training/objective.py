@@ -20,14 +20,17 @@ from translucid.models.protocol import Maps, SequenceModel
 
 
 class Loss(NamedTuple):
-    """Sums over the real target tokens of a batch; of a self-critical one, over those that the model has drawn."""
+    """Sums over the real target tokens of a batch; of a self-critical one, over those that the model has drawn.
+
+    What the model's device has computed stays a tensor there: to read it is to wait for the device.
+    """
 
     smoothed: Tensor
     """What is minimised, [] with a gradient; with what a model is taught beyond its words."""
-    cross_entropy: float
-    """-log p of these tokens, in nats."""
-    correct: int
-    """Tokens that the model ranks first, given the right ones before; of logits that are equal, as they more often are
+    cross_entropy: Tensor
+    """[] -log p of these tokens, in nats, without a gradient."""
+    correct: Tensor
+    """[] how many the model ranks first, given the right ones before; of logits that are equal, as they more often are
     in bfloat16, each is first."""
     tokens: int
     """Target tokens, end tokens included."""
@@ -36,15 +39,13 @@ class Loss(NamedTuple):
     drawn: int = 0
     """How many that were."""
 
-    def figures(self) -> tuple[float, ...]:
+    def figures(self) -> tuple[Tensor | float, ...]:
         """Return what is added up over batches and processes: all but what is minimised."""
         return self[1:]
 
 
 LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]
 """The loss of features [n, D], given the projection to logits, the labels [n] and how much label smoothing there is."""
-FIGURES = len(Loss._fields) - 1
-"""How many they are."""
 
 
 def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_of: LossOf | None = None) -> Loss:
@@ -53,11 +54,10 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
     `loss_of`: another loss than `smoothed_loss`, of what that is given.
     """
     maps: Maps | None = {} if model.taught_more and model.training else None
-    memory = model.encode(batch.source)
+    memory = model.encode(batch.source, lengths=batch.lengths)
     features = model.features(memory, batch.targets_in, maps)
     labels = batch.labels.flatten()
-    real = labels != model.pad
-    places = real.nonzero().squeeze(1)
+    places = real_places(batch, model.pad)
     features, labels = features.flatten(0, 1).index_select(0, places), labels.index_select(0, places)
     loss = (loss_of or smoothed_loss)(features, model.output, labels, smoothing)
     if maps is None:
@@ -65,7 +65,7 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
 
     @torch.no_grad()
     def log_probs() -> Tensor:
-        found = features.new_zeros(len(real), dtype=torch.float32)
+        found = features.new_zeros(batch.labels.numel(), dtype=torch.float32)
         logits = model.output(features).float()
         found[places] = -nn.functional.cross_entropy(logits, labels, reduction="none")
         return found.view_as(batch.labels)
@@ -74,12 +74,17 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
     return loss._replace(smoothed=loss.smoothed + further)
 
 
+def real_places(batch: Batch, pad: int) -> Tensor:
+    """Return where the labels of a batch, flattened, are not padding [n]."""
+    return batch.labels.flatten().ne(pad).nonzero().squeeze(1) if batch.places is None else batch.places
+
+
 def smoothed_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
     """Return the loss of features [n, D] and labels [n] by the way that suits, or by the equation."""
     if not chunks_suit(features, output):
         return plain_loss(features, output, labels, smoothing)
     sums = chunked_loss(features, output.weight, output.bias, labels, smoothing)
-    return Loss(sums.smoothed, sums.right.item(), int(sums.correct), len(labels))
+    return Loss(sums.smoothed, sums.right.detach(), sums.correct, len(labels))
 
 
 def plain_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
@@ -92,7 +97,7 @@ def loss_of_log_p(log_p: Tensor, labels: Tensor, smoothing: float) -> Loss:
     right = -log_p.gather(1, labels[:, None]).sum()
     smoothed = (1 - smoothing) * right - smoothing * log_p.mean(-1).sum()
     correct = (log_p.argmax(-1) == labels).sum()
-    return Loss(smoothed, right.item(), int(correct), len(labels))
+    return Loss(smoothed, right.detach(), correct, len(labels))
 
 
 def label_loss(model: Classifier, batch: Batch, smoothing: float = 0.0) -> Loss:
@@ -102,4 +107,4 @@ def label_loss(model: Classifier, batch: Batch, smoothing: float = 0.0) -> Loss:
     with torch.no_grad():
         right = nn.functional.cross_entropy(logits, labels, reduction="sum") if smoothing else loss
         correct = (logits.argmax(-1) == labels).sum()
-    return Loss(loss, right.item(), int(correct), len(labels))
+    return Loss(loss, right.detach(), correct, len(labels))

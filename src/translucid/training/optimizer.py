@@ -45,6 +45,9 @@ class Optimizer:
                 if own := [parameter for parameter in group if (id(parameter) in muon) is wanted]:
                     chosen.append({"params": own, "share": share})
         self.layers = layers
+        on_cuda = all(parameter.device.type == "cuda" for parameter in parameters)
+        self.skips_on_device = on_cuda and options.optimizer != "nadam" and not options.sharded
+        """Whether `step` can skip an update without the host knowing."""
         self.parts: list[torch.optim.Optimizer] = []
         if matrices:
             self.parts.append(Muon(matrices, lr=rate, bfloat16=bfloat16))
@@ -53,11 +56,20 @@ class Optimizer:
         elif groups:
             self.parts.append(torch.optim.Adam(groups, lr=rate, fused=True, **ADAM))
 
-    def step(self, rate: float) -> None:
-        """Make an update at this learning rate, and forget the gradients."""
+    def step(self, rate: float, finite: Tensor | None = None) -> None:
+        """Make an update at this learning rate, and forget the gradients.
+
+        `finite`: boolean [] on the device; where it is False, weights and moments stay as they are. Only for
+        optimisers that skip on the device.
+        """
         for part in self.parts:
             for group in part.param_groups:
                 group["lr"] = rate * group["share"]
+            if isinstance(part, Muon):
+                part.step(finite)
+                continue
+            if finite is not None:
+                part.found_inf = (~finite).float()  # type: ignore[attr-defined]  # which PyTorch's gradient scaler sets
             part.step()
         self.zero_grad()
 
@@ -82,6 +94,10 @@ class Optimizer:
             own = [places[id(parameter)] for group in part.param_groups for parameter in group["params"]]
             state = {i: moments[place] for i, place in enumerate(own) if place in moments}
             part.load_state_dict({**part.state_dict(), "state": state})
+            if isinstance(part, torch.optim.NAdam):
+                # PyTorch reads it on the host, weight by weight, but moves it to the weights' device when it loads.
+                for moved in part.state.values():
+                    moved["mu_product"] = moved["mu_product"].cpu()
 
 
 def inner_matrices(model: Model) -> list[nn.Parameter]:

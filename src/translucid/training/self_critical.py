@@ -21,6 +21,7 @@ from torch import Tensor
 from translucid.data.batching import Batch
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.sampling import draw_tokens
+from translucid.kernels.transfer import upload
 from translucid.models.protocol import Memory, SequenceModel
 from translucid.training.objective import Loss
 
@@ -57,10 +58,10 @@ class SelfCritical:
         logits = allowed(model, model.output(features.flatten(0, 1).index_select(0, places)))
         log_p = logits.log_softmax(-1).gather(1, said[:, None])[:, 0]
         rewards = self.rewards(labels, batch.labels)
-        each = advantages(rewards).to(log_p).flatten()[places // labels.size(1)]
+        each = upload(advantages(rewards).to(log_p.dtype), log_p.device).flatten()[places // labels.size(1)]
         loss = -(each * log_p).sum() / self.samples
-        right = int((logits.argmax(-1) == said).sum())
-        return Loss(loss, -log_p.sum().item(), right, len(said), rewards.sum().item(), rewards.numel())
+        correct = (logits.argmax(-1) == said).sum()
+        return Loss(loss, -log_p.sum().detach(), correct, len(said), rewards.sum().item(), rewards.numel())
 
     def rewards(self, drawn: Tensor, references: Tensor) -> Tensor:
         """Return [B, K] for captions [K B, T] and references [k B, T']."""

@@ -48,7 +48,7 @@ class StreamEpochs:
         whole = self.stream.batch(windows, number)
         asked = int(whole.labels.ne(0).sum())
         mine = slice(self.workers.rank, None, self.workers.count)
-        rows = None if self.workers.rank >= self.stream.rows else whole.rows(mine)
+        rows = None if self.workers.rank >= self.stream.rows else whole.rows(mine).prepared()
         return Shared(rows, max(asked, 1), min(1.0, float(windows.lengths[number]) / self.stream.window))
 
     def _windows(self, epoch: int) -> Windows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from translucid.data.batching import Batch
 from translucid.models.language.model import Carried, LanguageModel
-from translucid.training.objective import Loss, smoothed_loss
+from translucid.training.objective import Loss, real_places, smoothed_loss
 
 
 class StreamLoss:
@@ -31,18 +30,20 @@ class StreamLoss:
         if self.state is None:
             self.state = model.begin(len(ids), ids.device)
         reading, after = model.read_on(ids, self.state)
-        loss = self._asked(reading.features, window.labels, smoothing)
-        # What is not a number would be carried on for ever.
-        carried = model.carries and math.isfinite(loss.cross_entropy)
-        self.state = after.of(after.tensors()) if carried else None
+        loss = self._asked(reading.features, window, smoothing)
+        self.state = None
+        if model.carries:
+            # What is not a number would be carried on for ever: the next window then begins with zeros.
+            finite = loss.cross_entropy.isfinite()
+            self.state = after.of(tuple(torch.where(finite, part, 0) for part in after.tensors()))
         if model.training and (further := model.regularisation(reading)) is not None:
             return loss._replace(smoothed=loss.smoothed + loss.tokens * further)
         return loss
 
-    def _asked(self, features: Tensor, labels: Tensor, smoothing: float) -> Loss:
-        """Return the loss of features [.., D] where labels [..] ask for something."""
-        places = labels.flatten().ne(self.model.pad).nonzero().squeeze(1)
-        asked, features = labels.flatten()[places], features.flatten(0, -2).index_select(0, places)
+    def _asked(self, features: Tensor, window: Batch, smoothing: float) -> Loss:
+        """Return the loss of features [.., D] where the labels of the window [..] ask for something."""
+        places = real_places(window, self.model.pad)
+        asked, features = window.labels.flatten()[places], features.flatten(0, -2).index_select(0, places)
         return smoothed_loss(features, self.model.output, asked, smoothing)
 
     def carried(self) -> dict[str, Tensor]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from translucid.ground.errors import UserError
 from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
+from translucid.kernels.transfer import Download, upload
 from translucid.layers.low_rank import differences
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
@@ -23,7 +25,7 @@ from translucid.training.epochs import Epochs, Shared
 from translucid.training.first_model import Anchor, FirstOpinion
 from translucid.training.interrupt import Interrupt
 from translucid.training.material import GENERAL_PAIRS
-from translucid.training.objective import FIGURES
+from translucid.training.objective import Loss
 from translucid.training.optimizer import Optimizer
 from translucid.training.record import Recent, Record
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
@@ -75,6 +77,16 @@ class Progress:
         return self.step if self.step or self.before is not None else -1
 
 
+class _Made(NamedTuple):
+    """An update, whose figures may still be on their way to the host."""
+
+    step: int
+    tokens: int
+    """Target tokens of all processes."""
+    figures: Download
+    """[6] the sums of `Loss.figures`, and the length of the gradient."""
+
+
 class Trainer:
     """Updates a model batch by batch, keeps a running average of its weights, and saves the best average."""
 
@@ -112,6 +124,8 @@ class Trainer:
         self.progress = Progress(begins_ready=begins_ready)
         self.recent = Recent()
         self.skipped_in_a_row = 0
+        self._unread: deque[_Made] = deque()
+        """The last updates, as far as their figures may still be on their way to the host."""
         self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
         self.anchor = Anchor(self.weights.parameters, options.stay_near) if options.stay_near else None
         if options.stay_like:
@@ -152,10 +166,13 @@ class Trainer:
                     if self.progress.step % self.options.log_every == 0:
                         record.write_training(self._status(rate))
                 due = self.progress.step % self.options.validate_every == 0
+                saves = due or self.over or self.progress.seconds - saved > 60 * self.options.save_minutes
+                if saves or asked:
+                    self._read(display)
                 if due or self.over:
                     self._validate(record, display)
                     (self.progress.seconds,) = self.workers.sum(time.monotonic() - started if record else 0.0)
-                if due or self.over or self.progress.seconds - saved > 60 * self.options.save_minutes:
+                if saves:
                     self.save()
                     saved = self.progress.seconds
             if asked:
@@ -195,35 +212,71 @@ class Trainer:
         loss_of = self.weights.loss
         if self.critical and self_critical(self.options, self._done()):
             loss_of = self.critical
-        sums = [0.0] * FIGURES
+        losses = []
         for batch in batches:
             rows = self.weights.rows(batch.rows)
             if rows is None:
                 continue
             with mixed_precision(self.device, wanted=self.bfloat16):
                 loss = loss_of(rows, self.options.label_smoothing)
-            sums = [total + figure for total, figure in zip(sums, loss.figures(), strict=True)]
             (loss.smoothed / tokens).backward()
+            losses.append(loss)
         self.weights.sum_gradients()
         if self.anchor:
             self.anchor.pull()
-        entropy, correct, said, reward, drawn = self.workers.sum(*sums)
+        figures = self.workers.sum_tensor(self._figures(losses))
         norm = self.weights.clip(self.options.clip_norm)
-        if math.isfinite(entropy) and torch.isfinite(norm):
-            self.skipped_in_a_row = 0
-            self.recent.add(entropy, int(correct), int(said), reward / drawn if drawn else None)
+        finite = figures[0].isfinite() & norm.isfinite()
+        made = _Made(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
+        share = sum(batch.rate for batch in batches) / len(batches)
+        if self.optimizer.skips_on_device:
+            # Whether this update was skipped is known to the host one update later. The average then takes in weights
+            # that have not moved.
+            self._unread.append(made)
+            self.optimizer.step(rate * share, finite)
+            self._average()
+            self._read(display, unread=1)
+        elif self._take(made, display):
+            self.optimizer.step(rate * share)
+            self._average()
         else:
-            self._skip(entropy / tokens, float(norm), display)
-            return
-        self.optimizer.step(rate * sum(batch.rate for batch in batches) / len(batches))
-        self._average()
+            self.optimizer.zero_grad()
 
-    def _skip(self, loss: float, norm: float, display: Display) -> None:
-        """Leave the weights as they are; one bad batch is no reason to stop, several in a row are."""
-        self.optimizer.zero_grad()
+    def _figures(self, losses: Sequence[Loss]) -> Tensor:
+        """Return the sums of `Loss.figures` over the batches of an update [5], on the device."""
+        dtype = torch.float32 if self.device.type == "mps" else torch.float64  # which MPS does not have
+        measured = torch.zeros(2, dtype=dtype, device=self.device)
+        counted = torch.zeros(3, dtype=dtype)
+        for loss in losses:
+            measured += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
+            counted += torch.tensor([loss.tokens, loss.reward, loss.drawn], dtype=dtype)
+        return torch.cat([measured, upload(counted, self.device)])
+
+    def _read(self, display: Display, *, unread: int = 0) -> None:
+        """Take in the figures of the updates made, but for the last few, which may not have reached the host yet."""
+        while len(self._unread) > unread:
+            self._take(self._unread.popleft(), display)
+
+    def _take(self, made: _Made, display: Display) -> bool:
+        """Take in the figures of an update; return whether it was made, as it is if all is finite.
+
+        Raises:
+            UserError: updates have been skipped too often in a row.
+        """
+        *figures, norm = made.figures.read().tolist()
+        entropy, correct, said, reward, drawn = figures
+        if not (math.isfinite(entropy) and math.isfinite(norm)):
+            self._skip(made.step, entropy / made.tokens, norm, display)
+            return False
+        self.skipped_in_a_row = 0
+        self.recent.add(entropy, int(correct), int(said), reward / drawn if drawn else None)
+        return True
+
+    def _skip(self, step: int, loss: float, norm: float, display: Display) -> None:
+        """Count an update that left the weights as they were; one is no reason to stop, several in a row are."""
         self.progress.skipped += 1
         self.skipped_in_a_row += 1
-        what = f"the loss is {loss:.3g} at step {self.progress.step + 1}, gradient norm {norm:.3g}"
+        what = f"the loss is {loss:.3g} at step {step}, gradient norm {norm:.3g}"
         if self.skipped_in_a_row == PATIENCE_WITH_NAN:
             raise UserError(
                 f"{what}, for the {PATIENCE_WITH_NAN}th time in a row",

@@ -120,11 +120,11 @@ class PairsValidator(Validator):
         workers = workers or Workers()
         lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
         plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
-        entropy = correct = tokens = 0.0
-        for indices in workers.share(plan):
-            loss = batch_loss(model, self.corpus.batch(indices).to(device))
-            entropy, correct, tokens = entropy + loss.cross_entropy, correct + loss.correct, tokens + loss.tokens
-        entropy, correct, tokens = workers.sum(entropy, correct, tokens)
+        losses = [batch_loss(model, self.corpus.batch(rows).prepared().to(device)) for rows in workers.share(plan)]
+        entropies = torch.stack([loss.cross_entropy for loss in losses]).tolist() if losses else []
+        correct = float(sum(loss.correct for loss in losses))
+        tokens = float(sum(loss.tokens for loss in losses))
+        entropy, correct, tokens = workers.sum(sum(entropies), correct, tokens)
         hypotheses = workers.interleave([self.tokenizer.decode(found) for found in self.greedy(model, device, workers)])
         score = self.criterion.score(hypotheses)
         measures = {"bleu": self.criterion.bleu(hypotheses)}

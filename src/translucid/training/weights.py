@@ -49,7 +49,9 @@ class Weights:
 
     def rows(self, rows: Batch | None) -> Batch | None:
         """Return this process's rows of a batch, if it has any, where the model is."""
-        return rows and rows.to(self.device)
+        if rows is None or self.device.type == "cpu":
+            return rows
+        return rows.prepared().to(self.device)
 
     def sum_gradients(self) -> None:
         """Add the gradients up over the processes."""

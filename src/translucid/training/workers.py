@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
@@ -93,6 +93,12 @@ class Workers:
         sums = torch.tensor(numbers, dtype=torch.float64, device=device)
         dist.all_reduce(sums)
         return sums.tolist()
+
+    def sum_tensor(self, numbers: Tensor) -> Tensor:
+        """Add a tensor up over the processes, in place, and return it; a GPU is not waited for."""
+        if self.count > 1:
+            dist.all_reduce(numbers)
+        return numbers
 
     def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Add the gradients up over the processes, in one go; a process without any adds nothing."""

@@ -82,7 +82,8 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         if o.attention == "hard":
             reward = log_probs().sum(1)
             with torch.no_grad():
-                self.baseline.lerp_(reward.mean(), 0.1 if self.baseline else 1.0)
+                # 0 is the baseline that nothing has moved yet.
+                self.baseline.lerp_(reward.mean(), torch.where(self.baseline == 0, 1.0, 0.1))
             weights, advantage = maps[CROSS][:, 0], reward - self.baseline
             cost = cost + o.reinforce * reinforced(weights, maps[DRAWN][:, 0], real, advantage)
             cost = cost - o.entropy * entropy(weights, real)

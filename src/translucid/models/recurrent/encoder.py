@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -38,12 +39,13 @@ class RecurrentEncoder(nn.Module):
         parts = 2 if o.cell == "lstm" else 1
         self.bridges = nn.ModuleList(Linear(o.width, o.width) for _ in range(parts))
 
-    def forward(self, x: Tensor, mask: Tensor) -> RecurrentMemory:
-        """Read embedded sources x [B, S, D] with their mask [B, S].
+    def forward(self, x: Tensor, mask: Tensor, lengths: Sequence[int] = ()) -> RecurrentMemory:
+        """Read embedded sources x [B, S, D] with their mask [B, S]; `lengths` as for `SequenceModel.encode`.
 
         The decoder's first hidden state is tanh(W h) of the encoder's last (section A.2.2 of the paper), layer by
         layer and from both directions; an LSTM's cell, which has no bounds, is mapped without tanh.
         """
-        outputs, last = self.recurrence.read(x, mask.sum(1))
+        on_host = torch.tensor(lengths) if lengths else mask.sum(1).cpu()
+        outputs, last = self.recurrence.read(x, on_host)
         first = [bridge(part) for bridge, part in zip(self.bridges, last, strict=True)]
         return RecurrentMemory(outputs, mask, (torch.tanh(first[0]), *first[1:]))

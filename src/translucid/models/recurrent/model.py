@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -48,6 +50,10 @@ class RecurrentModel(SequenceModel[RecurrentState]):
         self.decoder = _decoder(o)
         self.dropout = Dropout(o.dropout)
         self.output = output_projection(target_tokens, tied=o.tie_output)
+
+    def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> RecurrentMemory:
+        """See `SequenceModel`."""
+        return self.encoder(self.source_embedding(source), self.source_mask(source), lengths)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""

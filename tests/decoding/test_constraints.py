@@ -130,7 +130,7 @@ def test_sampling_and_constraints_do_not_go_together(table_model, source_batch):
 def test_places_are_given_by_turns():
     bank = torch.tensor([[0, 0, 0, 2, 1, 2], [0, 0, 0, 0, 0, 0]])
     valid = torch.tensor([[True] * 6, [True, True, True, True, False, True]])
-    assert by_turns(bank, valid).tolist() == [[3, 4, 0, 5, 1, 2], [0, 1, 2, 3, 5, 4]]
+    assert by_turns(bank, valid, 4).tolist() == [[3, 4, 0, 5, 1, 2], [0, 1, 2, 3, 5, 4]]
 
 
 def priced(model, source, tokens, form):

@@ -8,14 +8,14 @@ is kept, which changes no result: a partial output with log-probability L can't 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
 
 from translucid.decoding.constraints import Constraints, Steering, by_turns
 from translucid.decoding.problem import Problem
-from translucid.decoding.rows import Finished, Rows
+from translucid.decoding.rows import Finished, Rows, parted, surely_none
 from translucid.decoding.trace import BeamTrace
 
 
@@ -43,38 +43,47 @@ def beam_search(
     longest_penalty = problem.penalties[problem.limits + 1][:, None]  # [B, 1]
 
     while len(rows):
-        log_probs, state = problem.predict(rows, state)
+        log_probs, state, finite = problem.predict(rows, state)
         gain, choice = likeliest(log_probs, beam)  # [N, k]
         price, steered = gain, None
         if steering and met:
             steered = steering.candidates(rows, met, log_probs, gain, choice)
             gain, choice, price = steered.gain, steered.token, steered.price
-        total, parent, place = merge(rows, rows.log_prob[:, None] + price, sentences, beam, steered and steered.bank)
+        shares = Shares(steered.bank, steering.banks) if steering and steered else None
+        total, parent, place = merge(rows, rows.log_prob[:, None] + price, sentences, beam, shares)
         token, gain, price = choice[parent, place], gain[parent, place], price[parent, place]  # [B, K]
         # A candidate that can't be among the n best takes no slot when it ends, or what is dropped would matter.
         kept = (total > -torch.inf) & (rank < goal.width[:, None]) & (total / longest_penalty >= goal.worst)
         ends = kept & (token == problem.model.eos)
-        live = kept & ~ends
-        if steering and steered and ends.any():
-            lacks = ends & steering.lacks(rows.sentence[parent], steered.times[parent, place])
-            if lacks.any():
-                ended = rows.select(parent[lacks]).extended(token[lacks], gain[lacks], price[lacks])
-                lacking.add(ended, (total / problem.penalties[ended.length])[lacks])
-                ends &= ~lacks
-        if ends.any():
-            ended = rows.select(parent[ends]).extended(token[ends], gain[ends], price[ends])
-            score = total / problem.penalties[ended.length]
-            finished.add(ended, score[ends])
+        live, lacks, score = kept & ~ends, torch.zeros_like(ends), total
+        if not surely_none(ends):
+            score = total / problem.penalties[rows.length + 1]
+            if steering and steered:
+                lacks = ends & steering.lacks(rows.sentence[parent], steered.times[parent, place])
+                ends = ends & ~lacks
             goal = goal.after(ends, score)
             live &= total / longest_penalty >= goal.worst
+        kind = torch.where(live, 0, torch.where(ends, 1, torch.where(lacks, 2, 3)))
+        places, (is_finite,) = parted(kind.flatten(), 3, finite)
+        problem.refuse_unless(is_finite)
         if trace is not None:
             trace.step(total, parent, token, ends, live)
-        moved = parent[live]  # [N] anew
-        if not torch.equal(moved, torch.arange(len(rows), device=device)):
+        columns = [part.flatten() for part in (parent, token, gain, price)]
+
+        def moved_to(where: Tensor, rows: Rows = rows, columns: list[Tensor] = columns) -> Rows:
+            parent, token, gain, price = (column[where] for column in columns)
+            return rows.select(parent).extended(token, gain, price)
+
+        going_on, ending, ending_without = places
+        for finds, where in ((finished, ending), (lacking, ending_without)):
+            if len(where):
+                finds.add(moved_to(where), score.flatten()[where])
+        moved = columns[0][going_on]  # [N] anew
+        if moved.device.type != "cpu" or not torch.equal(moved, torch.arange(len(rows))):
             state = state.select(moved)
-        rows = replace(rows.select(moved).extended(token[live], gain[live], price[live]), slot=live.nonzero()[:, 1])
+        rows = replace(moved_to(going_on), slot=going_on % beam)
         if steering and steered:
-            come = parent[live], place[live]
+            come = moved, place.flatten()[going_on]
             met = steering.after(rows, steered.times[come], steered.fresh[come])
     return finished.or_else(lacking)
 
@@ -110,6 +119,8 @@ def likeliest(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
     `topk` alone takes any of several equal ones. One more than k shows whether that has happened, which is rare.
     """
+    if log_probs.device.type != "cpu":
+        return _likeliest_without_waiting(log_probs, min(k, log_probs.size(1)))
     values, ids = log_probs.topk(min(k + 1, log_probs.size(1)))
     tied = ((values[:, 1:] == values[:, :-1]) & (values[:, 1:] > -torch.inf)).any(1)
     if tied.any():
@@ -119,8 +130,31 @@ def likeliest(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values[:, :k], ids[:, :k]
 
 
+def _likeliest_without_waiting(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The same on a GPU, without asking whether there are equal ones: the lowest ids of those are looked for always."""
+    values, ids = log_probs.topk(k)  # [N, k]
+    lowest = values[:, -1:]
+    places = torch.arange(log_probs.size(1), device=log_probs.device, dtype=torch.float32)
+    equal = torch.where(log_probs == lowest, -places, -torch.inf).topk(k).indices  # of the k-th, the lowest id first
+    rank, above = torch.arange(k, device=log_probs.device), (values > lowest).sum(1, keepdim=True)
+    ids = torch.where(rank < above, ids, equal.gather(1, (rank - above).clamp(min=0)))
+    by_id = ids.argsort(1)
+    ids, values = ids.gather(1, by_id), values.gather(1, by_id)
+    values, order = values.sort(dim=1, descending=True, stable=True)
+    return values, ids.gather(1, order)
+
+
+class Shares(NamedTuple):
+    """How the places of a beam are shared out; see `by_turns`."""
+
+    bank: Tensor
+    """[N, k] of each candidate."""
+    banks: int
+    """How many there can be."""
+
+
 def merge(
-    rows: Rows, totals: Tensor, sentences: int, beam: int, banks: Tensor | None = None
+    rows: Rows, totals: Tensor, sentences: int, beam: int, shares: Shares | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Find the K likeliest candidates of each sentence among k from each of its rows.
 
@@ -129,7 +163,7 @@ def merge(
         totals: [N, k] log-probabilities of their candidates.
         sentences: B.
         beam: K.
-        banks: [N, k] if the K places are shared out among them; see `by_turns`.
+        shares: if the K places are shared out.
 
     Returns:
         For each sentence [B, K], the likeliest first, of equal ones that of the earlier slot, then the earlier one:
@@ -141,10 +175,10 @@ def merge(
     row = rows.slot.new_zeros(sentences, beam)
     row[rows.sentence, rows.slot] = torch.arange(n, device=row.device)
     best, place = table.flatten(1).sort(dim=1, descending=True, stable=True)
-    if banks is not None:
-        bank = banks.new_zeros(sentences, beam, k)
-        bank[rows.sentence, rows.slot] = banks
-        turns = by_turns(bank.flatten(1).gather(1, place), best > -torch.inf)
+    if shares is not None:
+        bank = shares.bank.new_zeros(sentences, beam, k)
+        bank[rows.sentence, rows.slot] = shares.bank
+        turns = by_turns(bank.flatten(1).gather(1, place), best > -torch.inf, shares.banks)
         best, place = best.gather(1, turns), place.gather(1, turns)
     best, place = best[:, :beam], place[:, :beam]
     return best, row.gather(1, place // k), place % k

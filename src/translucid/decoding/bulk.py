@@ -19,6 +19,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.search import search
 from translucid.decoding.shortlist import Narrowed, Shortlist
+from translucid.kernels.transfer import upload
 from translucid.models.protocol import SequenceModel
 
 BATCH = 8192
@@ -79,17 +80,26 @@ def decode_sentences(
     with _evaluating(model) as place:
         for batch in batches(order, [len(sentence) for sentence in sentences], tokens // rows):
             own = batch if numbers is None else [numbers[i] for i in batch]
-            source = padded([sentences[i] for i in batch], model.pad).to(device or place)
+            ids = [sentences[i] for i in batch]
+            source, lengths = upload(padded(ids, model.pad), device or place), [len(sentence) for sentence in ids]
             if shortlist and not constraints:
-                listed, each = shortlist.of_batch([sentences[i] for i in batch], opening)
-                pieces = torch.from_numpy(listed).to(device or place)
-                starts = None if word_starts is None else word_starts[pieces]
+                listed, each = shortlist.of_batch(ids, opening)
+                pieces = upload(torch.from_numpy(listed), device or place)
+                starts = None if word_starts is None else word_starts[torch.from_numpy(listed).to(word_starts.device)]
                 narrowed, first = Narrowed(model, pieces), np.searchsorted(listed, opening).tolist()
-                candidates = None if each is None else torch.from_numpy(each).to(device or place)
+                candidates = None if each is None else upload(torch.from_numpy(each), device or place)
                 found = search(
-                    narrowed, source, options, starts, own, prefix=first, told=len(first), candidates=candidates
+                    narrowed,
+                    source,
+                    options,
+                    starts,
+                    own,
+                    prefix=first,
+                    told=len(first),
+                    candidates=candidates,
+                    lengths=lengths,
                 )
-                found = [[_named(hypothesis, pieces) for hypothesis in nbest] for nbest in found]
+                found = [[_named(hypothesis, listed) for hypothesis in nbest] for nbest in found]
             else:
                 found = search(
                     model,
@@ -100,6 +110,7 @@ def decode_sentences(
                     prefix=opening,
                     told=len(opening),
                     constraints=constraints and constraints.of(batch),
+                    lengths=lengths,
                 )
             for i, hypotheses in zip(batch, found, strict=True):
                 results[i] = hypotheses
@@ -127,7 +138,7 @@ def decode_images(
     coming, own = iter(images), count() if numbers is None else iter(numbers)
     with _evaluating(model) as place:
         while batch := list(islice(coming, max(1, ROWS // rows))):
-            source = torch.from_numpy(np.stack(batch)).to(device or place)
+            source = upload(torch.from_numpy(np.stack(batch)), device or place)
             results += search(model, source, options, word_starts, list(islice(own, len(batch))))
             if on_batch:
                 on_batch(len(batch))
@@ -147,6 +158,6 @@ def _evaluating(model: SequenceModel) -> Iterator[torch.device]:
             model.train()
 
 
-def _named(hypothesis: Hypothesis, pieces: Tensor) -> Hypothesis:
+def _named(hypothesis: Hypothesis, pieces: NDArray[np.int64]) -> Hypothesis:
     """Turn places among `pieces` into their ids."""
     return replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist())

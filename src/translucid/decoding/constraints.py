@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.rows import Rows
+from translucid.kernels.transfer import upload
 
 
 class Form(NamedTuple):
@@ -110,6 +111,8 @@ class Steering:
     """[B, P, R] see `Form`; -1 behind the end."""
     edges: Edges
     eos: int
+    banks: int
+    """How many banks there can be."""
 
     @classmethod
     def by(cls, constraints: Constraints, bos: int, eos: int, device: torch.device) -> Steering:
@@ -132,17 +135,18 @@ class Steering:
                 lengths[sentence, place], inside[sentence, place] = len(form.pieces), form.inside
                 of[sentence, place, phrase] = 1
                 instead[sentence, place, : len(form.instead)] = torch.tensor(form.instead, dtype=torch.long)
-        goes_on, opens = (edge.to(device, copy=True) for edge in constraints.edges)
+        goes_on, opens = constraints.edges.goes_on.cpu(), constraints.edges.opens.cpu().clone()
         opens[bos] = True
         return cls(
-            forms.to(device),
-            lengths.to(device),
-            inside.to(device),
-            of.to(device),
-            wanted.to(device),
-            instead.to(device),
-            Edges(goes_on, opens),
+            upload(forms, device),
+            upload(lengths, device),
+            upload(inside, device),
+            upload(of, device),
+            upload(wanted, device),
+            upload(instead, device),
+            Edges(upload(goes_on, device), upload(opens, device)),
             eos,
+            2 * int(wanted.sum(1).max()) + 1,
         )
 
     def begin(self, rows: Rows) -> Met:
@@ -247,14 +251,14 @@ class Steering:
         return Met(times, fresh, progress)
 
 
-def by_turns(bank: Tensor, valid: Tensor) -> Tensor:
+def by_turns(bank: Tensor, valid: Tensor, banks: int) -> Tensor:
     """Return the order in which candidates get places: the best of each bank, the fullest first, then the second best.
 
     Args:
         bank: [B, X] of candidates that are sorted, the best first.
         valid: [B, X] boolean; the others come last.
+        banks: more than any number of a bank.
     """
-    banks = int(bank.max()) + 1 if bank.numel() else 1
     mine = torch.nn.functional.one_hot(bank, banks) * valid[:, :, None]
     turn = mine.cumsum(1).gather(2, bank[:, :, None])[:, :, 0]  # counted from 1 in each bank
     key = torch.where(valid, turn * banks - bank, (bank.size(1) + 1) * banks)

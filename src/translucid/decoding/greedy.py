@@ -8,7 +8,7 @@ from typing import TypeAlias
 from torch import Tensor
 
 from translucid.decoding.problem import Problem
-from translucid.decoding.rows import Finished, Rows
+from translucid.decoding.rows import Finished, Rows, parted, surely_none
 
 Choose: TypeAlias = Callable[[Tensor, Rows], Tensor]
 """choose(log_probs [N, V], rows) -> tokens [N]: the next token of each row."""
@@ -24,13 +24,16 @@ def token_by_token(problem: Problem, draws: int, choose: Choose) -> Finished:
     finished = Finished(len(problem.limits))
     rows, state = problem.begin(draws)
     while len(rows):
-        log_probs, state = problem.predict(rows, state)
+        log_probs, state, finite = problem.predict(rows, state)
         token = choose(log_probs, rows)
         rows = rows.extended(token, log_probs.gather(1, token[:, None])[:, 0])
         ends = token == problem.model.eos
-        if ends.any():
-            ended = rows.select(ends.nonzero()[:, 0])
+        if surely_none(ends):
+            continue
+        (going_on, ending), (is_finite,) = parted(ends.long(), 2, finite)
+        problem.refuse_unless(is_finite)
+        if len(ending):
+            ended = rows.select(ending)
             finished.add(ended, ended.log_prob / problem.penalties[ended.length])
-            going_on = (~ends).nonzero()[:, 0]
             rows, state = rows.select(going_on), state.select(going_on)
     return finished

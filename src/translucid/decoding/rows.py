@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from translucid.decoding.hypothesis import Hypothesis
@@ -79,24 +81,68 @@ class Finished:
     def __init__(self, sentences: int) -> None:
         self.sentences = sentences
         self.chunks: list[tuple[Rows, Tensor]] = []
+        self._others: Finished | None = None
 
     def add(self, rows: Rows, score: Tensor) -> None:
         """Add hypotheses whose last token is the end token, with their scores after length penalty [N]."""
         self.chunks.append((rows, score))
 
     def or_else(self, others: Finished) -> Finished:
-        """Add those of others for sentences that have none here."""
-        have = {sentence for rows, _ in self.chunks for sentence in rows.sentence.tolist()} if others.chunks else set()
-        for rows, score in others.chunks:
-            without = [i for i, sentence in enumerate(rows.sentence.tolist()) if sentence not in have]
-            self.add(rows.select(torch.tensor(without, dtype=torch.long, device=score.device)), score[without])
+        """Take those of others for sentences that have none here."""
+        self._others = others
         return self
 
     def best(self, n: int) -> list[list[Hypothesis]]:
         """Return up to n different hypotheses for each sentence, best first, of equal ones the earlier first."""
-        found: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in range(self.sentences)]
-        for rows, scores in self.chunks:
-            columns = rows.sentence, rows.tokens[:, 1:-1], rows.log_prob, scores, rows.token_log_probs
-            for sentence, tokens, log_prob, score, token_log_probs in zip(*(x.tolist() for x in columns), strict=True):
-                found[sentence].setdefault(tuple(tokens), Hypothesis(tokens, log_prob, score, token_log_probs))
+        found = self._by_sentence()
+        if self._others is not None and self._others.chunks:
+            pairs = zip(found, self._others._by_sentence(), strict=True)
+            found = [own or others for own, others in pairs]
         return [sorted(each.values(), key=lambda h: -h.score)[:n] for each in found]
+
+    def _by_sentence(self) -> list[dict[tuple[int, ...], Hypothesis]]:
+        found: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in range(self.sentences)]
+        for sentence, hypothesis in self._on_host():
+            found[sentence].setdefault(tuple(hypothesis.tokens), hypothesis)
+        return found
+
+    def _on_host(self) -> Iterator[tuple[int, Hypothesis]]:
+        """Yield all hypotheses, each with its sentence; of a GPU they are read in one copy."""
+        if not self.chunks:
+            return
+        longest = max(rows.length for rows, _ in self.chunks)
+        whole, decimal = [], []
+        for rows, score in self.chunks:
+            padding = 0, longest - rows.length
+            whole.append(F.pad(torch.cat([rows.sentence[:, None], rows.tokens], 1), padding))
+            decimal.append(F.pad(torch.cat([score[:, None], rows.log_prob[:, None], rows.token_log_probs], 1), padding))
+        numbers = torch.cat(whole).int()  # [M, longest + 2]
+        # The bits of the other numbers, all float32, go along as whole ones.
+        both = torch.cat([numbers, torch.cat(decimal).view(torch.int32)], 1).cpu()
+        sentences, tokens = both[:, 0].tolist(), both[:, 2 : longest + 1].tolist()
+        figures = both[:, longest + 2 :].contiguous().view(torch.float32).tolist()
+        lengths = (rows.length for rows, _ in self.chunks for _ in range(len(rows)))
+        for sentence, ids, (score, log_prob, *each), length in zip(sentences, tokens, figures, lengths, strict=True):
+            yield sentence, Hypothesis(ids[: length - 1], log_prob, score, each[:length])
+
+
+def parted(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list[bool]]:
+    """Return the places of each kind, in order, and what the flags are; a GPU is waited for once.
+
+    Args:
+        kind: [M] whole numbers; those that are not in 0 .. count - 1 are left out.
+        count: of the kinds.
+        flags: boolean, each [].
+    """
+    if kind.device.type == "cpu":  # where a sort takes longer
+        return [(kind == number).nonzero()[:, 0] for number in range(count)], [bool(flag) for flag in flags]
+    sizes = (kind == torch.arange(count, device=kind.device)[:, None]).sum(1)
+    numbers = torch.cat([sizes, *(flag[None].long() for flag in flags)]).tolist()
+    left_out = len(kind) - sum(numbers[:count])
+    places = kind.argsort(stable=True).split([*numbers[:count], left_out])
+    return list(places[:count]), [bool(number) for number in numbers[count:]]
+
+
+def surely_none(mask: Tensor) -> bool:
+    """Whether a mask has no True, as far as that is known without waiting for a GPU."""
+    return mask.device.type == "cpu" and not mask.any()

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import LONGEST_LOOP
+from translucid.kernels.transfer import upload
 
 Rule: TypeAlias = Callable[[Tensor, Tensor], None]
 
@@ -58,8 +59,8 @@ class NoRepeatNgram:
             return
         ngrams = history.unfold(1, self.n, 1)  # [N, t - n + 1, n]
         last = history[:, history.size(1) - (self.n - 1) :]  # [N, n - 1]
-        row, place = (ngrams[:, :, :-1] == last[:, None]).all(-1).nonzero(as_tuple=True)
-        log_probs[row, ngrams[row, place, -1]] = -torch.inf
+        again = (ngrams[:, :, :-1] == last[:, None]).all(-1)  # [N, t - n + 1]
+        log_probs.scatter_add_(1, ngrams[:, :, -1], _forbidden(again))
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,7 @@ class NoLoops:
             runs = history[:, -n * self.times :].reshape(-1, self.times, n)  # [N, times, n]
             last = runs[:, -1]
             loops = (runs == last[:, None]).flatten(1).all(1) & self.word_starts[last].any(1)
-            (row,) = loops.nonzero(as_tuple=True)
-            log_probs[row, last[row, 0]] = -torch.inf
+            log_probs.scatter_add_(1, last[:, :1], _forbidden(loops)[:, None])
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,11 @@ class Prefix:
             kept = 0.0 if place < self.told else log_probs[:, token].clone()
             log_probs.fill_(-torch.inf)
             log_probs[:, token] = kept
+
+
+def _forbidden(mask: Tensor) -> Tensor:
+    """Return -inf where the mask is True, else 0: what is added to log-probabilities, without asking where that is."""
+    return torch.zeros_like(mask, dtype=torch.float32).masked_fill_(mask, -torch.inf)
 
 
 def rules_for(
@@ -125,13 +130,13 @@ def rules_for(
     if prefix:
         rules = rules_for(options, never, eos, word_starts, device, told=told)
         return [Prefix(prefix, told), *_after(len(prefix), rules)]
-    rules = [Never(torch.tensor(sorted(set(never)), device=device))]
+    rules = [Never(upload(torch.tensor(sorted(set(never))), device))]
     if options.min_length:
         rules.append(MinLength(told + options.min_length, eos))
     if options.no_repeat_ngram:
         rules.append(NoRepeatNgram(options.no_repeat_ngram))
     if options.max_loops and word_starts is not None:
-        rules.append(NoLoops(options.max_loops, word_starts.to(device)))
+        rules.append(NoLoops(options.max_loops, upload(word_starts, device)))
     return rules
 
 

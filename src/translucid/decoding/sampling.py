@@ -12,6 +12,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.greedy import token_by_token
 from translucid.decoding.problem import Problem
 from translucid.decoding.rows import Finished, Rows
+from translucid.kernels.transfer import upload
 
 
 def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -> Finished:
@@ -28,7 +29,9 @@ def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -
             for draw in range(options.nbest)
         ]
     )
-    uniform = torch.from_numpy(numbers).to(problem.limits.device).unflatten(0, (-1, options.nbest))  # [B, n, steps]
+    uniform = upload(torch.from_numpy(numbers), problem.limits.device).unflatten(
+        0, (-1, options.nbest)
+    )  # [B, n, steps]
 
     def choose(log_probs: Tensor, rows: Rows) -> Tensor:
         return draw_tokens(log_probs, uniform[rows.sentence, rows.slot, rows.length], options)

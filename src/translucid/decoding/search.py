@@ -18,6 +18,7 @@ from translucid.decoding.problem import Problem, length_penalties
 from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import sample
 from translucid.decoding.trace import BeamTrace
+from translucid.kernels.transfer import upload
 from translucid.models.protocol import SequenceModel
 
 
@@ -34,6 +35,7 @@ def search(
     trace: BeamTrace | None = None,
     constraints: Constraints | None = None,
     candidates: Tensor | None = None,
+    lengths: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
     """Find outputs for a batch of sources. What a source gives does not depend on the others in the batch.
 
@@ -49,6 +51,7 @@ def search(
             beam, which finds what greedy search finds.
         constraints: what each output has to have, for a beam search; it has less only where nothing else is found.
         candidates: [B, V] boolean, the only tokens that have a probability for each source; all if not given.
+        lengths: of sources of ids their tokens, if they are known.
 
     Returns:
         For each source up to `options.nbest` different hypotheses, best first, at least one.
@@ -63,7 +66,7 @@ def search(
         raise ValueError("sampling heeds no constraints")
     if not len(source):
         return []
-    problem = replace(prepare(model, source, options, word_starts, prefix, told), candidates=candidates)
+    problem = replace(prepare(model, source, options, word_starts, prefix, told, lengths), candidates=candidates)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
     elif options.beam == 1 and not constraints and trace is None:
@@ -73,7 +76,7 @@ def search(
     best = finished.best(options.nbest)
     if constraints:  # by which it may have been searched at other prices
         for i in (i for i, wanted in enumerate(constraints.wanted) if wanted):
-            best[i] = [problem.judged(one) for one in best[i]]
+            best[i] = problem.judged(best[i])
     return best
 
 
@@ -84,19 +87,21 @@ def prepare(
     word_starts: Tensor | None = None,
     prefix: Sequence[int] = (),
     told: int = 0,
+    lengths: Sequence[int] = (),
 ) -> Problem:
     """Let the model read the sources, and lay down limits, penalties and rules; arguments as for `search`."""
-    memory = model.encode(source)
+    memory = model.encode(source, lengths=lengths)
     device = memory.mask.device
-    lengths = (memory.mask.sum(1) - 1).clamp(min=0).tolist()  # in tokens without the end token, or in cells but one
-    limits = [max(length_limit(length, options, model.max_length), len(prefix) + 1) for length in lengths]
+    sizes = lengths or memory.mask.sum(1).tolist()  # in tokens, or in cells
+    without_end = [max(size - 1, 0) for size in sizes]
+    limits = [max(length_limit(length, options, model.max_length), len(prefix) + 1) for length in without_end]
     if model.max_length:  # for the start token and the output together
         limits = [min(limit, model.max_length - 1) for limit in limits]
     never = [model.special.pad, model.special.start, model.special.unknown]
     return Problem(
         model=model,
         memory=memory,
-        limits=torch.tensor(limits, device=device),
+        limits=upload(torch.tensor(limits), device),
         penalties=length_penalties(max(limits) + 1, options.length_penalty, device),
         rules=rules_for(options, never, model.eos, word_starts, device, prefix, told),
     )

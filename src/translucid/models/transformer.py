@@ -127,7 +127,9 @@ class TransformerState:
             return [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in pairs]
 
         past, sentence = pick(self.past), self.sentence.index_select(0, rows)
-        if torch.equal(sentence, self.sentence):  # a beam was reordered: each row's memory stays where it is
+        # Where a beam was only reordered, each row's memory stays where it is. A GPU would have to be waited for, which
+        # takes longer than to move the memory.
+        if sentence.device.type == "cpu" and torch.equal(sentence, self.sentence):
             return replace(self, past=past)
         mask = self.mask.index_select(0, rows)
         return replace(self, past=past, memory=pick(self.memory), mask=mask, sentence=sentence)

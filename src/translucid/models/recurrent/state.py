@@ -35,7 +35,9 @@ class RecurrentState:
             feed=None if self.feed is None else self.feed.index_select(0, rows),
         )
         sentence = self.sentence.index_select(0, rows)
-        if torch.equal(sentence, self.sentence):  # a beam was reordered: each row's memory stays where it is
+        # Where a beam was only reordered, each row's memory stays where it is. A GPU would have to be waited for, which
+        # takes longer than to move the memory.
+        if sentence.device.type == "cpu" and torch.equal(sentence, self.sentence):
             return moved
         memory = self.memory.index_select(0, rows)
         keys = memory if self.keys is self.memory else self.keys.index_select(0, rows)

@@ -120,7 +120,7 @@ def test_a_score_is_the_sum_over_the_pieces(generator, text):
     window = Batch(nothing(1), torch.tensor([[2, *ids]]), torch.tensor([[*ids, 3]]))
     with torch.inference_mode():
         loss = StreamLoss(generator.model)(window)
-    assert -found.log_probability == pytest.approx(loss.cross_entropy, rel=1e-4)
+    assert -found.log_probability == pytest.approx(float(loss.cross_entropy), rel=1e-4)
     assert [piece.text for piece in found.pieces] == generator.tokenizer.target_pieces([*ids, 3])
     assert sum(piece.log_probability for piece in found.pieces) == pytest.approx(found.log_probability)
     assert (found.correct, found.tokens) == (loss.correct, len(ids) + 1)

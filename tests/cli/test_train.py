@@ -20,7 +20,7 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.recipes import recipes
 from translucid.runs.run_folder import RunFolder
-from translucid.training.trainer import Progress
+from translucid.training.progress import Progress
 
 from ..conftest import SHAPE
 

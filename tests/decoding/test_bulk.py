@@ -76,9 +76,9 @@ def test_the_batch_reports_and_dropout_is_off(table_model, many):
     modes = []
     encode = model.encode
 
-    def watched(source):
+    def watched(source, **more):
         modes.append(model.training)
-        return encode(source)
+        return encode(source, **more)
 
     model.encode = watched
     decode_sentences(model, many, options, batch_tokens=60, on_batch=done.append)

@@ -30,11 +30,12 @@ from translucid.training.frozen import freeze
 from translucid.training.labels import LabelledMaterial
 from translucid.training.matched import with_matches
 from translucid.training.material import Beginning, Lessons, Material, sha256
+from translucid.training.progress import Progress
 from translucid.training.provenance import provenance
 from translucid.training.record import board_missing
 from translucid.training.running_text import RunningTextMaterial
 from translucid.training.text import TextMaterial
-from translucid.training.trainer import BEGUN, Checkpoint, Progress, Trainer
+from translucid.training.trainer import BEGUN, Checkpoint, Trainer
 from translucid.training.workers import Workers
 
 

@@ -7,7 +7,7 @@ spreads e evenly over the vocabulary: loss = (1 - e) * -log p(y) + e / V * sum_v
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.kernels.loss import chunked_loss, chunks_suit
+from translucid.kernels.transfer import upload
 from translucid.models.classifier import Classifier
 from translucid.models.protocol import Maps, SequenceModel
 
@@ -42,6 +43,16 @@ class Loss(NamedTuple):
     def figures(self) -> tuple[Tensor | float, ...]:
         """Return what is added up over batches and processes: all but what is minimised."""
         return self[1:]
+
+
+def sums(losses: Sequence[Loss], device: torch.device) -> Tensor:
+    """Return the sums of `Loss.figures` over some batches [5], on their device."""
+    dtype = torch.float32 if device.type == "mps" else torch.float64  # which MPS does not have
+    measured, counted = torch.zeros(2, dtype=dtype, device=device), torch.zeros(3, dtype=dtype)
+    for loss in losses:
+        measured += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
+        counted += torch.tensor([loss.tokens, loss.reward, loss.drawn], dtype=dtype)
+    return torch.cat([measured, upload(counted, device)])
 
 
 LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]

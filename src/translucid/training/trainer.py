@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from translucid.ground.errors import UserError
 from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
-from translucid.kernels.transfer import Download, upload
+from translucid.kernels.transfer import Download
 from translucid.layers.low_rank import differences
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
@@ -25,8 +25,9 @@ from translucid.training.epochs import Epochs, Shared
 from translucid.training.first_model import Anchor, FirstOpinion
 from translucid.training.interrupt import Interrupt
 from translucid.training.material import GENERAL_PAIRS
-from translucid.training.objective import Loss
+from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
+from translucid.training.progress import Progress
 from translucid.training.record import Recent, Record
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
 from translucid.training.self_critical import Reward, SelfCritical
@@ -41,40 +42,6 @@ BEGUN = "the model of training.begin_from"
 """What its fingerprint is called in a checkpoint, where it is needed to go on."""
 PATIENCE_WITH_NAN = 5
 """Updates in a row without a finite loss, after which the training stops."""
-
-
-@dataclass
-class Progress:
-    """How far a training has come; saved and restored."""
-
-    step: int = 0
-    """Updates made."""
-    epoch: int = 0
-    """Passes over the data completed."""
-    batch: int = 0
-    """Batches taken in this pass."""
-    seconds: float = 0.0
-    """Spent in training and validation."""
-    best_score: float | None = None
-    """Of the validator."""
-    best_loss: float | None = None
-    """Of the same weights."""
-    best_step: int = 0
-    stale: int = 0
-    """Validations since the best one."""
-    skipped: int = 0
-    """Updates that were not made because the loss or a gradient was not a finite number."""
-    before: dict[str, float] | None = None
-    """Measures, by name, of the weights that the training began with, if they are to be compared with."""
-    kept: dict[str, float] | None = None
-    """Measures of the best weights."""
-    begins_ready: bool = True
-    """Whether the weights that the training began with may be the best ones."""
-
-    @property
-    def validated_until(self) -> int:
-        """The last step up to which all is measured; -1 while the first weights may still be, which is at step 0."""
-        return self.step if self.step or self.before is not None else -1
 
 
 class _Made(NamedTuple):
@@ -224,14 +191,13 @@ class Trainer:
         self.weights.sum_gradients()
         if self.anchor:
             self.anchor.pull()
-        figures = self.workers.sum_tensor(self._figures(losses))
+        figures = self.workers.sum_tensor(sums(losses, self.device))
         norm = self.weights.clip(self.options.clip_norm)
         finite = figures[0].isfinite() & norm.isfinite()
         made = _Made(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
         share = sum(batch.rate for batch in batches) / len(batches)
         if self.optimizer.skips_on_device:
-            # Whether this update was skipped is known to the host one update later. The average then takes in weights
-            # that have not moved.
+            # The host learns one update later if it was skipped; the average takes in weights that have not moved.
             self._unread.append(made)
             self.optimizer.step(rate * share, finite)
             self._average()
@@ -241,16 +207,6 @@ class Trainer:
             self._average()
         else:
             self.optimizer.zero_grad()
-
-    def _figures(self, losses: Sequence[Loss]) -> Tensor:
-        """Return the sums of `Loss.figures` over the batches of an update [5], on the device."""
-        dtype = torch.float32 if self.device.type == "mps" else torch.float64  # which MPS does not have
-        measured = torch.zeros(2, dtype=dtype, device=self.device)
-        counted = torch.zeros(3, dtype=dtype)
-        for loss in losses:
-            measured += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
-            counted += torch.tensor([loss.tokens, loss.reward, loss.drawn], dtype=dtype)
-        return torch.cat([measured, upload(counted, self.device)])
 
     def _read(self, display: Display, *, unread: int = 0) -> None:
         """Take in the figures of the updates made, but for the last few, which may not have reached the host yet."""
@@ -263,8 +219,7 @@ class Trainer:
         Raises:
             UserError: updates have been skipped too often in a row.
         """
-        *figures, norm = made.figures.read().tolist()
-        entropy, correct, said, reward, drawn = figures
+        entropy, correct, said, reward, drawn, norm = made.figures.read().tolist()
         if not (math.isfinite(entropy) and math.isfinite(norm)):
             self._skip(made.step, entropy / made.tokens, norm, display)
             return False

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from translucid.ground.errors import UserError
 from translucid.kernels import devices
 
 
@@ -33,3 +34,29 @@ def test_in_doubt_there_may_be_a_gpu(version, platform, files, no_gpu, tmp_path,
 def test_what_is_certain_is_so():
     if devices.certainly_cpu("auto"):
         assert devices.choose_device("auto") == torch.device("cpu")
+
+
+@pytest.fixture
+def two_gpus(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+
+
+@pytest.mark.parametrize(("name", "index"), [("auto", 0), ("cuda", 0), ("cuda:0", 0), ("cuda:1", 1)])
+def test_a_gpu_has_always_a_number(two_gpus, name, index):
+    assert devices.choose_device(name) == torch.device("cuda", index)
+
+
+def test_each_process_of_torchrun_has_a_gpu_of_its_own(two_gpus, monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert devices.choose_device("auto") == devices.choose_device("cuda") == torch.device("cuda", 1)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(UserError, match="process 2 of this machine has no GPU of its own: there are 2"):
+        devices.choose_device("cuda")
+
+
+@pytest.mark.parametrize("name", ["cuda:2", "cuda:x", "cuda:", "cuda:-1", "cpu:0", "xpu", ""])
+def test_a_device_that_is_not_there_is_refused(two_gpus, name):
+    with pytest.raises(UserError, match=r"there is no device .* here.*Available: auto, cpu, cuda, cuda:0, cuda:1"):
+        devices.choose_device(name)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training.workers import Workers
+from translucid.training.workers import PREPARATION, UPDATES, Workers
 
 SETTINGS = {
     "model": {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0},
@@ -119,7 +120,7 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
         "from translucid.runs.configuration import resolve\n"
         "from translucid.models.build import build_model\n"
         "from translucid.training.sharding import ShardedWeights\n"
-        "from translucid.training.workers import Workers\n"
+        "from translucid.training.workers import PREPARATION, UPDATES, Workers\n"
         "device = torch.device('cpu')\n"
         "with Workers.joined(device) as workers:\n"
         "    model = build_model(resolve(preset='demo').model, 100, 100)\n"
@@ -128,15 +129,18 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
         "    held = sum(p.to_local().numel() for p in weights.parameters)\n"
         "    average = sum(a.numel() for a in weights.averages)\n"
         "    hull = sum(p.numel() for p in weights.hull.parameters())\n"
-        "    print('held', whole, held, average, hull)\n"
+        "    saved = sum(t.numel() for t in weights.tensors().values())\n"
+        "    print('held', whole, held, average, hull, saved if workers.leads else -saved)\n"
     )
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
     said = subprocess.run(torchrun, capture_output=True, text=True, timeout=120).stdout
     found = [list(map(int, line.split()[1:])) for line in said.splitlines() if line.startswith("held")]
     assert len(found) == 2, said
-    for whole, held, average, hull in found:
+    for whole, held, average, hull, _ in found:
         assert held == average == pytest.approx(whole / 2, rel=0.02)
         assert hull == 0
+    # What is saved is gathered by the first process alone.
+    assert sorted(saved for *_, saved in found) == [0, 2 * found[0][0]]
 
 
 def test_another_number_of_processes_goes_on(corpus, alone, tmp_path):
@@ -194,6 +198,69 @@ def test_only_a_lost_connection_is_another_process_that_died(said, monkeypatch):
 
     with pytest.raises(expected[0], match=re.escape(expected[1])):
         meet_and_fail()
+
+
+@pytest.fixture
+def met(monkeypatch):
+    """Let process 1 of 2 meet nobody, and tell what was asked of PyTorch."""
+    asked = {}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr("translucid.training.workers.rendezvous", lambda *rest, **more: iter([(None, 1, 2)]))
+    monkeypatch.setattr("torch.cuda.set_device", lambda device: asked.update(set_device=device))
+    monkeypatch.setattr(
+        "torch.distributed.init_process_group", lambda backend, **more: asked.update(backend=backend, **more)
+    )
+    monkeypatch.setattr(
+        "translucid.training.workers._set_pg_timeout", lambda timeout: asked.setdefault("timeouts", []).append(timeout)
+    )
+    for name, result in {"destroy_process_group": None, "barrier": None, "get_rank": 1, "get_world_size": 2}.items():
+        monkeypatch.setattr(f"torch.distributed.{name}", lambda *rest, result=result, **more: result)
+    return asked
+
+
+def test_each_process_talks_through_its_own_gpu(met, monkeypatch):
+    monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: True)
+    own = torch.device("cuda", 1)
+    with Workers.joined(own) as workers:
+        assert (met["backend"], met["set_device"], met["device_id"]) == ("nccl", own, own)
+        assert (workers.device, workers.note) == (own, "")
+
+
+def test_without_nccl_gloo_adds_up_and_that_is_said(met, monkeypatch):
+    monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: False)
+    with Workers.joined(torch.device("cuda", 1)) as workers:
+        assert (met["backend"], met["device_id"]) == ("gloo", None)
+        assert workers.device == torch.device("cpu") and "has no NCCL" in workers.note
+
+
+def test_an_apple_gpu_is_for_one_process(met):
+    with (
+        pytest.raises(UserError, match="several processes can't train on one Apple GPU"),
+        Workers.joined(torch.device("mps")),
+    ):
+        pass
+    assert not met
+
+
+def test_preparing_may_take_longer_than_an_update(met):
+    with Workers.joined(torch.device("cpu")) as workers:
+        assert met["timeout"] == PREPARATION
+        with workers.updating():
+            assert met["timeouts"] == [UPDATES]
+    assert met["timeouts"] == [UPDATES, PREPARATION]
+    assert UPDATES < PREPARATION
+
+
+def test_timeouts_of_pytorch_are_those(tmp_path):
+    store = dist.FileStore(str(tmp_path / "store"), 1)
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1, timeout=PREPARATION)
+    try:
+        gloo = dist.distributed_c10d._get_default_group()._get_backend(torch.device("cpu"))
+        assert gloo.options._timeout == PREPARATION
+        with Workers(0, 2).updating():
+            assert gloo.options._timeout == UPDATES
+    finally:
+        dist.destroy_process_group()
 
 
 def test_shares_are_put_together_again():

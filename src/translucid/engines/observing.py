@@ -21,6 +21,7 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import Figures, Kind, Seen
 from translucid.ground.special import SPECIAL
+from translucid.kernels.devices import own_random_state
 
 if TYPE_CHECKING:
     from translucid.engines.engine import Engine, TorchEngine
@@ -148,7 +149,7 @@ class Observer:
 
         own, told = self.own(), len(self.tokenizer.target_opening)
         found = []
-        with torch.random.fork_rng():
+        with own_random_state(own.device):
             for pair in self._pairs(parts):
                 torch.manual_seed(SEED)
                 scores = pair_scores(self._dropping, [pair] * passes, own.device, told=told)

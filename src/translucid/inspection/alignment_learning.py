@@ -16,6 +16,7 @@ from translucid.evaluation.alignment_error import Gold
 from translucid.inspection.alignment_layer import AlignmentLayer
 from translucid.inspection.maps import forced_features
 from translucid.inspection.words import word_spans
+from translucid.kernels.devices import own_random_state
 from translucid.models.protocol import SequenceModel
 
 UPDATES, TOGETHER = 400, 64
@@ -82,7 +83,7 @@ def learn_alignment(
         on_update: called with 1 after each of `updates_for(pairs)` updates.
     """
     draw, count = random.Random(SEED), updates_for(pairs)
-    with torch.random.fork_rng(), torch.no_grad():
+    with own_random_state(device), torch.no_grad():
         torch.manual_seed(SEED)
         states = model.encode(torch.tensor([pairs[0].source], device=device)).states
         layer = AlignmentLayer(model.output.in_features, states.size(-1)).to(device)

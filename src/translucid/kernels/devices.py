@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,19 +20,29 @@ if TYPE_CHECKING:
 def choose_device(name: str = "auto") -> torch.device:
     """Return the device of that name; `auto` is CUDA, else Apple's MPS, else the CPU.
 
+    `cuda` is the GPU of this process: that of its number on this machine where torchrun has started several.
+
     Raises:
         UserError: this machine or this build of PyTorch has no such device.
     """
     import torch
 
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    available = {"cpu": True, "cuda": gpus > 0, "mps": torch.backends.mps.is_available()}
     if name == "auto":
         name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
-    if name == "cuda" and "LOCAL_RANK" in os.environ:  # torchrun: each process has a GPU of its own
-        name = f"cuda:{os.environ['LOCAL_RANK']}"
-    if not available.get(name.split(":")[0], False):
-        known = ", ".join(kind for kind, here in available.items() if here)
-        raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {known}.")
+    if name == "cuda" and gpus:
+        own = int(os.environ.get("LOCAL_RANK", "0"))
+        if own >= gpus:
+            raise UserError(
+                f"process {own} of this machine has no GPU of its own: there are {gpus}",
+                fix=f"Start torchrun with --nproc-per-node={gpus}, or train with --device cpu.",
+            )
+        return torch.device("cuda", own)
+    names = {"cpu", "mps", *(f"cuda:{index}" for index in range(gpus))}
+    if name not in names or not available[name.partition(":")[0]]:
+        known = [kind for kind, here in available.items() if here] + [f"cuda:{index}" for index in range(gpus)]
+        raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {', '.join(known)}.")
     return torch.device(name)
 
 
@@ -105,3 +115,10 @@ def fixed_order(wanted: bool) -> Iterator[None]:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
         if missing:
             del os.environ[name]
+
+
+def own_random_state(device: torch.device | str) -> AbstractContextManager[None]:
+    """Within it, random numbers are drawn on the CPU and a GPU without a trace; other GPUs are not asked for theirs."""
+    import torch
+
+    return torch.random.fork_rng([device] if torch.device(device).type == "cuda" else [])

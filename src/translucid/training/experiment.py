@@ -114,6 +114,8 @@ def prepared(
     tune_ours()
     with fixed_order(configuration.training.deterministic), Workers.joined(place) as workers:
         console = (console or Console(stderr=True)) if workers.leads else Console(quiet=True)
+        if workers.note:
+            console.print(workers.note, soft_wrap=True)
         run = RunFolder(folder)
         if workers.leads:
             finish_replacing(run)

@@ -87,8 +87,8 @@ class ShardedWeights(Weights):
     @contextmanager
     def averaged_model(self) -> Iterator[SequenceModel]:
         """See `Weights`."""
-        for parameter, tensor in zip(self.hull.parameters(), self._whole_averages(), strict=True):
-            parameter.data = tensor
+        for parameter, average in zip(self.hull.parameters(), self._distributed_averages(), strict=True):
+            parameter.data = average.full_tensor()
         try:
             yield self.hull.to(self.device)
         finally:
@@ -97,8 +97,8 @@ class ShardedWeights(Weights):
     def tensors(self) -> dict[str, Tensor]:
         """See `Weights`."""
         weights = {f"model.{name}": self.whole(p.data) for name, p in zip(self.names, self.parameters, strict=True)}
-        averages = zip(self.names, self._whole_averages(), strict=True)
-        return {**weights, **{f"averaged.{name}": tensor for name, tensor in averages}}
+        averages = zip(self.names, self._distributed_averages(), strict=True)
+        return {**weights, **{f"averaged.{name}": self.whole(average) for name, average in averages}}
 
     def load(self, tensors: dict[str, Tensor], file: Path) -> None:
         """See `Weights`."""
@@ -111,8 +111,11 @@ class ShardedWeights(Weights):
             average.copy_(_local(self.part(averages[name], parameter)))
 
     def whole(self, tensor: Tensor) -> Tensor:
-        """See `Weights`."""
-        return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+        """See `Weights`; the first process has it on its CPU and the others nothing, as no GPU may hold all of them."""
+        if not isinstance(tensor, DTensor):
+            return tensor
+        complete = tensor.full_tensor()
+        return complete.cpu() if self.workers.leads else complete.new_empty(0)
 
     def part(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
         """See `Weights`; a count of updates has no parts."""
@@ -120,12 +123,12 @@ class ShardedWeights(Weights):
             return tensor
         return distribute_tensor(tensor.to(self.device), parameter.device_mesh, parameter.placements)
 
-    def _whole_averages(self) -> Iterator[Tensor]:
+    def _distributed_averages(self) -> Iterator[DTensor]:
         for average, parameter in zip(self.averages, self.parameters, strict=True):
             assert isinstance(parameter, DTensor)
             yield DTensor.from_local(
                 average, parameter.device_mesh, parameter.placements, shape=parameter.shape, stride=parameter.stride()
-            ).full_tensor()
+            )
 
     def _empty(self) -> None:
         """Let go of the whole model's weights."""

@@ -111,7 +111,7 @@ class Trainer:
         saved = self.progress.seconds
         updates = self._updates()
         asked, told = 0.0, ""
-        with Interrupt() as interrupt, display:
+        with Interrupt() as interrupt, display, self.workers.updating():
             if self.options.begin_from and self.validator.compares and self.progress.before is None:
                 self._validate(record, display)
                 self.progress.before = self.progress.kept

@@ -16,22 +16,32 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.distributed_c10d import PrefixStore, _set_pg_timeout
 from torch.distributed.rendezvous import rendezvous
 
 from translucid.ground.errors import UserError
 
 Item = TypeVar("Item")
-PATIENCE = timedelta(hours=2)
-"""How long a process waits for the others, as while the first encodes a large corpus; torchrun ends all if one dies."""
+PREPARATION = timedelta(hours=2)
+"""How long a process waits for the others while the first of them prepares, such as encodes a large corpus."""
+UPDATES = timedelta(minutes=30)
+"""How long it waits during updates, validations and saving; torchrun ends all if one dies."""
+CPU = torch.device("cpu")
 
 
 class Workers:
     """The processes, from the point of view of one of them."""
 
-    def __init__(self, rank: int = 0, count: int = 1) -> None:
-        """Rank 0 of 1 is alone; `joined` is the way in for more."""
-        self.rank, self.count = rank, count
+    def __init__(self, rank: int = 0, count: int = 1, device: torch.device = CPU, note: str = "") -> None:
+        """Rank 0 of 1 is alone; `joined` is the way in for more.
+
+        Args:
+            rank: of this process.
+            count: of all processes.
+            device: where the numbers that are added up have to be.
+            note: what users should know of how the processes talk to each other.
+        """
+        self.rank, self.count, self.device, self.note = rank, count, device, note
 
     @classmethod
     @contextmanager
@@ -44,20 +54,25 @@ class Workers:
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             yield cls()
             return
-        backend = "nccl" if device.type == "cuda" else "gloo"
+        backend, note = _backend(device)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)  # or else objects are gathered, and kernels started, on the first GPU
+        own = device if backend == "nccl" else None
         try:
-            store, rank, count = next(rendezvous("env://", timeout=PATIENCE))
+            store, rank, count = next(rendezvous("env://", timeout=PREPARATION))
             if count == int(os.environ.get("LOCAL_WORLD_SIZE", "0")):
                 # Started again by torchrun, processes would find the addresses of the dead ones in the store.
                 store = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
-            dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=PATIENCE)
+            dist.init_process_group(
+                backend, store=store, rank=rank, world_size=count, timeout=PREPARATION, device_id=own
+            )
         except (RuntimeError, ValueError) as error:
             raise UserError(
                 f"the other training processes do not answer ({str(error).splitlines()[0]})",
                 fix="Start all of them with torchrun, with the same arguments.",
             ) from error
         try:
-            yield cls(dist.get_rank(), dist.get_world_size())
+            yield cls(dist.get_rank(), dist.get_world_size(), own or CPU, note)
             dist.barrier()  # who left first would close connections that others still listen to
         except RuntimeError as error:
             if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
@@ -85,12 +100,21 @@ class Workers:
         if self.count > 1:
             dist.barrier()
 
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        """Within it, a process that the others don't hear of is given up sooner."""
+        if self.count == 1:
+            yield
+            return
+        _set_pg_timeout(UPDATES)
+        yield
+        _set_pg_timeout(PREPARATION)  # the first may have more to do after the training
+
     def sum(self, *numbers: float) -> list[float]:
         """Add each number up over the processes; all get the sums."""
         if self.count == 1:
             return list(numbers)
-        device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-        sums = torch.tensor(numbers, dtype=torch.float64, device=device)
+        sums = torch.tensor(numbers, dtype=torch.float64, device=self.device)
         dist.all_reduce(sums)
         return sums.tolist()
 
@@ -126,3 +150,19 @@ class Workers:
         for rank, share in enumerate(shares):
             whole[rank :: self.count] = share
         return whole
+
+
+def _backend(device: torch.device) -> tuple[str, str]:
+    """Return what processes on such devices talk to each other by, and what users should know of it.
+
+    Raises:
+        UserError: there is nothing for such a device.
+    """
+    if device.type == "mps":
+        what = "several processes can't train on one Apple GPU"
+        raise UserError(what, fix="Train with one process, or with --device cpu.")
+    if device.type != "cuda":
+        return "gloo", ""
+    if dist.is_nccl_available():
+        return "nccl", ""
+    return "gloo", "this PyTorch has no NCCL, so gradients are added up by gloo, through the CPU, which is slower"

@@ -14,7 +14,8 @@ from typing import Literal, NamedTuple
 Kind = Literal["speech", "sound", "song"]
 
 TAG = re.compile(
-    r"<(?P<close>/?)(?P<name>i|b|u|s|font|v|c|lang|ruby|rt)\b[^<>\r\n]*>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}"
+    r"<rt\b[^<>\r\n]*>[^<\r\n]*</rt>"  # how a word is read
+    r"|<(?P<close>/?)(?P<name>i|b|u|s|font|v|c|lang|ruby|rt)\b[^<>\r\n]*>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}"
     r"|\{(?P<ends>/?)(?P<sign>[ibus])\}|&(?:lrm|rlm);|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 """Tags of WebVTT, SubRip, SubStation Alpha and MicroDVD, and signs of the direction of text."""

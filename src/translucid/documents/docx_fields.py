@@ -1,4 +1,4 @@
-"""Fields and controls of Word: which of their parts is text."""
+"""Fields, controls and ruby of Word: which of their parts is text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WITH_PROPERTIES = {"w:smartTag": "w:smartTagPr", "w:customXml": "w:customXmlPr"
 
 
 def with_fields(parts: Sequence[Element | Piece]) -> Sequence[Element | Piece]:
-    """Return the parts of a paragraph with all runs of a field made one element, and controls without their settings.
+    """Return the parts of a paragraph, or of a run, with all runs of a field made one element; see `_control`.
 
     A field that ends in another paragraph, as a table of contents does, stays as it is.
     """
@@ -61,12 +61,14 @@ def _field(runs: Sequence[Element | Piece], separate: int | None) -> Element:
 
 
 def _control(part: Element) -> Element:
-    """Return what holds text and settings as an element with the text alone in it."""
+    """Return what holds text and settings, or text and how it is read, as an element with the text alone in it."""
     if part.name == "w:sdt":
         text, settings = part.child("w:sdtContent"), part.child("w:sdtPr")
         if text is None or (settings and settings.child("w:dataBinding")):
             return replace(part, name=FIXED)
         return replace(part, name=TEXT, inner=text.inner, inner_end=text.inner_end, parts=text.parts)
+    if part.name == "w:ruby" and (base := part.child("w:rubyBase")):
+        return replace(part, name=TEXT, inner=base.inner, inner_end=base.inner_end, parts=base.parts)
     if part.name in _WITH_PROPERTIES:
         parts: list[Element | Piece] = [one for one in part.children if one.name != _WITH_PROPERTIES[part.name]]
         return replace(part, name=TEXT, inner=parts[0].start, parts=parts) if parts else replace(part, name=FIXED)

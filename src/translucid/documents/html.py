@@ -6,7 +6,7 @@ Elements whose text is never translated, and those with `translate="no"`, stay; 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import unescape
 from typing import NamedTuple
 
@@ -15,14 +15,15 @@ from translucid.documents.document import MOST_PARTS, Segment, SegmentList, Targ
 from translucid.documents.html_elements import IMPLIED, VOID, Attribute, Tag, is_inline
 from translucid.documents.html_tokens import Token, tokens
 from translucid.documents.marked import Side
-from translucid.documents.spans import BLANK_OF_HTML, Part, Span, Spans, spanned
+from translucid.documents.spans import BLANK_OF_HTML, DIRECTION_OF_HTML, Part, Span, Spans, spanned
 from translucid.documents.splicing import Edit, TextFile
 from translucid.ground.errors import UserError
 
 DEEPEST = 500
 """Elements that may stand in each other."""
-_TEMPLATE = re.compile(r"\{%(?:[^{%]|\{(?!%)|%(?!\}))*+%\}|\{#(?:[^{#]|\{(?!#)|#(?!\}))*+#\}")
+_TEMPLATE = r"\{%(?:[^{%]|\{(?!%)|%(?!\}))*+%\}|\{#(?:[^{#]|\{(?!#)|#(?!\}))*+#\}"
 """It ends before the next one begins, so that a thousand that are never closed are not each looked for to the end."""
+_SIGNS = re.compile(f"{_TEMPLATE}|{DIRECTION_OF_HTML.pattern}", re.IGNORECASE)
 _CHARSET = re.compile(
     rb"<meta\b[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([\w-]+)|\A\s*<\?xml\b[^>]{0,100}?encoding=[\"']([\w-]+)",
     re.IGNORECASE,
@@ -77,11 +78,14 @@ class Html:
 
     def _words(self, token: Token) -> None:
         if self._translated:
-            at = token.start
-            for match in _TEMPLATE.finditer(self._file.text, token.start, token.end):
-                self._parts += [Part(at, match.start()), Part(*match.span(), Side.alone)]
-                at = match.end()
-            self._parts.append(Part(at, token.end))
+            self._parts += self._parts_of(self._file.text, token.start, token.end)
+
+    def _parts_of(self, text: str, start: int, end: int) -> Iterator[Part]:
+        """Yield words, and signs of templates and of direction between them."""
+        for match in _SIGNS.finditer(text, start, end):
+            yield from (Part(start, match.start()), Part(*match.span(), Side.alone))
+            start = match.end()
+        yield Part(start, end)
 
     def _other(self, token: Token) -> None:
         if self._translated:
@@ -161,7 +165,8 @@ class Html:
     def _attributes(self, tag: Tag) -> None:
         """Take the attributes of a tag that a reader sees."""
         for one in tag.read:
-            found = spanned(one.value, [Part(0, len(one.value))], unescape)
+            parts = self._parts_of(one.value, 0, len(one.value))
+            found = spanned(one.value, parts, unescape, blank=BLANK_OF_HTML)
             if found:
                 first, end = (found.start, found.end) if one.quote else (0, len(one.value))
                 self._add(Span(one.start + first, one.start + end, found.marked), f", {one.name}", one.quote)

@@ -22,7 +22,7 @@ _SPACES = {
 }
 _TYPE = b"application/vnd.oasis.opendocument.text"
 _PARAGRAPHS = ("text:p", "text:h")
-_PAIRS = {"text:span", "text:a", "text:meta"}
+_PAIRS = {"text:span", "text:a", "text:meta", "text:ruby"}
 _LINE_BREAKS = {"text:tab", "text:line-break"}
 _BREAKS = {*_LINE_BREAKS, "text:s"}
 
@@ -71,6 +71,8 @@ def _take(document: SlottedXml, unseen: set[str], paragraph: Element, place: str
         texts=folded,
         write=partial(_written, prefix(document.file.raw(paragraph.start, paragraph.inner))),
     )
+    for ruby in paragraph.within("text:ruby"):
+        _keep_reading(ruby)
     for line in _lines(document.file, paragraph):
         add_text(document, inline, line, Segment(Marked(""), place))
     for inner in paragraph.within(*_PARAGRAPHS):
@@ -98,6 +100,12 @@ def _role(unseen: set[str], element: Element) -> Role:
     if name == "text:soft-page-break":
         return "gone"
     return "pair" if name in _PAIRS else "break" if name in _BREAKS else "alone"
+
+
+def _keep_reading(ruby: Element) -> None:
+    """Make how a word is read, which stands in small letters beside it, part of the tags around the word."""
+    if base := ruby.child("text:ruby-base"):
+        ruby.inner, ruby.inner_end, ruby.parts = base.inner, base.inner_end, base.parts
 
 
 def _is_unseen(style: Element) -> bool:

@@ -127,10 +127,12 @@ class Paragraph:
                     yield PARTS_WORDS
                 yield self._mark(part, self.file.raw(part.start, part.end))
 
-    def _of_run(self, run: Element) -> Iterator[_Run]:
+    def _of_run(self, run: Element) -> Iterator[_Run | Item]:
         self.name = prefix(self.file.raw(run.start, run.inner))
         own, properties = self.dialect.prefix, ""
-        for part in run.children:
+        for part in self.dialect.grouped(run.parts):
+            if isinstance(part, Piece):
+                continue
             if part.name == f"{own}:rPr":
                 properties = self.dialect.key(self.file, part)
             elif part.name == f"{own}:t":
@@ -138,7 +140,12 @@ class Paragraph:
                 yield _Run(properties, part.text if kept else part.text.strip())
             elif part.name in self.dialect.texts:
                 yield _Run(properties, self.dialect.texts[part.name])
-            elif (role := self.dialect.role(part)) != "gone":
+            elif (role := self.dialect.role(part)) == "pair" and part.inner < part.inner_end:
+                opening = f"<{self.name}r>{properties}{self.file.raw(part.start, part.inner)}"
+                yield Mark(0, opening, Side.opens, part.start)
+                yield from self._runs(part.parts)
+                yield Mark(0, f"{self.file.raw(part.inner_end, part.end)}</{self.name}r>", Side.closes, part.start)
+            elif role != "gone":
                 if role == "break":
                     yield _Run(properties, PARTS_WORDS)
                 raw = self.file.raw(part.start, part.end)

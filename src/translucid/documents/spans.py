@@ -17,9 +17,14 @@ from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.splicing import Edit, splice
 from translucid.ground.stopping import between_steps
 
-_BLANK = re.compile(r"\s*")
-BLANK_OF_HTML = re.compile(r"(?:\s|&nbsp;|&#160;|&#xa0;)*", re.IGNORECASE)
-"""White space, hard spaces by their names among it."""
+DIRECTION_SIGNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Invisible signs that say in which direction text is written, for a class of characters."""
+DIRECTION_OF_HTML = re.compile(rf"[{DIRECTION_SIGNS}]|&(?:lrm|rlm|#820[67]|#x200[ef]);", re.IGNORECASE)
+"""One of them, by its name too."""
+_BLANK = re.compile(rf"[\s{DIRECTION_SIGNS}]*")
+BLANK_OF_HTML = re.compile(rf"(?:\s|&nbsp;|&#160;|&#xa0;|{DIRECTION_OF_HTML.pattern})*", re.IGNORECASE)
+"""White space, hard spaces by their names among it, and signs of direction."""
+_BLANK_CHARACTER = re.compile(rf"[\s{DIRECTION_SIGNS}]")
 _FOLDED = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -95,6 +100,20 @@ def spanned(
     if not words.strip() or stands_alone(words, syntax):
         return None
     return Span(found[0][0].start, found[-1][0].end, Marked(words, tuple(marks), syntax), tuple(places))
+
+
+def margins(text: str) -> tuple[int, int]:
+    r"""Return how many characters at both ends are white space or signs of direction.
+
+    >>> margins(" \u200fone. \u200e")
+    (2, 2)
+    """
+    start, end = 0, len(text)
+    while start < end and _BLANK_CHARACTER.match(text[start]):
+        start += 1
+    while start < end and _BLANK_CHARACTER.match(text[end - 1]):
+        end -= 1
+    return start, len(text) - end
 
 
 _Paired = list[tuple[Part, int | None]]

@@ -1,4 +1,4 @@
-"""Plain text: each line is a segment, its line end and the white space around it stay."""
+"""Plain text: each line is a segment, its line end, and white space and signs of direction around it, stay."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from translucid.data.languages import Languages
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.marked import Marked
+from translucid.documents.spans import DIRECTION_SIGNS
 from translucid.documents.splicing import Edit, TextFile
 
-_LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
+_LINE = re.compile(rf"[^\s{DIRECTION_SIGNS}](?:[^\r\n]*[^\s{DIRECTION_SIGNS}])?")
 
 _BREAKS = re.compile(r"[ \t]*+[\r\n]\s*")
 """A line stays one line."""

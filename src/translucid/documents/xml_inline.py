@@ -13,6 +13,7 @@ from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import Segment
 from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.slots import Kept, SlottedXml, Targets
+from translucid.documents.spans import margins
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 
 Item: TypeAlias = str | Mark
@@ -67,7 +68,7 @@ class Content(NamedTuple):
     def of(
         cls, items: Iterable[Item], *, edges: bool, syntax: PlaceholderSyntax = PlaceholderSyntax.prose
     ) -> Content | None:
-        """Part a text from what is around it: white space, and marks that enclose all of it.
+        """Part a text from what is around it: white space, signs of direction, and marks that enclose all of it.
 
         Args:
             items: texts and marks in their order.
@@ -82,13 +83,13 @@ class Content(NamedTuple):
         at, end = 0, len(items)
         while at < end:
             first, last = items[at], items[end - 1]
-            if isinstance(first, str) and first[0].isspace():
-                items[at] = text = first.lstrip()
-                lead.append(first[: len(first) - len(text)])
+            if isinstance(first, str) and (size := margins(first)[0]):
+                items[at] = text = first[size:]
+                lead.append(first[:size])
                 at += not text
-            elif isinstance(last, str) and last[-1].isspace():
-                items[end - 1] = text = last.rstrip()
-                tail.append(last[len(text) :])
+            elif isinstance(last, str) and (size := margins(last)[1]):
+                items[end - 1] = text = last[:-size]
+                tail.append(last[-size:])
                 end -= not text
             elif _is_edge(first, edges):
                 lead.append(first)

@@ -1,0 +1,71 @@
+"""Ruby: words are text, how they are read stays. Signs of the direction of text stay at its ends."""
+
+import pytest
+
+from tests.documents.changing import all_changed
+from tests.documents.test_odt_epub import body, of_odt
+from tests.documents.test_office import BOLD, of_word, paragraph, run
+from translucid.documents.kinds import read_document
+
+RUBY = "<w:ruby><w:rubyPr/><w:rt>{}</w:rt><w:rubyBase>{}</w:rubyBase></w:ruby>"
+R, L = "\u200f", "\u200e"
+
+
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        (run("A") + "<w:r>" + RUBY.format(run("x"), run("cat")) + "</w:r>" + run("sat"), "Acatsat"),
+        (f"<w:r>{BOLD}" + RUBY.format(run("x"), run("cat", BOLD)) + "</w:r>" + run("and dogs"), "catand dogs"),
+        ("<w:r>" + RUBY.format(run("x"), "") + "</w:r>" + run("cat"), "cat"),
+    ],
+)
+def test_words_under_ruby_are_text_in_word(inside, text):
+    content = of_word(inside)
+    document = read_document("a.docx", content)
+    assert [segment.source.text for segment in document.segments] == [text]
+    assert document.filled({}) == content
+    words = ("A", "cat", "sat", "and dogs")
+    expected = inside
+    for word in words:
+        expected = expected.replace(f">{word}<", f">{word.upper()}<")
+    assert paragraph(document.filled(all_changed(document))) == expected
+
+
+@pytest.mark.parametrize("around", ["{}", "<text:span text:style-name='T2'>{}</text:span>"])
+def test_and_in_open_document(around):
+    ruby = "<text:ruby><text:ruby-base>cat</text:ruby-base><text:ruby-text>x</text:ruby-text></text:ruby>"
+    inside = f"<text:p>A {around.format(ruby)} sat</text:p>"
+    document = read_document("a.odt", of_odt(inside))
+    (segment,) = document.segments
+    assert segment.source.text == "A cat sat"
+    filled = body(document.filled(all_changed(document)))
+    assert "A " in filled and ruby.replace("cat", "CAT") in filled
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("a.html", "<p><ruby>cat<rt>x</rt></ruby> sat</p>", "<p><ruby>CAT<rt>x</rt></ruby> SAT</p>"),
+        ("a.html", "<p>&rlm;One.&lrm;</p>", "<p>&rlm;ONE.&lrm;</p>"),
+        ("a.html", "<p>&#x200F; <b>One</b>&#8206;</p>", "<p>&#x200F; <b>ONE</b>&#8206;</p>"),
+        ("a.html", f"<p>{R}One &rlm;two{L}</p>", f"<p>{R}ONE &rlm;TWO{L}</p>"),
+        ("a.html", '<img alt="&rlm;One&lrm;">', '<img alt="&rlm;ONE&lrm;">'),
+        ("a.md", "&rlm;One.&lrm;\n", "&rlm;ONE.&lrm;\n"),
+        ("a.txt", f"{R}One.{L}\n", f"{R}ONE.{L}\n"),
+        ("a.json", f'{{"a": "{R}One two.{L}"}}', f'{{"a": "{R}ONE TWO.{L}"}}'),
+        ("a.csv", f"en,es\n{R}One.{L},\n", f"en,es\n{R}One.{L},{R}ONE.{L}\n"),
+        ("a.xml", f"<resources><string name='a'>{R}One.{L}</string></resources>", f">{R}ONE.{L}</string>"),
+        ("a.srt", f"1\n00:00:01,000 --> 00:00:02,000\n{R}One.{L}\n", f"\n{R}ONE.{L}\n"),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n&rlm;One.&lrm;\n", "\n&rlm;ONE.&lrm;\n"),
+        (
+            "a.vtt",
+            "WEBVTT\n\n00:01.000 --> 00:02.000\nA <ruby>cat<rt>x</rt></ruby> sat\n",
+            "\nA <ruby>CAT<rt>x</rt></ruby> SAT\n",
+        ),
+    ],
+)
+def test_what_stays(name, before, after):
+    document = read_document(name, before.encode(), ("en", "es"))
+    assert document.filled({}) == before.encode()
+    assert not any(sign in segment.source.text for segment in document.segments for sign in (R, L))
+    assert after in document.filled(all_changed(document)).decode()

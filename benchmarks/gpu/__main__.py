@@ -30,11 +30,12 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--quick", action="store_true", help="small models: a rehearsal")
     parser.add_argument("--seconds", type=float, default=6, help="of training, for each row")
-    parser.add_argument("--sentences", type=int, default=2000, help="translated, for each row")
+    parser.add_argument("--sentences", type=int, default=1000, help="translated, for each row")
     parser.add_argument("--no-tests", action="store_true", help="measure only")
     parser.add_argument("--out", type=Path, help="where the tables are written too")
     options = parser.parse_args()
     device = torch.device(options.device)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # ours never takes it; see `translucid.kernels.attention`
     failed = 0 if options.no_tests else run_tests()
     told = ["# On a GPU", "", machine(device), ""]
     if failed:

@@ -166,6 +166,7 @@ def test_real_files(kind, load):
         ("a.json", "[" * 100_000, "a.json: is nested too deep"),
         ("a.yaml", "a: b\nc: [", "a.yaml:2: is not YAML"),
         ("a.yaml", "[" * 10_000, "a.yaml: is nested too deep"),
+        ("a.yaml", "a: " + "{a: " * 201, "a.yaml: is nested too deep"),
         ("a.yaml", "b: x\na: \x01", "a.yaml:2: is not YAML"),
         ("a.strings", '"a" = "b";\n"c" "d";', "a.strings:2: has no entry"),
         ("a.strings", '"a" = "b;', "a.strings:1: has no entry"),

@@ -75,7 +75,12 @@ def test_lower_case_text_has_no_capitals_for_a_model(tokenizer):
 
 def test_what_is_right_is_not_said(about):
     sound = [(p.source, p.target) for p in generate(500, split="test")]
-    sound += [("no, no, no, no, no", "no, no, no, no, no"), ("I have 3 cats", "Tengo tres gatos"), ("Tom", "Tom")]
+    sound += [
+        ("Four of them", "Esta bola la la la"),
+        ("no, no, no, no, no", "no, no, no, no, no"),
+        ("I have 3 cats", "Tengo tres gatos"),
+        ("Tom", "Tom"),
+    ]
     sound += [
         ("I go home at seven", "Voy a la casa a las siete"),
         ("very, very good, a very, very good cat", "muy, muy bueno, un gato muy, muy bueno"),

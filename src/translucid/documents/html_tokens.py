@@ -27,7 +27,7 @@ _TAG = re.compile(
     r"|(?:[^\s/>=\0]++|=)(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?+"
     r")*+>"
 )
-_BARE_VALUE = re.compile(r"=\s*+[^\s\"'>][^\s\"'>]*/>\Z")
+_BARE_VALUE = re.compile(r"(?:(?<![^\s\"'>])[^\s\"'>=]*+=|=\s++)[^\s\"'>]+/>\Z")
 """The end of `<a href=x/>`, whose slash belongs to the value."""
 _TAIL = 300
 """Characters at the end of a tag in which such a value is looked for."""

@@ -14,7 +14,8 @@ _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 LINE_END = r"(?>\r{0,7}\n|\r)"
 """Programs that convert line ends twice write more than one carriage return."""
-LINE_BREAKS = re.compile(r"[ \t]*+[\r\n\v\f\x1c-\x1e\x85\u2028\u2029][ \t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*")
+_BREAK = r"\r\n\v\f\x1c-\x1e\x85\u2028\u2029"
+LINE_BREAKS = re.compile(rf"(?<![ \t])[ \t]*+[{_BREAK}][ \t{_BREAK}]*+")
 """A line end, or several with nothing between them, also those that only some programs take for one."""
 
 

@@ -31,7 +31,7 @@ _ABOUT = re.compile(
 _KEYS = frozenset(["id", "no", "key", "ref", "tag"])
 """Names of columns of keys that are codes of languages, too."""
 _ROW_LANGUAGE = frozenset(["locale", "language", "lang", "target language", "target locale", "language code"])
-_BRACKETS = re.compile(r"(.*?)\s*[(\[]([^()\[\]]*)[)\]]\s*")
+_BRACKETS = re.compile(r"(.*)[(\[]([^()\[\]]*+)[)\]]\s*+", re.DOTALL)
 
 
 class Columns(NamedTuple):
@@ -178,7 +178,7 @@ def _readings(text: str, languages: Languages) -> Iterator[tuple[str, str]]:
     if code := _language(text, languages):
         yield "", code
     if brackets := _BRACKETS.fullmatch(text):
-        head, inner = brackets[1], brackets[2].strip()
+        head, inner = brackets[1].rstrip(), brackets[2].strip()
         own = _language(head, languages)
         if code := _language(inner, languages):  # `English (en-US)`, `Translation (es)`
             yield "" if own else head, code

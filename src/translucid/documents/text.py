@@ -13,7 +13,7 @@ from translucid.documents.splicing import Edit, TextFile
 
 _LINE = re.compile(rf"[^\s{DIRECTION_SIGNS}](?:[^\r\n]*[^\s{DIRECTION_SIGNS}])?")
 
-_BREAKS = re.compile(r"[ \t]*+[\r\n]\s*")
+_BREAKS = re.compile(r"(?<![ \t])[ \t]*+[\r\n]\s*")
 """A line stays one line."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from translucid.documents.xml_inline import escaped
 from translucid.documents.xml_spans import Element, Piece, XmlFile
 
-_ATTRIBUTE = re.compile(r"""\s+([^\s=/>]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
+_ATTRIBUTE = re.compile(r"""(?<!\s)\s++([^\s=/>]++)\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
 
 
 def with_attributes(tag: str, attributes: Mapping[str, str | None]) -> str:

@@ -23,6 +23,8 @@ from translucid.ground.stopping import between_steps
 
 NODES = 4
 """Keys, values and what holds them, for each segment that a file may have."""
+DEEPEST = 200
+"""Lists and mappings in brackets that may stand in each other. PyYAML looks at all open ones before each token."""
 _STRING = "tag:yaml.org,2002:str"
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 _ESCAPED = re.compile(r"[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -59,7 +61,16 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     return found
 
 
-class _Loader(yaml.SafeLoader):
+class _ShallowLoader(yaml.SafeLoader):
+    """Refuses brackets that are nested too deep."""
+
+    def fetch_flow_collection_start(self, TokenClass: type[yaml.Token]) -> None:  # noqa: N803  # as PyYAML names it
+        if self.flow_level == DEEPEST:
+            raise RecursionError
+        super().fetch_flow_collection_start(TokenClass)
+
+
+class _Loader(_ShallowLoader):
     """Makes nodes of a file, but not of more than can be the keys and values of its segments."""
 
     nodes = 0
@@ -109,8 +120,8 @@ def _written(new: str, raw: str, style: str | None, flow: bool) -> str:
 def _means(plain: str, flow: bool) -> bool:
     """Whether a plain scalar says what it should."""
     try:
-        node = yaml.compose(f"[{plain}]" if flow else f"key: {plain}\n", yaml.SafeLoader)
-    except yaml.YAMLError:
+        node = yaml.compose(f"[{plain}]" if flow else f"key: {plain}\n", _ShallowLoader)
+    except (yaml.YAMLError, RecursionError):
         return False
     if not isinstance(node, yaml.CollectionNode) or len(node.value) != 1:
         return False
@@ -141,7 +152,7 @@ def _block(new: str, raw: str, *, folded: bool) -> str:
 def _means_block(block: str, text: str) -> bool:
     """Whether a block scalar says what it should; what it begins with may need a number of spaces, for example."""
     try:
-        node = yaml.compose(f"key: {block}", yaml.SafeLoader)
+        node = yaml.compose(f"key: {block}", _ShallowLoader)
     except yaml.YAMLError:
         return False
     return isinstance(node, yaml.MappingNode) and len(node.value) == 1 and node.value[0][1].value == text

@@ -21,7 +21,7 @@ from translucid.data.statistics import script
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 
-LOOP = re.compile(r"(\S+(?: \S+){0,3})(?: \1){3}(?!\S)")
+LOOP = re.compile(r"(?<!\S)(\S++(?: \S++){0,3})(?: \1){3}(?!\S)")
 """One to four words, four times in a row."""
 _SENTENCE_END = re.compile(r"[.!?。！？।][\s\"'»”)]+\S|[。！？]\S")
 """Where one sentence may end and another begin."""

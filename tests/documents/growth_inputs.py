@@ -1,0 +1,249 @@
+"""Texts that can make a reader slow when they are repeated, and the places of a document where they can stand."""
+
+import json
+
+from tests.probes.packed import packed, types
+
+TOKENS = [
+    # Markup
+    *("<", "<a ", '<a href="', "<a href='", "<a b='\">", "</", "</a ", "</b>", "<b>", "<i><b></i>", "<br>", "<b>a</b>"),
+    *("<!--", "<!-", "-->", "<![CDATA[", "]]>", "<?", "<?a ", "<!", "<!DOCTYPE ", "<script>", "<style>", "<pre>"),
+    *(
+        "<code>",
+        "<title>",
+        "<img alt='a b'>",
+        "&",
+        "&#",
+        "&amp;",
+        "&a",
+        "<v a>",
+        "<c",
+        "<00:01.000>",
+        "<a a=",
+        "a='b' ",
+    ),
+    # Placeholders and messages
+    *("{", "}", "{{ ", "{{", "}}", "{% ", "{%", "%}", "{# ", "{a", "{a}", "{a, plural, other {", "{n, select, ", "''"),
+    *("%", "%(", "%(a", "%1$", "%-0", "%{", "${", "$(", "$t(", "$", "$a$", "[[", "⟦", "__a", "@:", "#{", "= {", "<%= "),
+    *("%s ", "{a} ", ":a ", "a | "),
+    # Markdown
+    *("[", "[a", "![", "[a](", '[a](b "', "[a][", "](", "]", "[]", "[^a", "[a]: b\n", "`", "`a", "``` ", "```\n", "~~"),
+    *("*", "*a ", "**a", "_", "_a ", "*a*", "$$\n", "\\(", "\\", "\\begin{", ":::{note}\n", "!!! note\n", "# a\n\n"),
+    *("- ", "- a\n", "> ", "|a", "+ ", "===\n", "<div>\n\n", "a\n\n", "a  \n", "    a\n", "{a}`", "- [ ] a\n", ": a\n"),
+    *("---\n", "[TOC]\n", "{/*", "==a", "++", "~a"),
+    # Strings and tables
+    *(
+        '"',
+        '""',
+        "'",
+        ":",
+        "a: ",
+        "a = b\n",
+        "= ",
+        ";",
+        ",",
+        '"a" = "b c";\n',
+        "/*",
+        "//",
+        "\\u00e9",
+        "\\n",
+        "\\\n",
+        "!a ",
+    ),
+    *(
+        'msgid "',
+        'msgid "a"\nmsgstr ""\n\n',
+        "#~ ",
+        "#, ",
+        "#, c-format\n",
+        "- a b\n",
+        "&a ",
+        "? ",
+        "|\n",
+        ">\n",
+        "a,b\n",
+    ),
+    # Subtitles
+    *("00:00:01,000 --> 00:00:02,000\n", "1\n00:00:01,000 --> 00:00:02,000\na b\n\n", "1\n", " --> ", "{\\an8", "♪ "),
+    *("[a] ", "(a ", "- a ", "NOTE a\n\n"),
+    # Characters
+    *(
+        "a",
+        "a ",
+        "a.",
+        ". ",
+        "é",
+        "1",
+        "1,",
+        "12 ",
+        "(",
+        ")",
+        "/",
+        "a/",
+        "@",
+        "a@",
+        "a.@",
+        "www.",
+        "http://",
+        "http://a.",
+    ),
+    *(
+        " ",
+        "\t",
+        "\n",
+        "\r",
+        "\r\n",
+        "\x00",
+        "\u00a0",
+        "\u200e",
+        "\u2028",
+        "\u0301",
+        "😀",
+        "👩\u200d",
+        "足",
+        "。",
+        "-",
+        "--",
+    ),
+]
+"""What is repeated at every place."""
+
+_PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+_XLIFF = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">{}</xliff>'
+_FILE = '<file source-language="en" target-language="es">{}</file>'
+_UNIT = "<trans-unit><source>a b {}</source></trans-unit>"
+_TMX = '<tmx><header srclang="en"/><body>{}</body></tmx>'
+_TU = '<tu><tuv xml:lang="en"><seg>a b {}</seg></tuv><tuv xml:lang="es"><seg/></tuv></tu>'
+_CUE = "00:00:01{0}000 --> 00:00:02{0}000\na b {1}\n"
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+_A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+_P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
+_R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+_OASIS = "urn:oasis:names:tc:opendocument:xmlns"
+_ODT = f'xmlns:office="{_OASIS}:office:1.0" xmlns:text="{_OASIS}:text:1.0"'
+_W_RUN = "<w:r><w:t>a b </w:t></w:r>"
+_A_RUN = "<a:r><a:t>a b </a:t></a:r>"
+
+
+def _escaped(text):
+    """Return a text as it stands in XML, without characters that XML does not allow."""
+    return "".join(c for c in text if c in "\n\t" or c >= " ").replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _quoted(text):
+    return json.dumps(text)[1:-1].replace("\\u", "u")
+
+
+def _docx(runs):
+    parts = {"word/document.xml": f"{_OFFICE}.wordprocessingml.document.main+xml"}
+    document = f"<w:document {_W}><w:body><w:p>{runs}</w:p></w:body></w:document>"
+    return packed({"[Content_Types].xml": types(parts), "word/document.xml": document})
+
+
+def _pptx(runs):
+    kind = f"{_OFFICE}.presentationml"
+    parts = {"ppt/presentation.xml": f"{kind}.presentation.main+xml", "ppt/slides/slide1.xml": f"{kind}.slide+xml"}
+    members = {
+        "[Content_Types].xml": types(parts),
+        "ppt/presentation.xml": f"<p:presentation {_P}/>",
+        "ppt/slides/slide1.xml": f"<p:sld {_P} {_A}><p:txBody><a:p>{runs}</a:p></p:txBody></p:sld>",
+    }
+    return packed(members)
+
+
+def _odt(paragraphs):
+    body = f"<office:body><office:text>{paragraphs}</office:text></office:body>"
+    members = {
+        "mimetype": "application/vnd.oasis.opendocument.text",
+        "META-INF/manifest.xml": "<manifest/>",
+        "content.xml": f"<office:document-content {_ODT}>{body}</office:document-content>",
+    }
+    return packed(members)
+
+
+def _epub(body):
+    book = '<rootfile full-path="book.opf" media-type="application/oebps-package+xml"/>'
+    container = '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+    page = '<item id="a" href="a.xhtml" media-type="application/xhtml+xml"/>'
+    members = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": f"{container}<rootfiles>{book}</rootfiles></container>",
+        "book.opf": f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{page}</manifest>'
+        '<spine><itemref idref="a"/></spine></package>',
+        "a.xhtml": f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{body}</body></html>',
+    }
+    return packed(members)
+
+
+PLACES = {
+    "whole.html": str,
+    "text.html": lambda text: f"<p>a b {text} a</p>",
+    "attribute.html": lambda text: f'<p>a <img alt="a b {text}"> b</p>',
+    "whole.md": str,
+    "text.md": lambda text: f"a b {text} a",
+    "cell.md": lambda text: f"| a | b |\n|---|---|\n| a b {text} | a b |\n",
+    "whole.mdx": str,
+    "whole.po": lambda text: _PO + text,
+    "text.po": lambda text: f'{_PO}#, c-format, python-brace-format\nmsgid "a b {_quoted(text)}"\nmsgstr ""\n',
+    "whole.srt": str,
+    "text.srt": lambda text: "1\n" + _CUE.format(",", text) + "\n2\n" + _CUE.format(",", "a"),
+    "whole.vtt": lambda text: "WEBVTT\n\n" + text,
+    "text.vtt": lambda text: "WEBVTT\n\n" + _CUE.format(".", text),
+    "whole.json": str,
+    "text.json": lambda text: json.dumps({"a": f"a b {text}"}),
+    "case.json": lambda text: json.dumps({"a": f"a {{n, plural, one {{a b {text}}} other {{b}}}} b"}),
+    "whole.yaml": str,
+    "text.yaml": lambda text: f"a: {json.dumps('a b ' + text)}\n",
+    "whole.strings": str,
+    "text.strings": lambda text: f'"a" = "a b {_quoted(text)}";\n',
+    "whole.properties": str,
+    "text.properties": lambda text: f"a=a b {text}",
+    "whole.csv": str,
+    "text.csv": lambda text: 'source,target\n"a b ' + text.replace('"', '""') + '",\n',
+    "head.csv": lambda text: '"a' + text.replace('"', '""') + '",b\na b,a b\n',
+    "whole.txt": str,
+    "whole.xml": lambda text: f"<resources>{text}</resources>",
+    "text.xml": lambda text: f"<resources><string name='a'>a b {_escaped(text)}</string></resources>",
+    "cdata.xml": lambda text: f"<resources><string name='a'><![CDATA[a b {text}]]></string></resources>",
+    "whole.xlf": lambda text: _XLIFF.format(_FILE.format(text)),
+    "text.xlf": lambda text: _XLIFF.format(_FILE.format(_UNIT.format(_escaped(text)))),
+    "whole.tmx": _TMX.format,
+    "text.tmx": lambda text: _TMX.format(_TU.format(_escaped(text))),
+    "text.docx": lambda text: _docx(f"<w:r><w:t>a b {_escaped(text)}</w:t></w:r>"),
+    "text.pptx": lambda text: _pptx(f"<a:r><a:t>a b {_escaped(text)}</a:t></a:r>"),
+    "text.odt": lambda text: _odt(f"<text:p>a b {_escaped(text)}</text:p>"),
+    "text.epub": lambda text: _epub(f"<p>a b {_escaped(text)}</p>"),
+}
+"""Where a text stands in a document, by a name of that document: alone in it, or in one of its texts."""
+
+ELEMENTS = {
+    ".docx": (_docx, [_W_RUN, f"</w:p><w:p>{_W_RUN}", "<w:r><w:br/></w:r>", "<w:r><w:tab/></w:r>", "<w:p/>"]),
+    ".pptx": (_pptx, [_A_RUN, f"</a:p><a:p>{_A_RUN}", "<a:br/>"]),
+    ".odt": (_odt, ["<text:p>a b</text:p>", "<text:p><text:span>a b</text:span></text:p>"]),
+    "span.odt": (
+        lambda text: _odt(f"<text:p>a b {text}</text:p>"),
+        ["<text:span>a b</text:span>", "<text:s/>", "<text:line-break/>"],
+    ),
+    ".epub": (_epub, ["<p>a b</p>", "<b>a</b> ", "<br/>"]),
+    ".xlf": (
+        _XLIFF.format,
+        [f'<file source-language="en">{_UNIT.format("a")}</file>', _FILE.format(_UNIT.format("a"))],
+    ),
+    "unit.xlf": (lambda text: _XLIFF.format(_FILE.format(text)), [_UNIT.format("a"), "<group/>", "<note>a</note>"]),
+    "tag.xlf": (
+        lambda text: _XLIFF.format(_FILE.format(_UNIT.format(text))),
+        ['<g id="1">a b </g>', '<x id="1"/>', '<mrk mtype="seg">a b </mrk>', "<!-- a -->"],
+    ),
+    ".tmx": (_TMX.format, [_TU.format("a"), _TU.format('<bpt i="1"/>a b<ept i="1"/>')]),
+    "tag.tmx": (lambda text: _TMX.format(_TU.format(text)), ['<bpt i="1"/>a<ept i="1"/>', '<ph x="1"/>', "<hi>a</hi>"]),
+    ".xml": (
+        "<resources>{}</resources>".format,
+        ["<string name='a'>a b</string>", "<string-array name='a'><item>a b</item></string-array>", "<!-- a -->"],
+    ),
+    "tag.xml": (
+        lambda text: f"<resources><string name='a'>a b {text}</string></resources>",
+        ["<b>a</b> ", "<br/>", "<xliff:g>a</xliff:g> ", "<![CDATA[a ]]>"],
+    ),
+}
+"""What is repeated in documents that have to be XML: elements, each whole."""

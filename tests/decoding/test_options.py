@@ -27,6 +27,29 @@ def test_what_makes_no_sense_is_refused(options, message):
         DecodingOptions(**options)
 
 
+BOUNDS = {
+    "beam": (1, 1000),
+    "length_penalty": (0, 5),
+    "min_length": (0, 10_000),
+    "max_length_ratio": (0, 1000),
+    "max_length_extra": (1, 10_000),
+    "no_repeat_ngram": (0, 100),
+    "max_loops": (2, 1000),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_bounds_of_an_option_are_allowed_and_what_is_beyond_is_not(name):
+    lowest, highest = BOUNDS[name]
+    others = {"min_length": 0, "max_length_extra": 10_000}
+    for value in (lowest, highest):
+        assert getattr(DecodingOptions(**{**others, name: value}), name) == value
+    for value in (lowest - 1, highest + 1):
+        if (name, value) != ("max_loops", 1):
+            with pytest.raises(ValidationError, match=r"greater than|less than"):
+                DecodingOptions(**{**others, name: value})
+
+
 def test_options_survive_being_written_down():
     options = DecodingOptions(sample=True, nbest=8, temperature=0.7)
     assert DecodingOptions(**options.model_dump()) == options

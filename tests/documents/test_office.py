@@ -61,6 +61,15 @@ BOLD = "<w:rPr><w:b/></w:rPr>"
 SPACE = ' xml:space="preserve"'
 
 
+@pytest.mark.parametrize(
+    "before",
+    [run("A cat sleeps."), f'<w:hyperlink r:id="r1">{run("A cat")}</w:hyperlink>{run(" sleeps.", space=SPACE)}'],
+)
+def test_a_sentence_ends_at_a_line_break_whatever_stands_before_it(before):
+    document = read(of_word(f"{before}<w:r><w:br/></w:r>{run('It eats.')}"))
+    assert [one.source.text for one in document.segments] == ["A cat sleeps.", "It eats."]
+
+
 def test_formatting_goes_with_its_words_and_all_parts_are_found():
     document = docx.Document()
     text = document.add_paragraph("A cat ")

@@ -121,6 +121,14 @@ def test_segments_of_a_source_that_is_cut_are_put_into_one_target():
     assert [one.existing for one in read(whole).segments] == ["Uno.", "Dos."]
 
 
+def test_segments_without_words_are_in_the_target_too():
+    cut = '<mrk mtype="seg" mid="a">One.</mrk> <mrk mtype="seg" mid="b">12 %</mrk><mrk mtype="seg" mid="c"/>'
+    content = ONE.format(f"<trans-unit><source>One. 12 %</source><seg-source>{cut}</seg-source></trans-unit>")
+    document = read(content)
+    assert [one.source.text for one in document.segments] == ["One."]
+    assert f">{cut.replace('One.', 'UNO.')}</target>" in document.filled({0: Target(Marked("UNO."))}).decode()
+
+
 def test_one_segment_of_a_cut_target_is_replaced_and_the_other_stays():
     cut = '<{0}><mrk mtype="seg" mid="a">{1}</mrk><mrk mtype="seg" mid="b">{2}</mrk></{0}>'
     both = cut.format("seg-source", "One.", "Two.") + cut.format("target", '<x id="1"/>Uno.', "Dos.")

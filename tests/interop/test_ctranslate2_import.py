@@ -17,7 +17,9 @@ from translucid.data.tokenizer import Tokenizer
 from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.engines.ctranslate2.export import export_ctranslate2
 from translucid.ground.errors import UserError
+from translucid.interop.ctranslate2 import _scaled as embeddings_are_scaled
 from translucid.interop.ctranslate2_file import read_model_file
+from translucid.interop.ctranslate2_weights import Variables
 from translucid.interop.importing import import_model
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
@@ -53,6 +55,22 @@ def opened(path):
     run = RunFolder(path)
     configuration, tokenizer = run.configuration(), run.tokenizer()
     return run.load_sequence_model(configuration, tokenizer), tokenizer, configuration
+
+
+@pytest.mark.parametrize(
+    ("factor", "scaled"),
+    [(np.int8(0), False), (np.int8(1), True), (np.float32(1), False), (np.float32(4), True), (np.float32(2), None)],
+    ids=str,
+)
+def test_embeddings_are_scaled_by_a_flag_or_by_a_factor(factor, scaled, tmp_path):
+    """The factor is 1, or the square root of the width, here 16."""
+    names = [f"{side}/scale_embeddings" for side in ("encoder", "decoder")]
+    variables = Variables(dict.fromkeys(names, np.array(factor)), tmp_path / "model.bin")
+    if scaled is None:
+        with pytest.raises(UserError, match="has the factor 2 at its embeddings"):
+            embeddings_are_scaled(variables, 16)
+    else:
+        assert embeddings_are_scaled(variables, 16) is scaled
 
 
 @pytest.mark.parametrize("joint", [True, False], ids=["joint", "separate"])

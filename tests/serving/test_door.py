@@ -1,5 +1,6 @@
 """Who may come in, how often, by which path, and what is written down of it."""
 
+import asyncio
 import json
 import logging
 import os
@@ -24,7 +25,9 @@ from translucid.serving import catalogue
 from translucid.serving.app import create_app
 from translucid.serving.assets import Asset
 from translucid.serving.catalogue import load
+from translucid.serving.door import Door
 from translucid.serving.guard import Guard, trusted_proxies
+from translucid.serving.incoming import Bodies
 from translucid.serving.offered import is_language
 from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read_keys
 from translucid.translator import Translator
@@ -197,6 +200,33 @@ def test_what_is_wrong_with_a_model_is_no_fault_of_the_request(client, monkeypat
         name = "message" if path.startswith("/v2") else "error"
         assert (answer.status_code, answer.json()) == (500, {name: "Internal error; it is in the server's log"})
     assert caplog.text.count(message) >= len(asked)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_request_that_fails_is_answered_once(started):
+    """Without a client, which would wait for an answer that does not come."""
+
+    async def application(scope, receive, send):
+        if started:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise ZeroDivisionError
+
+    async def receive():
+        return {"type": "http.request", "body": b""}
+
+    async def send(message):
+        messages.append(message)
+
+    messages = []
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"testserver")]}
+    door = Door(application, ServerOptions(hosts=("testserver",)), Bodies())
+    asyncio.run(door(scope, receive, send))
+    if started:
+        assert [message["status"] for message in messages] == [200]
+    else:
+        assert [message["type"] for message in messages] == ["http.response.start", "http.response.body"]
+        assert messages[0]["status"] == 500
+        assert json.loads(messages[1]["body"]) == {"error": "Internal error; it is in the server's log"}
 
 
 def test_a_damaged_run_is_no_fault_of_the_request(client, monkeypatch, caplog):

@@ -11,7 +11,7 @@ from translucid.data.reserved import TERM
 from translucid.data.subword_dropout import VariedCorpus
 from translucid.data.terms.lemmas import Lemmas
 from translucid.data.terms.marking import Marking, marked
-from translucid.data.terms.mining import Lexicon
+from translucid.data.terms.mining import Lexicon, content
 from translucid.data.terms.teaching import with_terms
 from translucid.data.tokenizer import Tokenizer, TokenizerOptions
 from translucid.ground.special import SPECIAL
@@ -55,6 +55,13 @@ def pairs():
 @pytest.fixture(scope="module")
 def lexicon(pairs):
     return Lexicon.learn(pairs)
+
+
+def test_the_first_word_of_a_sentence_is_taught_too(pairs, lexicon):
+    links = [(pair, lexicon.terms(content(pair.source), content(pair.target))) for pair in pairs]
+    known = [pair for pair, terms in links if terms and terms[0][0] == 0]
+    taught = list(with_terms(known, lexicon, Lemmas("es"), 1.0, 1))
+    assert sum(one.source.startswith(TERM.source) for one in taught) > len(known) / 2 > 20
 
 
 def test_pairs_teach_dictionary_forms_and_stay_what_they_are(pairs, lexicon):

@@ -116,6 +116,13 @@ def test_other_forms_are_found_when_they_are_wanted():
     assert matched == [("Houses", ("casa",)), ("went out", ("salir",))]
 
 
+def test_a_term_that_is_given_in_another_form_is_found_in_each_form():
+    lemmas = Lemmas("en")
+    terms = [("mice", "ratones", "noun"), ("houses of cards", "castillos de naipes", "noun")]
+    assert found(terms, "One mouse", source=lemmas) == [("mouse", ("ratones",))]
+    assert found(terms, "A house of cards", source=lemmas) == [("house of cards", ("castillos de naipes",))]
+
+
 @pytest.mark.parametrize(
     ("translation", "plain", "forms"),
     [

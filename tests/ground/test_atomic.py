@@ -112,3 +112,26 @@ def test_standard_output_by_its_names_is_added_to(name, capfd, tmp_path, monkeyp
 def test_a_descriptor_that_is_not_open_is_one_line():
     with pytest.raises(UserError, match=r"/dev/fd/999: can't be written \(Bad file descriptor\)"):
         write_output(Path("/dev/fd/999"), b"content")
+
+
+@pytest.mark.parametrize(("refusals", "platform", "replaced"), [(3, "win32", True), (1, "linux", False)])
+def test_a_file_that_a_viewer_reads_is_replaced_later(refusals, platform, replaced, tmp_path, monkeypatch):
+    file, replace, left = tmp_path / "a.txt", Path.replace, [refusals]
+    file.write_bytes(b"before")
+
+    def refusing(self, target):
+        if left[0]:
+            left[0] -= 1
+            raise PermissionError(13, "Access is denied")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", refusing)
+    monkeypatch.setattr("sys.platform", platform)
+    if replaced:
+        write_atomically(file, b"after")
+        assert file.read_bytes() == b"after"
+    else:
+        with pytest.raises(UserError, match="Access is denied"):
+            write_atomically(file, b"after")
+        assert file.read_bytes() == b"before"
+    assert [item.name for item in tmp_path.iterdir()] == ["a.txt"]

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import cache
+from io import TextIOWrapper
 from typing import Annotated, Any, get_args
 
 import typer
@@ -143,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wait_asleep()
     take_over()
     _hold_closed_streams()
+    _write_utf8()
     code = run(list(sys.argv[1:] if arguments is None else arguments))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # Threads of gloo may still hold tensors, and would abort an interpreter that is being taken down.
@@ -163,6 +165,13 @@ def _hold_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+
+
+def _write_utf8() -> None:
+    """Write UTF-8 into files and pipes, which on Windows would get a code page that lacks most languages."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and not stream.isatty():
+            stream.reconfigure(encoding="utf-8")
 
 
 def run(arguments: list[str]) -> int:

@@ -22,7 +22,7 @@ from translucid.data.filtering import Skipped
 from translucid.data.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.kernels.machine import cores
+from translucid.kernels import machine
 
 CHUNK = 50_000
 """Pairs that are encoded at a time: about a second's work. They are lists of Python integers meanwhile, which take ten
@@ -161,7 +161,7 @@ def encode_chunks(
     """
     coming = chunks(pairs)
     first = list(islice(coming, ALONE + 1))
-    processes = processes or cores()
+    processes = processes or machine.processes()
     if len(first) <= ALONE or processes == 1:
         for chunk in chain(first, coming):
             yield len(chunk), EncodedCorpus.encode(chunk, tokenizer, max_tokens=max_tokens)

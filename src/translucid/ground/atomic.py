@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedWriter, FileIO, UnsupportedOperation
@@ -51,9 +53,22 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        _replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _replace(temporary: Path, path: Path) -> None:
+    """Put a file in the place of another; try for a second if Windows refuses, as while a viewer reads the other."""
+    until = time.monotonic() + 1.0
+    while True:
+        try:
+            temporary.replace(path)
+            return
+        except PermissionError:
+            if sys.platform != "win32" or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 def write_output(path: Path, content: bytes) -> None:

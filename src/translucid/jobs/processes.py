@@ -145,10 +145,10 @@ def _end_with_parent() -> None:
 @contextmanager
 def _no_ctrl_c() -> Iterator[None]:
     """Let a process that is started here never hear Ctrl-C: it is ended by whoever started it, who does."""
-    resource_tracker.ensure_running()  # Python's helper, which would lift the block when it is started with the process
-    if not hasattr(signal, "pthread_sigmask"):
+    if not hasattr(signal, "pthread_sigmask"):  # Windows, where Python has no such helper process either
         yield
         return
+    resource_tracker.ensure_running()  # Python's helper, which would lift the block when it is started with the process
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

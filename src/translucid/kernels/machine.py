@@ -18,6 +18,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def processes() -> int:
+    """Return how many processes to start for work that all cores share; on Windows, a pool waits for 61 at most."""
+    return min(cores(), 61) if sys.platform == "win32" else cores()
+
+
 def physical_memory() -> int:
     """Return the bytes of memory that this machine has, or 0 where that can't be told."""
     try:

@@ -337,7 +337,8 @@ class RunFolder:
             yield
         except UserError:
             if made:  # a refusal changes nothing; as nobody waits for a lock, it may go while it is held
-                file.unlink(missing_ok=True)
+                with suppress(OSError):  # not on Windows, where it goes when it is released
+                    file.unlink()
             if new:
                 with suppress(OSError):  # it holds something
                     self.path.rmdir()

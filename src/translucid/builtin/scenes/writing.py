@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from translucid.ground.atomic import output, write_atomically
-from translucid.kernels.machine import cores
+from translucid.kernels.machine import processes
 
 from .generation import SPLITS, generate
 from .painting import SIZE, boxes, paint
@@ -91,10 +91,10 @@ def write_corpus(
 @contextmanager
 def _painters(scenes: int) -> Iterator[ProcessPoolExecutor | None]:
     """Give as many processes as there are cores, where there is much to paint."""
-    if scenes < ALONE or cores() == 1:
+    if scenes < ALONE or processes() == 1:
         yield None
         return
-    pool = ProcessPoolExecutor(cores(), get_context("spawn"))
+    pool = ProcessPoolExecutor(processes(), get_context("spawn"))
     try:
         yield pool
     finally:

@@ -1,4 +1,4 @@
-"""What differs on Windows: no masks of signals, at most 61 processes in a pool, pipes in the code page of the country."""
+"""What differs on Windows: no masks of signals, pools of at most 61 processes, pipes in a code page."""
 
 import io
 import signal

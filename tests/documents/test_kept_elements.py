@@ -126,6 +126,27 @@ def test_a_translation_that_is_there_gets_the_elements(source, translation, whol
     assert Way.of_pair(found, translation).target(translation, []).whole == whole
 
 
+@pytest.mark.parametrize(
+    ("text", "read", "whole"),
+    [
+        ("Wool<sup>7</sup> is warm", "Wool is warm", "WOOL<sup>7</sup> IS WARM"),
+        ("Warm <b>{n}</b> wool", "Warm {n} wool", "WARM <b>{n}</b> WOOL"),
+        ("See <i><b>12</b></i> <u>sheep</u>", "See 12 <u>sheep</u>", "SEE <i><b>12</b></i> <u>SHEEP</u>"),
+        ("H<sub>2</sub>O<br>is wet", "H2O<br>is wet", "H<sub>2</sub>O<br>IS WET"),
+        ("One<br><sup>2", "One<br><sup>2", "ONE<br><sup>2"),
+    ],
+)
+def test_tags_in_strings_of_programs(text, read, whole):
+    way = Way.first(Marked(text))
+    assert way.text == read
+    translation = re.sub(
+        r"<[^<>]+>|\b[A-Za-z]{2,}\b", lambda word: word[0] if "<" in word[0] else word[0].upper(), read
+    )
+    assert way.after(translation) is None
+    marked = way.target(translation, [])
+    assert marked.text == whole and not marked.marks
+
+
 def test_signs_of_the_sentence_are_not_put_around_letters():
     found = final(tagged("don<b>'</b>t sing<i>,</i> well<b>-</b>known"), lambda text: "NO CANTES BIEN SABIDO")[1]
     assert not re.search(r"<(\w)>[^<]*\w[^<]*</\1>", found.whole)
@@ -163,6 +184,18 @@ def xliff(source):
         ("a.xlf", xliff('Warm wool<g id="1">7</g>.'), '>WARM WOOL<g id="1">7</g>.</target>'),
         ("a.xlf", xliff('Buy <g id="1">12</g> sheep'), '>BUY <g id="1">12</g> SHEEP</target>'),
         ("a.xml", "<resources><string name='a'>Wool<sup>7</sup> is</string></resources>", ">WOOL<sup>7</sup> IS<"),
+        ("a.json", '{"a": "Wool<sup>7</sup> is warm"}', '"WOOL<sup>7</sup> IS WARM"'),
+        ("a.json", '{"a": "See <b>12</b> {n} sheep"}', '"SEE <b>12</b> {n} SHEEP"'),
+        (
+            "a.yml",
+            'en:\n  a: "Iron is Fe<sub>2</sub>O<sub>3</sub> here"\n',
+            'IRON IS Fe<sub>2</sub>O<sub>3</sub> HERE"',
+        ),
+        (
+            "a.strings",
+            '"a" = "Wool<a href=\\"#n\\"><sup>[7]</sup></a>, warm";',
+            '"WOOL<a href=\\"#n\\"><sup>[7]</sup></a>, WARM"',
+        ),
         ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nI see <i>12</i> sheep\n", "\nI SEE <i>12</i> SHEEP\n"),
     ],
 )
@@ -194,7 +227,7 @@ def test_raised_numbers_of_word():
 
 
 def shouted(text):
-    return re.sub(r"\b[A-Za-z]{2,}\b", lambda word: word[0].upper(), text)
+    return re.sub(r"(?<![<{/])\b[A-Za-z]{2,}\b", lambda word: word[0].upper(), text)
 
 
 WORDS = ["house", "beach,", "end.", "(so)", "H", "25", "3", "{n}", "%s", "well-known", "12.5"]

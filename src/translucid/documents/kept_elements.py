@@ -211,7 +211,8 @@ class _Words:
 
     def _goes_on(self, place: int, character: str) -> bool:
         """Whether a word goes on beyond a place, to a character of it."""
-        return place not in self.breaks and not character.isspace() and not WITHOUT_SPACES.match(character)
+        ends = character.isspace() or character in "<>" or WITHOUT_SPACES.match(character)
+        return place not in self.breaks and not ends
 
 
 def _elements(source: Marked) -> Iterator[_Found]:

@@ -7,15 +7,14 @@ other one; or they are taken out of the text, and put into the translation as ma
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from translucid.data.fixed import differences, kept_parts, lost_numbers
-from translucid.documents.kept_elements import Collapsed, collapsed, copy_places, expanded, spans_of
-from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.kept_elements import Collapsed, collapsed, copy_places, spans_of
+from translucid.documents.marked import Marked
 from translucid.documents.placing import placed, readable
 from translucid.documents.stand_ins import (
     LAST,
@@ -31,25 +30,8 @@ from translucid.documents.stand_ins import (
     touched,
     unit_of,
 )
+from translucid.documents.text_parts import Edit, Part, absorbed, edited, nested, with_key, with_wordless_elements
 from translucid.documents.word_links import Links, with_copies
-
-_TAG = re.compile(
-    r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>"
-    r"|\{\{(?P<open_block>[#^])\s*(?P<block>\w+)[^{}]*\}\}|\{\{/\s*(?P<end_of_block>\w+)\s*\}\}"
-)
-_KEY = re.compile(r"(?<!\S)(?:[^\W_]{1,2})?_(?=[^\W\d_])|(?<!\S)(?:[^\W_]+)?&(?=[a-zß-ÿ])|(?<!\S)&(?=[^\W\d_])")
-"""`_` or `&` before the letter of a key."""
-
-
-@dataclass(frozen=True)
-class Part(Mark):
-    """What is a mark for the time of the translation, and text before and afterwards."""
-
-
-class _Edit(NamedTuple):
-    start: int
-    end: int
-    new: str | Mark
 
 
 class _StandIn(NamedTuple):
@@ -111,12 +93,12 @@ class Way:
             source: a text.
             pieces: whether the model has learned to copy pieces of the vocabulary that stand for placeholders.
         """
-        return _way(_with_key(source), _State(pieces=pieces))
+        return _way(with_wordless_elements(with_key(source)), _State(pieces=pieces))
 
     @classmethod
     def of_pair(cls, source: Marked, translation: str) -> Way:
         """Return one for a translation that is there; elements whose content it lacks are put into it with that."""
-        whole = _with_key(source)
+        whole = with_key(source)
         shown = collapsed(whole, attached=True)
         hidden = set[str]()
         while lost := copy_places(translation, shown)[1]:
@@ -162,16 +144,16 @@ class Way:
             if len(before) == len(behind):
                 copied += zip((start for start, _ in before), (start for start, _ in behind), strict=True)
         marked = self._restored(placed(self.source, text, with_copies(links, read, text, copied), unsplit))
-        return _absorbed(_with_elements(marked, self.shown))
+        return absorbed(_with_elements(marked, self.shown))
 
     def restored(self, text: str) -> str:
         """Return what somebody says of the text or its translation, with the parts themselves."""
         edits = [
-            _Edit(start, end, stand_in.raw)
+            Edit(start, end, stand_in.raw)
             for name, stand_in in self.stand_ins.items()
             for start, end in occurrences(name, Marked(text))
         ]
-        return _edited(Marked(text), edits).text if edits else text
+        return edited(Marked(text), edits).text if edits else text
 
     @property
     def doubts(self) -> list[str]:
@@ -190,20 +172,20 @@ class Way:
         if any(differences(self.expected, target, self.whole.syntax)):
             return True
         tags = [[part for part, _, _ in kept_parts(text, self.whole.syntax)] for text in (source, target)]
-        return _nested(tags[0]) and not _nested(tags[1])
+        return nested(tags[0]) and not nested(tags[1])
 
     def _restored(self, marked: Marked) -> Marked:
         """Return a text with the parts in the place of what stands in for them, without the spaces that it needed."""
         text = marked.text
-        edits: list[_Edit] = []
+        edits: list[Edit] = []
         for name, stand_in in self.stand_ins.items():
             for start, end in occurrences(name, marked):
-                edits.append(_Edit(start, end, stand_in.raw))
+                edits.append(Edit(start, end, stand_in.raw))
                 if stand_in.touches_left and text[max(start - 1, 0) : start] == " ":
-                    edits.append(_Edit(start - 1, start, ""))
+                    edits.append(Edit(start - 1, start, ""))
                 if stand_in.touches_right and text.startswith(" ", end):
-                    edits.append(_Edit(end, end + 1, ""))
-        return _edited(marked, dict.fromkeys(edits))
+                    edits.append(Edit(end, end + 1, ""))
+        return edited(marked, dict.fromkeys(edits))
 
 
 def _way(whole: Marked, state: _State) -> Way:
@@ -225,28 +207,28 @@ def _way(whole: Marked, state: _State) -> Way:
         return _way(whole, state._replace(hidden=state.hidden | nameless))
     left, right = touched(source.text, units, names)
     stand_ins: dict[str, _StandIn] = {}
-    edits: list[_Edit] = []
+    edits: list[Edit] = []
     taken: list[Unit] = []
     for i, unit in enumerate(units):
         if unit.raw in names:
             name = names[unit.raw]
-            edits.append(_Edit(unit.start, unit.end, " " * left[i] + name + " " * right[i]))
+            edits.append(Edit(unit.start, unit.end, " " * left[i] + name + " " * right[i]))
             same = stand_ins.get(name, _StandIn(unit.raw, True, True))
             touches = not is_address(unit.raw)
             stand_ins[name] = _StandIn(
                 unit.raw, same.touches_left and left[i] and touches, same.touches_right and right[i] and touches
             )
         elif level or unit.raw[0].isdigit():
-            edits.append(_Edit(unit.start, unit.end, Part(0, unit.raw)))
+            edits.append(Edit(unit.start, unit.end, Part(0, unit.raw)))
             taken.append(unit)
     out = {at for unit in taken for at in range(unit.start, unit.end)}
     expected = Counter(raw for raw, start, _ in parts if start not in out)
-    return Way(whole, shown, _edited(source, edits), stand_ins, expected, state)
+    return Way(whole, shown, edited(source, edits), stand_ins, expected, state)
 
 
 def _with_elements(marked: Marked, shown: Collapsed) -> Marked:
     """Return a translation with elements around the copies of their content, and the white space at its ends."""
-    text, edits, done = marked.text, list[_Edit](), 0
+    text, edits, done = marked.text, list[Edit](), 0
     left = dict.fromkeys(shown.copies)
     for start, end, copy in copy_places(text, shown)[0]:
         if start < done:
@@ -257,10 +239,10 @@ def _with_elements(marked: Marked, shown: Collapsed) -> Marked:
             start -= 1
         if content[-1].isspace() and text[end : end + 1].isspace():
             end += 1
-        edits.append(_Edit(start, end, copy.element))
+        edits.append(Edit(start, end, copy.element))
         done = end
-    edits += (_Edit(len(text), len(text), copy.element) for copy in left)
-    return _edited(marked, edits)
+    edits += (Edit(len(text), len(text), copy.element) for copy in left)
+    return edited(marked, edits)
 
 
 def lost_and_invented_doubts(source: Marked, target: Marked, *, numbers: bool = True) -> list[str]:
@@ -275,119 +257,3 @@ def lost_and_invented_doubts(source: Marked, target: Marked, *, numbers: bool = 
     if numbers:
         lost += lost_numbers(source.text, target.text, syntax=source.syntax)
     return [f"lost: {' '.join(lost)}"] * bool(lost) + [f"invented: {' '.join(invented)}"] * bool(invented)
-
-
-def _with_key(source: Marked) -> Marked:
-    """Return a text with the sign before the letter of a key as a part, if it has one, as `_File` does."""
-    found = list(_KEY.finditer(source.text))
-    if len(found) != 1 or source.text.count(found[0][0][-1]) != 1:
-        return source
-    at = found[0].end() - 1
-    if any(first <= at < after for _, first, after in kept_parts(source.text, source.syntax)):
-        return source
-    return _edited(source, [_Edit(at, at + 1, Part(0, source.text[at]))])
-
-
-def _edited(marked: Marked, edits: Iterable[_Edit]) -> Marked:
-    """Return a text with spans replaced by other texts or by parts; the marks keep their places to the rest.
-
-    A tag becomes a mark of a pair if its partner becomes one too.
-    """
-    coming = sorted(edits, key=lambda edit: edit.start)
-    text: list[str] = []
-    size = at = 0
-    marks: list[Mark] = []
-    waiting = deque(marked.marks)
-
-    def write(new: str) -> None:
-        nonlocal size
-        text.append(new)
-        size += len(new)
-
-    def take(end: int) -> None:
-        """Go on to a character of the text, with the marks before it."""
-        nonlocal at
-        while waiting and waiting[0].at <= end:
-            mark = waiting.popleft()
-            write(marked.text[at : mark.at])
-            at = max(at, mark.at)
-            marks.append(replace(mark, at=size))
-        write(marked.text[at:end])
-        at = max(at, end)
-
-    for edit in coming:
-        take(edit.start)
-        at = edit.end
-        if isinstance(edit.new, Mark):
-            marks.append(replace(edit.new, at=size))
-        else:
-            write(edit.new)
-    take(len(marked.text))
-    return replace(marked, text="".join(text), marks=tuple(_paired(marks)))
-
-
-def _paired(marks: list[Mark]) -> Iterator[Mark]:
-    """Yield the marks, parts that are tags as pairs."""
-    partner: dict[int, int] = {}
-    waiting: list[int] = []
-    opened: dict[str, list[int]] = defaultdict(list)  # by name, places in `waiting`
-    names: list[str] = []
-    for i, mark in enumerate(marks):
-        opens, closes = _tag_names(mark.raw) if isinstance(mark, Part) else ("", "")
-        if opens:
-            opened[opens].append(len(waiting))
-            waiting.append(i)
-            names.append(opens)
-        elif closes and opened[closes]:
-            depth = opened[closes][-1]
-            partner[i] = partner[waiting[depth]] = -1 - waiting[depth]  # the document's own pairs are counted from 0
-            while len(waiting) > depth:
-                waiting.pop()
-                opened[names.pop()].pop()
-    for i, mark in enumerate(marks):
-        if i in partner:
-            yield replace(mark, side=Side.closes if _tag_names(mark.raw)[1] else Side.opens, pair=partner[i])
-        else:
-            yield mark
-
-
-def _tag_names(raw: str) -> tuple[str, str]:
-    """Return the name of what a tag, or a sign of a template such as `{{#if x}}`, opens; and of what it closes."""
-    tag = _TAG.fullmatch(raw)
-    if not tag:
-        return "", ""
-    if tag["closes"] or tag["end_of_block"]:
-        return "", tag["name"] or "{{" + tag["end_of_block"]
-    return "" if tag["empty"] else tag["name"] or "{{" + tag["block"], ""
-
-
-def _absorbed(marked: Marked) -> Marked:
-    """Return a text with its parts as text again; letters do not touch an address, which they would become part of."""
-    text: list[str] = []
-    marks: list[Mark] = []
-    size = 0
-    last = ""  # the text or part before, if no mark stands between
-    for piece in expanded(marked.parts):
-        if isinstance(piece, Mark) and not isinstance(piece, Part):
-            marks.append(replace(piece, at=size))
-            last = ""
-            continue
-        new = piece.raw if isinstance(piece, Mark) else piece
-        if (is_address(last) or is_address(new)) and last[-1:].isalnum() and new[:1].isalnum():
-            new = f" {new}"
-        text.append(new)
-        size += len(new)
-        last = new
-    return replace(marked, text="".join(text), marks=tuple(marks))
-
-
-def _nested(parts: Iterable[str]) -> bool:
-    """Whether each tag that closes belongs to the last one that is open."""
-    waiting: list[str] = []
-    for part in parts:
-        opens, closes = _tag_names(part)
-        if closes and (not waiting or waiting.pop() != closes):
-            return False
-        if opens:
-            waiting.append(opens)
-    return not waiting

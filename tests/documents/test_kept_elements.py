@@ -61,7 +61,12 @@ def final(source, translate):
         ("One<br/><b>2</b> three", "One 2 three"),
         ("She drinks H<sub>2</sub>O, too", "She drinks H2O, too"),
         ("Fill in C<sub>6</sub>H<sub>12</sub>O<sub>6</sub>.", "Fill in C6H12O6."),
-        ("Much CO<sub>2</sub> here", "Much CO here"),
+        ("Much CO<sub>2</sub> here", "Much CO2 here"),
+        ("It has 25 m<sup>2</sup>.", "It has 25 m2."),
+        ("Say <i>x</i><sub>1</sub> or <i>x<sub>2</sub></i>", "Say x1 or x2"),
+        ("A note on it<sup>2</sup> here", "A note on it here"),
+        ("Ask NASA<sup>2</sup> now", "Ask NASA now"),
+        ("Ask x<sup>*</sup> now", "Ask x now"),
         ("<sup>1</sup>H<sub>2</sub>O is", "H2O is"),
         ("one<sup>1</sup><br/>two", "one two"),
         ("<i>read</i> <b>—</b> now", "read — now"),
@@ -103,6 +108,11 @@ def test_a_short_number_that_is_written_out_is_tried_with_one_that_stays():
 def test_one_space_is_left_where_an_element_was():
     read, marked = final(tagged("We came. <a>[1]</a> She left."), lambda text: text.replace("[1]", ""))
     assert read == "We came. She left." and marked.whole == "We came. <a>[1]</a> She left."
+
+
+def test_elements_side_by_side_at_the_beginning_are_parted_once():
+    marked = final(tagged("<a>[1]</a> <a>[2]</a> Next"), lambda text: "OTRA")[1]
+    assert marked.whole == "<a>[1]</a> <a>[2]</a> OTRA"
 
 
 def test_what_was_put_by_guess_is_said():

@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from translucid.data.placeholder_syntax import UNITS
 from translucid.documents.marked import KeptElement, Mark, Marked, Side
 from translucid.documents.placing import CLOSING, parts_words
 from translucid.documents.stand_ins import WITHOUT_SPACES, parts_of
@@ -26,6 +27,11 @@ MOST_COPIES = 24
 LONGEST_WORD = 40
 """Characters of a word that stays as it is because of an element between its letters."""
 _RAISED = re.compile(r"<su[bp]\b|superscript|subscript|baseline=|vert-align", re.IGNORECASE)
+_LOWERED = re.compile(r"<sub\b|subscript|baseline=\"-", re.IGNORECASE)
+_SYMBOL = re.compile(rf"(?:{UNITS}|[^\W\d_])\Z")
+"""A unit or a letter, as in `km<sup>2</sup>` and `x<sup>2</sup>`, where the number is no note."""
+_LONGEST_SYMBOL = 4
+"""Letters of what a lowered number belongs to, as in `CO<sub>2</sub>`."""
 _SENTENCE = frozenset(" \t\r\n\xa0-‐‑–—/") | PUNCTUATION
 """Signs that belong to the sentence, and may be others in the translation."""
 
@@ -161,7 +167,8 @@ def _found(source: Marked) -> Iterator[_Found]:
             continue
         left = "" if start in breaks or text[start].isspace() else text[start - 1 : start]
         right = "" if end in breaks or text[end - 1].isspace() else text[end : end + 1]
-        if _spells(left) and _spells(right) and (word := words.around((start, end), done)):
+        whole = _spells(left) and (_spells(right) or words.is_symbol(block[0]))
+        if whole and (word := words.around((start, end), done)):
             yield word
             done = word.end
         else:
@@ -192,10 +199,29 @@ class _Words:
         start, end = self._ends(span, low)
         inside = self.elements[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
         end = max(end, inside[-1].end)
-        first = min(bisect_right(self.mark_places, start), inside[0].first)
-        last = max(bisect_left(self.mark_places, end) - 1, inside[-1].last)
-        word = _Found(start, end, first, last)
-        return word if end - start <= LONGEST_WORD and _is_whole(self.source, word) else None
+        if end - start > LONGEST_WORD:
+            return None
+        least = min(bisect_right(self.mark_places, start), inside[0].first)
+        most = max(bisect_left(self.mark_places, end) - 1, inside[-1].last)
+        # An element that begins or ends with the word may go on to one of the others, as in `<i>x</i><sub>1</sub>`.
+        outer = bisect_left(self.mark_places, start), bisect_right(self.mark_places, end) - 1
+        for first in range(least, max(outer[0], least - 3) - 1, -1):
+            for last in range(most, min(outer[1], most + 3) + 1):
+                word = _Found(start, end, first, last)
+                if _is_whole(self.source, word):
+                    return word
+        return None
+
+    def is_symbol(self, one: _Found) -> bool:
+        """Whether what stands before an element is a symbol that its number belongs to."""
+        before = re.search(r"[^\W\d_]*\Z", self.source.text[max(0, one.start - 2 * _LONGEST_SYMBOL) : one.start])
+        word = before[0] if before else ""
+        if not word or not _core(self.source, one)[0].isalnum():
+            return False
+        raw = self.source.marks[one.first].raw
+        return bool(_RAISED.search(raw) and _SYMBOL.match(word)) or (
+            len(word) <= _LONGEST_SYMBOL and bool(_LOWERED.search(raw))
+        )
 
     def _ends(self, span: Span, low: int) -> Span:
         text, (start, end) = self.source.text, span

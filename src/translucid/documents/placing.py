@@ -89,13 +89,13 @@ def placed(source: Marked, translation: str, links: Links, unsplit: Iterable[Spa
         links: between the words of both; without any, both are taken to have the same order.
         unsplit: spans of the translation, without white space at its ends, that no mark may part.
     """
-    before, after = _around(source.text)
+    read = readable(source)
+    before, after = _around(read.text)
     target = before + translation.strip() + after
     if not source.marks:
         return Marked(target)
     if not target.strip():
         return _spaced(source, target, [(i, 0) for i in range(len(source.marks))])
-    read = readable(source)
     unsplit = [(len(before) + start, len(before) + end) for start, end in unsplit]
     places = _outside(target, _Placing(read, target, links).marks(), unsplit)
     return _spaced(source, target, _in_order(source.marks, places))

@@ -179,10 +179,6 @@ class Emulation(TorchFunctionMode):
         if name == "tolist" and on_device:
             self._count(self.synchronisations, "tolist")
             return first.host.tolist()
-        if name == "pin_memory":
-            made = first.clone()
-            made.pinned_here = True
-            return made
         if name == "one_hot" and on_device:
             if len(args) < 2 or args[1] == -1:  # the number of classes has to be read
                 self._count(self.synchronisations, "one_hot")
@@ -313,6 +309,12 @@ def _host(x: Any) -> Any:
     return x.host if isinstance(x, DeviceTensor) else x
 
 
+def _pinned(tensor: Tensor) -> Tensor:
+    copy = tensor.clone()
+    copy.pinned_here = True  # type: ignore[attr-defined]
+    return copy
+
+
 def _place() -> str:
     """The line of the package that asked, as `training/trainer.py:195`."""
     frame = sys._getframe(1)
@@ -381,6 +383,8 @@ def _patches(emulation: Emulation) -> Iterator[tuple[Any, str, Any]]:
         return {(emulation.device if on_device else key[0], key[1]): tensors for key, tensors in groups.items()}
 
     yield nn.utils.clip_grad, "_group_tensors_by_device_and_dtype", grouped
+    yield Tensor, "pin_memory", _pinned
+    yield Tensor, "is_pinned", lambda tensor: getattr(tensor, "pinned_here", False)
     yield nn.Module, "to", _moved_module(emulation, nn.Module.to)
     # Tensors of a subclass can't be inference tensors.
     yield torch._C, "_InferenceMode", lambda mode: torch.set_grad_enabled(not mode)

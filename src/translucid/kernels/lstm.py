@@ -5,7 +5,7 @@
 
 The weights are arguments and need not be parameters, so what is done to them before, such as dropping some, has its
 gradient. On a CPU the kernel is oneDNN's, which takes factors of bfloat16 and sums in float32; what is carried from
-step to step is then rounded as well. See `kernels/rounding.py`.
+step to step is then rounded as well. See `kernels/rounding.py`. On a GPU all is float32.
 """
 
 from __future__ import annotations
@@ -31,22 +31,24 @@ def lstm(
     """
     if is_plain("lstm"):
         return plain_lstm(x, cells, w, u, b)
-    kind = x.dtype
-    h, c = (factor(part[None]) if x.device.type == "cpu" else part[None].to(kind) for part in cells)
-    x, w, u, b = (factor(part) if part.device.type == "cpu" else part.to(kind) for part in (x, w, u, b))
-    # Both biases of PyTorch's are added up; the second one is zero.
-    outputs, last, cell = torch.lstm(
-        x.transpose(0, 1).contiguous(),
-        (h, c),
-        (w, u, b, torch.zeros_like(b)),
-        True,
-        1,
-        0.0,
-        torch.is_grad_enabled(),
-        False,
-        False,
-    )
+    if x.device.type == "cpu":
+        kind = x.dtype
+        h, c = (factor(part[None]) for part in cells)
+        outputs, last, cell = _fused(factor(x), h, c, *map(factor, (w, u, b)))
+    else:  # autocast would take float16
+        kind = w.dtype
+        with torch.autocast(x.device.type, enabled=False):
+            h, c = (part[None].to(kind) for part in cells)
+            outputs, last, cell = _fused(x.to(kind), h, c, w, u.to(kind), b)
     return outputs.transpose(0, 1).to(kind), (last[0].to(kind), cell[0].to(kind))
+
+
+def _fused(x: Tensor, h: Tensor, c: Tensor, w: Tensor, u: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return h [T, B, H], and hidden state and cell after it [1, B, H], of x [B, T, inputs] and states [1, B, H]."""
+    # Both biases of PyTorch's are added up; the second one is zero.
+    weights = w, u, b, torch.zeros_like(b)
+    training = torch.is_grad_enabled()  # without it cuDNN keeps nothing for a backward pass
+    return torch.lstm(x.transpose(0, 1).contiguous(), (h, c), weights, True, 1, 0.0, training, False, False)
 
 
 def plain_lstm(

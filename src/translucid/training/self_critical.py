@@ -102,8 +102,8 @@ def draw(model: SequenceModel, memory: Memory, each: int, longest: int) -> Tenso
 def allowed(model: SequenceModel, logits: Tensor) -> Tensor:
     """Return logits [N, V] in float32, -inf for the tokens that no search may say either."""
     special = model.special
-    never = torch.tensor([special.pad, special.start, special.unknown], device=logits.device)
-    return logits.float().index_fill(-1, never, -torch.inf)
+    never = torch.tensor([special.pad, special.start, special.unknown])
+    return logits.float().index_fill(-1, upload(never, logits.device), -torch.inf)
 
 
 def _captions(ids: Tensor, each: int, pad: int) -> list[list[list[int]]]:

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.devices.emulated import Emulation
 from translucid.kernels import loss as kernel
 from translucid.kernels import plain
 from translucid.kernels.loss import chunked_loss
@@ -114,3 +115,43 @@ def test_second_derivatives_are_refused_by_the_chunks_and_right_within_plain():
         slope().backward()
     assert plain_loss(features, output, labels, 0.1).smoothed.requires_grad
     assert features.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_chunks_on_a_gpu_have_the_values_and_gradients_of_plain(monkeypatch, smoothing):
+    monkeypatch.setattr(kernel, "LOGITS_ON_GPU", 40)  # three rows of eleven pieces
+    torch.manual_seed(1)
+    x, labels = torch.randn(10, 6), torch.randint(11, (10,))
+    output = nn.Linear(6, 11)
+    weights = [x.requires_grad_(), output.weight, output.bias]
+    expected = plain_loss(x, output, labels, smoothing)
+    gradients = torch.autograd.grad(expected.smoothed * 3, weights)
+    with Emulation("cuda") as emulation:
+        on_gpu = nn.Linear(6, 11)
+        on_gpu.load_state_dict(output.state_dict())
+        on_gpu.to(emulation.device)
+        features = x.detach().to(emulation.device).requires_grad_()
+        found = smoothed_loss(features, on_gpu, labels.to(emulation.device), smoothing)
+        found_gradients = torch.autograd.grad(found.smoothed * 3, [features, on_gpu.weight, on_gpu.bias])
+        assert float(found.smoothed.detach()) == pytest.approx(float(expected.smoothed), rel=1e-5)
+        assert float(found.cross_entropy) == pytest.approx(float(expected.cross_entropy), rel=1e-5)
+        assert int(found.correct) == int(expected.correct)
+        for gradient, right in zip(found_gradients, gradients, strict=True):
+            torch.testing.assert_close(gradient.cpu(), right)
+
+
+def test_a_gpu_never_holds_all_logits(monkeypatch):
+    monkeypatch.setattr(kernel, "LOGITS_ON_GPU", 40)
+    shapes = []
+    linear = kernel.F.linear
+
+    def watched(x, *rest):
+        shapes.append(len(x))
+        return linear(x, *rest)
+
+    monkeypatch.setattr(kernel.F, "linear", watched)
+    with Emulation("cuda") as emulation, torch.no_grad():
+        output = nn.Linear(6, 11).to(emulation.device)
+        labels = torch.randint(11, (10,)).to(emulation.device)
+        smoothed_loss(torch.randn(10, 6).to(emulation.device), output, labels, 0.1)
+    assert shapes == [3, 3, 3, 1]

@@ -192,11 +192,12 @@ def train(corpora):
         resume: bool = False,
         said: TextIO | None = None,
         width: int = 1000,
+        device: str = "cpu",
     ):
         configuration = resolve(assignments=[*SETTINGS, *settings])
         console = Console(quiet=said is None, file=said, width=width)
         return run_experiment(
-            configuration, folder, corpora=data, resume=resume, device="cpu", console=console
+            configuration, folder, corpora=data, resume=resume, device=device, console=console
         ).progress
 
     return training

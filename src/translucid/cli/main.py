@@ -46,6 +46,7 @@ from translucid.cli.environment import heed_environment
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
+from translucid.kernels.gpu_memory import is_memory_full
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import take_over
 
@@ -211,6 +212,8 @@ def run(arguments: list[str]) -> int:
             return _interrupted(interruption)
         if debug:
             raise
+        if is_memory_full(error):
+            return _refused("the memory of the GPU is full. Try --device cpu, or a lower --beam where there is one.")
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             return _refused(f"{error}. Make room, or write elsewhere.")
         problem = f"{type(error).__name__}: {error}".split("\n")[0]

@@ -132,7 +132,7 @@ class OpenedRun:
     def _loaded(self) -> TorchEngine:
         from translucid.engines.engine import TorchEngine
 
-        tune_ours()
+        tune_ours(exact=self.configuration.training.precision == "float32")
         device = choose_device(self.device)
         model = self.together.model().to(device)
         self.worn.dress(model)

@@ -6,6 +6,7 @@ import os
 
 from translucid.kernels.devices import tune_cpu
 from translucid.kernels.machine import amd, avx512, keep_freed_memory
+from translucid.kernels.tf32 import round_to_tf32
 
 _ours = False
 
@@ -25,7 +26,12 @@ def take_over() -> None:
         os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
 
 
-def tune_ours() -> None:
-    """Set up PyTorch in this thread, and in those that it starts, if the process is ours."""
+def tune_ours(*, exact: bool = False) -> None:
+    """Set up PyTorch in this thread, and in those that it starts, if the process is ours.
+
+    `exact`: whether a CUDA GPU makes products of float32 with all their digits. If not, it rounds factors to TF32, the
+    10 binary digits that its fast units take.
+    """
     if _ours:
         tune_cpu()
+        round_to_tf32(not exact)

@@ -27,11 +27,12 @@ from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze
+from translucid.training.gpu_memory import explained_when_full, refuse_too_large
 from translucid.training.labels import LabelledMaterial
 from translucid.training.matched import with_matches
 from translucid.training.material import Beginning, Lessons, Material, sha256
 from translucid.training.progress import Progress
-from translucid.training.provenance import provenance
+from translucid.training.provenance import device_name, provenance
 from translucid.training.record import board_missing
 from translucid.training.running_text import RunningTextMaterial
 from translucid.training.text import TextMaterial
@@ -110,9 +111,9 @@ def prepared(
     Raises:
         UserError: for everything that the user can put right.
     """
-    place = choose_device(device)
-    tune_ours()
-    with fixed_order(configuration.training.deterministic), Workers.joined(place) as workers:
+    place, options = choose_device(device), configuration.training
+    tune_ours(exact=options.precision == "float32")
+    with explained_when_full(options), fixed_order(options.deterministic), Workers.joined(place) as workers:
         console = (console or Console(stderr=True)) if workers.leads else Console(quiet=True)
         if workers.note:
             console.print(workers.note, soft_wrap=True)
@@ -130,7 +131,7 @@ def prepared(
             else:
                 trainer, files = _begun(configuration, setup, corpora, resume=resume, overwrite=overwrite)
             if workers.leads:
-                run.add_provenance(provenance(files, str(place), trainer.progress.step, workers.count, command))
+                run.add_provenance(provenance(files, device_name(place), trainer.progress.step, workers.count, command))
                 if missing := board_missing():
                     console.print(missing, soft_wrap=True)
             yield trainer, Display(console)
@@ -244,6 +245,7 @@ def _trainer(
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=folder.state_file, fix=fix)
         folder.refuse_changes(before, origin)
+    refuse_too_large(model, setup.device, workers.count if options.sharded else 1)
     model.to(setup.device)
     lessons = material.lessons(Beginning(folder, tokenizer, model, workers, console, before))
     _tell_of_lines(lessons, material.corpora, folder, setup)

@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from translucid import __version__
 from translucid.kernels.machine import cores, physical_memory, processor
 
@@ -47,6 +49,11 @@ def provenance(
             {"file": file, "bytes": Path(file).stat().st_size, "sha256": sha256} for file, sha256 in files.items()
         ],
     }
+
+
+def device_name(device: torch.device) -> str:
+    """Return where it is trained, with the name of a CUDA GPU: `cuda:0 (NVIDIA H100)`."""
+    return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
 
 
 def _commit() -> str | None:

@@ -89,8 +89,7 @@ class Trainer:
             assert isinstance(self.weights.model, SequenceModel)
             self.critical = SelfCritical(self.weights.model, reward)
         self.progress = Progress(begins_ready=begins_ready)
-        self.recent = Recent()
-        self.skipped_in_a_row = 0
+        self.recent, self.skipped_in_a_row = Recent(), 0
         self._unread: deque[_Made] = deque()
         """The last updates, as far as their figures may still be on their way to the host."""
         self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
@@ -98,6 +97,7 @@ class Trainer:
         if options.stay_like:
             assert isinstance(self.weights.model, SequenceModel)
             self.weights.loss = FirstOpinion(self.weights.model, options.stay_like)
+        validator.bfloat16 = self.bfloat16 and device.type == "cuda"
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=self.bfloat16)
 
     def fit(self, display: Display) -> Progress:

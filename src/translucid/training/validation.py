@@ -21,6 +21,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.criterion import Criterion
 from translucid.evaluation.metrics import reference_sets
 from translucid.ground.special import SPECIAL
+from translucid.kernels.rounding import mixed_precision
 from translucid.models.protocol import Model, SequenceModel
 from translucid.training.objective import batch_loss
 from translucid.training.workers import Workers
@@ -66,6 +67,9 @@ class Validator(ABC):
     """Whether a model that begins as another one is measured before its training, to be compared with in the end."""
     before: Mapping[str, float] | None = None
     """What was measured then, by name."""
+    bfloat16: bool = False
+    """Whether the loss is measured in bfloat16, as it is trained with. What is decoded is not: a step of a search has
+    few products, and autocast would round all weights for each of them."""
 
     @abstractmethod
     def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
@@ -120,7 +124,8 @@ class PairsValidator(Validator):
         workers = workers or Workers()
         lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
         plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
-        losses = [batch_loss(model, self.corpus.batch(rows).prepared().to(device)) for rows in workers.share(plan)]
+        with mixed_precision(device, wanted=self.bfloat16):
+            losses = [batch_loss(model, self.corpus.batch(rows).prepared().to(device)) for rows in workers.share(plan)]
         entropies = torch.stack([loss.cross_entropy for loss in losses]).tolist() if losses else []
         correct = float(sum(loss.correct for loss in losses))
         tokens = float(sum(loss.tokens for loss in losses))

@@ -1,0 +1,53 @@
+"""What a training says when it does not fit into the memory of a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from translucid.ground.errors import UserError
+from translucid.kernels.gpu_memory import gpu_memory, is_memory_full, memory_for_training
+from translucid.runs.training_options import TrainingOptions
+
+
+@contextmanager
+def explained_when_full(options: TrainingOptions) -> Iterator[None]:
+    """Within it, a GPU without memory left is the user's error, who can take smaller batches.
+
+    Raises:
+        UserError: the memory is full.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_memory_full(error):
+            raise
+        halved = max(1, options.batch_tokens // 2)
+        raise UserError(
+            f"the memory of the GPU is full ({str(error).splitlines()[0]})",
+            fix=f"Lower training.batch_tokens (now {options.batch_tokens}), and raise training.accumulate (now "
+            f"{options.accumulate}) by the same factor, which learns the same from each update: "
+            f"training.batch_tokens={halved} training.accumulate={2 * options.accumulate}.",
+        ) from error
+
+
+def refuse_too_large(model: nn.Module, device: torch.device, parts: int) -> None:
+    """Compare what the weights take in a training with the memory of the GPU; `parts`: processes that share them.
+
+    Raises:
+        UserError: they do not fit, whatever the batches are.
+    """
+    memory = gpu_memory(device)
+    sizes = {True: 0, False: 0}
+    for parameter in model.parameters():
+        sizes[parameter.requires_grad] += parameter.numel()
+    needed = memory_for_training(sizes[True], sizes[False]) // parts
+    if memory is not None and needed > memory:
+        raise UserError(
+            f"to train {sizes[True] / 1e6:,.0f}M weights takes at least {needed / 2**30:.1f} GiB, and the GPU has "
+            f"{memory / 2**30:.1f} GiB of memory",
+            fix="Take a smaller model, or share the weights among several GPUs with training.sharded=true.",
+        )

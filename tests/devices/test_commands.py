@@ -1,0 +1,114 @@
+"""Whole trainings on an emulated GPU."""
+
+import json
+
+import pytest
+import torch
+
+from tests.devices.emulated import Emulation
+from translucid.ground.errors import UserError
+from translucid.kernels.gpu_memory import is_memory_full
+from translucid.kernels.process import tune_ours
+from translucid.runs.run_folder import RunFolder
+from translucid.training.trainer import Trainer
+
+SMALL = "training.max_steps=6", "training.validate_every=6", "training.precision=float32"
+
+
+def watch_updates(monkeypatch, emulation):
+    """Return a list that gets the synchronisations of each update."""
+    counts, update = [], Trainer._update
+
+    def watched(self, *rest):
+        emulation.forget()
+        update(self, *rest)
+        counts.append(dict(emulation.synchronisations))
+
+    monkeypatch.setattr(Trainer, "_update", watched)
+    return counts
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_an_update_of_the_trainer_does_not_wait_for_the_gpu(train, tmp_path, monkeypatch, optimizer):
+    with Emulation("cuda") as emulation:
+        counts = watch_updates(monkeypatch, emulation)
+        progress = train(tmp_path / "run", *SMALL, f"training.optimizer={optimizer}", device="cuda")
+    assert counts == [{}] * 6
+    assert progress.step == 6 and progress.skipped == 0
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_an_update_that_is_not_finite_is_skipped_on_the_gpu(train, tmp_path, monkeypatch, optimizer):
+    update, unmoved = Trainer._update, []
+
+    def poisoned(self, batches, *rest):
+        before = [parameter.detach().clone() for parameter in self.weights.parameters]
+        loss_of, bad = self.weights.loss, self.progress.step == 2
+
+        def infinite(rows, smoothing):
+            loss = loss_of(rows, smoothing)
+            return loss._replace(smoothed=loss.smoothed * torch.inf, cross_entropy=loss.cross_entropy * torch.inf)
+
+        self.weights.loss = infinite if bad else loss_of
+        update(self, batches, *rest)
+        self.weights.loss = loss_of
+        pairs = zip(before, self.weights.parameters, strict=True)
+        unmoved.append(all(bool((old == new).all()) for old, new in pairs))
+
+    monkeypatch.setattr(Trainer, "_update", poisoned)
+    with Emulation("cuda"):
+        progress = train(tmp_path / "run", *SMALL, f"training.optimizer={optimizer}", device="cuda")
+    assert unmoved == [False, False, True, False, False, False]
+    assert progress.skipped == 1
+
+
+def test_the_record_names_the_gpu(train, tmp_path):
+    with Emulation("cuda"):
+        train(tmp_path / "run", "training.max_steps=1", device="cuda")
+    assert (
+        json.loads(RunFolder(tmp_path / "run").provenance_file.read_text())["machine"]["device"] == "cuda:0 (Emulated)"
+    )
+
+
+def test_a_full_gpu_is_a_refusal_that_says_what_to_lower(train, tmp_path, monkeypatch):
+    def full(*rest):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
+
+    monkeypatch.setattr(Trainer, "_update", full)
+    with pytest.raises(UserError, match=r"memory of the GPU is full.*batch_tokens=\d+ training.accumulate=\d+"):
+        train(tmp_path / "run", *SMALL)
+
+
+def test_a_model_larger_than_the_gpu_is_refused_before_anything_is_moved(train, tmp_path, monkeypatch):
+    with Emulation("cuda"):
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1000, 10_000))
+        with pytest.raises(UserError, match=r"takes at least .* GiB.*sharded"):
+            train(tmp_path / "run", *SMALL, device="cuda")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory."), True),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"), True),
+        (RuntimeError("shapes do not fit"), False),
+        (ValueError("out of memory"), False),
+    ],
+)
+def test_what_says_that_memory_is_full(error, expected):
+    assert is_memory_full(error) == expected
+
+
+def test_float32_products_are_rounded_to_tf32_unless_float32_is_wanted(monkeypatch):
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    monkeypatch.setattr("translucid.kernels.process._ours", True)
+    try:
+        with Emulation("cuda"):
+            tune_ours()
+            assert matmul.fp32_precision == "tf32"
+            tune_ours(exact=True)
+            assert matmul.fp32_precision == "ieee"
+    finally:
+        matmul.fp32_precision = before

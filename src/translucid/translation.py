@@ -211,10 +211,8 @@ class Translation(NBest):
             if piece.ids:
                 one = next(inspected)
                 # The end token is the last. A placeholder may be of several words.
-                sizes = [
-                    piece.hidden.sizes(word for word, _, _ in spans[:-1])
-                    for spans in (one.source_spans, one.target_spans)
-                ]
+                source, target = ([word for word, _, _ in each[:-1]] for each in (one.source_spans, one.target_spans))
+                sizes = [piece.hidden.sizes(source, of_source=True), piece.hidden.sizes(target)]
                 found = read(one)
             else:  # it stays as it is
                 sizes = [[1] * len(piece.text.split())] * 2

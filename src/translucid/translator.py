@@ -18,7 +18,7 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import Languages
 from translucid.engines.heeding import HeedingEngine, TermsMode
-from translucid.engines.name_stand_ins import NameStandIns
+from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.observing import Observer
 from translucid.engines.opened import OpenedRun
 from translucid.engines.piece_search import search_pieces
@@ -150,11 +150,14 @@ class Translator(Examiner, TermReader):
             UserError: there is something wrong with the terms; or forms can't be told, or the model can't be told.
         """
         found = term_list(terms, self.configuration.data.languages, inflect, told=self.tokenizer.marks_terms)
-        other, alignment = copy(self), self.configuration.alignment if self.can_look() else None
+        other = copy(self)
         other._opened, other.terms = None, found
-        given = self.tokenizer, self.longest, mode, alignment
-        other.engine = HeedingEngine(self.engine, lambda: self.own, found, *given)
+        other.engine = self._heeding(found, mode)
         return other
+
+    def _heeding(self, terms: TermList, mode: TermsMode) -> HeedingEngine:
+        alignment = self.configuration.alignment if self.can_look() else None
+        return HeedingEngine(self.engine, lambda: self.own, terms, self.tokenizer, self.longest, mode, alignment)
 
     @classmethod
     def load(
@@ -283,7 +286,8 @@ class Translator(Examiner, TermReader):
             pieces = self.cutter.pieces(window, split=split)
             search = partial(search_pieces, self.engine, self.tokenizer, options=options, first=number, on_done=on_done)
             if self.terms and not options.sample:
-                pieces, found = NameStandIns(self.tokenizer, self.terms).search(pieces, search)
+                again = partial(self._search_again, options, number)
+                pieces, found = NameStandIns(self.tokenizer, self.terms).search(pieces, search, again)
             else:
                 found = search(pieces)
             number += len(window)
@@ -291,6 +295,11 @@ class Translator(Examiner, TermReader):
                 self._drawn = number
             for text, of_text, hypotheses in zip(window, pieces, found, strict=True):
                 yield self._joined(text, of_text, hypotheses, options.nbest)
+
+    def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
+        """Return what searches for pieces as `stream` does; with terms, it heeds these as well."""
+        engine = self._heeding(terms, "constrain") if terms else self.engine
+        return partial(search_pieces, engine, self.tokenizer, options=options, first=first)
 
     def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:
         """Put the `count` best translations of a text together from what was found for its pieces."""

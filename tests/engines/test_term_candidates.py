@@ -71,7 +71,8 @@ def test_two_terms_do_not_share_a_word():
     ("text", "expected"),
     [
         ("Me gusta el balompié y la música.", 0),
-        ("Me gusta el deporte balompié y la música.", 0),  # a word more is no fault; the score tells
+        ("Me gusta mucho el balompié y la música.", 0),
+        ("Me gusta mucho jugar el balompié y la música.", 1),
         ("Me gusta el balompié fútbol y la música.", 4),  # the old word
         ("Me gusta el balompié balompié y la música.", 4),  # twice
         ("Me gusta el bal balompié y la música.", 4),  # broken off
@@ -79,7 +80,7 @@ def test_two_terms_do_not_share_a_word():
         ("Me gusta balompié música.", 3),  # el, y, la
         ("Me gusta el balompié.", 3),
         ("Me gusta el fútbol y la música.", 14),  # missing, and the old word
-        ("Me gusta el balompié y la música y la música.", 4),  # begun anew
+        ("Me gusta el balompié y la música y la música.", 6),  # begun anew
     ],
 )
 def test_what_is_wrong_with_a_translation_is_counted(text, expected):

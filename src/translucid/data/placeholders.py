@@ -27,14 +27,25 @@ _SECOND = 0.3
 """How often a second word is replaced, and a third after it."""
 
 
+class NameStandIn(NamedTuple):
+    """A usual name or noun that stands for another one in a text; see `engines/name_stand_ins.py`."""
+
+    word: str
+    """What the model reads."""
+    source: str
+    """The name itself."""
+    target: str
+    """The name in the translation."""
+
+
 class Hidden(NamedTuple):
     """A text with pieces in the place of some of its parts."""
 
     text: str
     parts: dict[str, str]
     """By piece."""
-    names: tuple[tuple[str, str], ...] = ()
-    """Usual names in the text, each with the name that it stands for."""
+    names: tuple[NameStandIn, ...] = ()
+    """What stands for names."""
 
     def shown(self, text: str) -> str:
         """Return another text, such as the translation, with the parts in the place of their pieces.
@@ -42,19 +53,28 @@ class Hidden(NamedTuple):
         A piece that stands for nothing is left out.
         """
         if self.names:
-            names = dict(self.names)
-            text = name_pattern(names).sub(lambda found: names[found[0]], text)
+            names = {name.word.casefold(): name.target for name in self.names}
+            pattern = name_pattern([name.word for name in self.names])
+            text = pattern.sub(lambda found: names[found[0].casefold()], text)
         return _PIECE.sub(lambda found: self.parts.get(found[0], ""), text) if _PIECE.search(text) else text
 
-    def sizes(self, words: Iterable[str]) -> list[int]:
-        """Return for each word of a text how many words it is when its parts are shown."""
-        replaces = bool(self.parts or self.names)
-        return [max(len(self.shown(word).split()), 1) if replaces else 1 for word in words]
+    def sizes(self, words: Iterable[str], *, of_source: bool = False) -> list[int]:
+        """Return for each word of a text how many words it is when its parts are shown.
+
+        `of_source`: whether they are those of the source, and not of a translation.
+        """
+        if not self.parts and not self.names:
+            return [1 for _ in words]
+        parts = self
+        if of_source:
+            parts = self._replace(names=tuple(name._replace(target=name.source) for name in self.names))
+        return [max(len(parts.shown(word).split()), 1) for word in words]
 
 
-def name_pattern(names: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that finds names that stand by themselves, not within a word."""
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, names))})(?![^\W_])")
+def name_pattern(words: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that finds words that stand by themselves; they may have a capital where a sentence begins."""
+    either = (f"(?i:{re.escape(word[:1])}){re.escape(word[1:])}" for word in words)
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(either)})(?![^\W_])")
 
 
 def hidden(text: str) -> Hidden:

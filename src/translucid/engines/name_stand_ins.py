@@ -1,21 +1,23 @@
-"""Names that are not to be translated and that the model has never learned: it reads a usual name in their place.
+"""Names among terms that the model has never learned: it reads a usual name in their place.
 
 A model that has to copy a name which it can only spell in many small pieces often breaks off, begins anew, or loses the
 rest of the sentence. So a name such as `Ana`, which the vocabulary has, or a piece that the model has learned to copy,
-stands in for it, and the name is put back into the translation. If that does not come through as often as it should,
-another name is tried, and then the sentence as it is, in which terms are forced.
+stands in for it, and the name, or its target, is put into the translation. If that does not come through as often as it
+should, a noun that is the same in many languages is tried, then other names, then the first one, forced as terms are,
+and at last the sentence as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from translucid.data.cutting import Piece
-from translucid.data.placeholders import name_pattern
+from translucid.data.placeholders import NameStandIn, name_pattern
 from translucid.data.reserved import PLACEHOLDERS
 from translucid.data.terms.matching import Match, TermList
+from translucid.data.terms.term import Term
 from translucid.data.terms.words import unspaced, words_in
 from translucid.data.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import Hypothesis
@@ -24,121 +26,167 @@ from translucid.ground.special import SPECIAL
 
 FEW = 2
 """Pieces of a name that a model is trusted to copy, at most."""
-ATTEMPTS = 2
-"""With different names; after them the sentence is translated as it is."""
+FEW_LOST = 3
+"""Sentences, all of whose names may be lost, before nothing else is tried."""
+OTHER_NAMES = 1, 2, 3
+"""With which of the usual names a further attempt begins."""
 USUAL_NAMES = (
-    *("Ana", "David", "Laura", "Tom", "Daniel", "Martin", "Anna", "Marta", "Pedro", "Maria", "Robert", "Nina", "Max"),
-    *("Sonia", "Victor", "Eva", "Oscar", "Peter", "Paul", "Linda"),
+    *("Ana", "David", "Laura", "Tom", "Daniel", "Martin", "Anna", "Marta", "Pedro", "Maria", "Luis", "Robert"),
+    *("Carlos", "Elena", "Nina", "Max", "Irene", "Sonia", "Victor", "Eva", "Oscar", "Peter", "Paul", "Linda"),
 )
+USUAL_NOUNS = "hotel", "piano", "golf", "chocolate", "radio", "taxi", "hospital", "video", "club", "bar", "metro", "zoo"
 """They are the same in many languages."""
 
 Search = Callable[[Sequence[Sequence[Piece]]], list[list[list[Hypothesis]]]]
+"""Returns for each text what was found for each of its pieces that has something to translate."""
+Attempt = Callable[[Sequence[Piece]], tuple[list[Piece], TermList | None]]
+"""Returns pieces with other stand-ins, and what a search for them has to heed as well."""
 
 
 class NameStandIns:
     """Of one vocabulary and one list of terms."""
 
     def __init__(self, tokenizer: Tokenizer, terms: TermList) -> None:
-        """`tokenizer`: the model's; `terms`: those of them that are not translated are the names."""
+        """`tokenizer`: the model's; `terms`: among them there may be names."""
         self.tokenizer, self.terms = tokenizer, terms
 
     def search(
-        self, texts: Sequence[Sequence[Piece]], search: Search
+        self, texts: Sequence[Sequence[Piece]], search: Search, search_again: Callable[[TermList | None], Search]
     ) -> tuple[list[list[Piece]], list[list[list[Hypothesis]]]]:
         """Return the pieces of texts as the model has read them at last, and what was found for each.
 
         Args:
             texts: the pieces of each.
-            search: returns for each text what was found for each of its pieces that has something to translate.
+            search: for all of them.
+            search_again: gives what searches for some of them once more; with terms it heeds these as well.
         """
         read = [[self._for_model(piece) for piece in pieces] for pieces in texts]
         found = search(read)
-        for attempt in range(1, ATTEMPTS + 1):
-            again: list[tuple[int, int, int]] = []
-            pieces: list[list[Piece]] = []
-            for i, each in enumerate(read):
-                searched = [k for k, piece in enumerate(each) if piece.ids]
-                for place, k in enumerate(searched):
-                    complete = [one for one in found[i][place] if self._came_through(each[k], one)]
-                    if complete:
-                        found[i][place] = complete
-                    else:
-                        again.append((i, place, k))
-                        original = texts[i][k]
-                        other = self._stood_in(original, attempt) if attempt < ATTEMPTS else None
-                        pieces.append([other or original])
-            if not again:
+        strange = sum(bool(piece.hidden.names) for pieces in read for piece in pieces)
+        lost = self._lost(read, found)
+        attempts = [self._with_nouns, *map(self._with_names_from, OTHER_NAMES), self._with_forced_names]
+        if len(lost) == strange > FEW_LOST:  # as where the target language has another script
+            attempts = []
+        for attempt in [*attempts, _as_they_are]:
+            if not lost:
                 break
-            for (i, place, k), (piece,), (hypotheses,) in zip(again, pieces, search(pieces), strict=True):
+            pieces, terms = attempt([texts[i][k] for i, _, k in lost])
+            again = search_again(terms)([[piece] for piece in pieces])
+            for (i, place, k), piece, (hypotheses,) in zip(lost, pieces, again, strict=True):
                 read[i][k], found[i][place] = piece, hypotheses
+            # A name too many, where nothing else was found, is better than one that the model has to spell.
+            lost = self._lost(read, found, more=attempt == self._with_forced_names)
         return read, found
 
+    def _lost(
+        self, read: Sequence[Sequence[Piece]], found: Sequence[list[list[Hypothesis]]], *, more: bool = False
+    ) -> list[tuple[int, int, int]]:
+        """Leave out hypotheses in which a stand-in has not come through, and return where none is left.
+
+        That is the number of a text, of a piece among those that were searched for, and of that among all.
+
+        Args:
+            read: the pieces of each text.
+            found: what was found for those that were searched for.
+            more: whether stand-ins may come more often than in the source.
+        """
+        lost = []
+        for i, pieces in enumerate(read):
+            searched = [k for k, piece in enumerate(pieces) if piece.ids]
+            for place, k in enumerate(searched):
+                complete = [one for one in found[i][place] if self._came_through(pieces[k], one, more=more)]
+                if complete:
+                    found[i][place] = complete
+                else:
+                    lost.append((i, place, k))
+        return lost
+
+    def _with_nouns(self, pieces: Sequence[Piece]) -> tuple[list[Piece], None]:
+        return [self._stood_in(piece, self._nouns) or piece for piece in pieces], None
+
+    def _with_names_from(self, first: int) -> Attempt:
+        def attempt(pieces: Sequence[Piece]) -> tuple[list[Piece], None]:
+            return [self._stood_in(piece, self._names[first:]) or piece for piece in pieces], None
+
+        return attempt
+
+    def _with_forced_names(self, pieces: Sequence[Piece]) -> tuple[list[Piece], TermList]:
+        changed = [self._stood_in(piece, self._names) or piece for piece in pieces]
+        used = dict.fromkeys(name.word for piece in changed for name in piece.hidden.names)
+        return changed, TermList(Term(word, "", case=True) for word in used)
+
     def _for_model(self, piece: Piece) -> Piece:
-        """Return a piece with stand-ins for its names, if it has some; one that is nothing but names is left alone."""
+        """Return a piece with stand-ins for its names; nothing but names that stay is not for the model."""
         if not piece.ids:
             return piece
-        names = [match for match in terms_in(self.terms, piece.hidden.text) if _stays(match)]
-        if not names:
+        matches = terms_in(self.terms, piece.hidden.text)
+        if not matches:
             return piece
-        inside = {at for match in names for at in range(match.start, match.end)}
-        rest = (word for word in words_in(piece.hidden.text) if word.start not in inside)
+        staying = {at for match in matches if _stays(match) for at in range(match.start, match.end)}
+        rest = (word for word in words_in(piece.hidden.text) if word.start not in staying)
         if not piece.hidden.parts and not any(word.text.isalnum() for word in rest):
             return replace(piece, ids=[])
-        return self._stood_in(piece, 0) or piece
+        pieces = PLACEHOLDERS if self.tokenizer.has_placeholders else ()
+        return self._stood_in(piece, [*pieces, *self._names]) or piece
 
-    def _stood_in(self, piece: Piece, attempt: int) -> Piece | None:
-        """Return a piece with other stand-ins for its names in each attempt; None if it has none to be stood in for."""
+    def _stood_in(self, piece: Piece, words: Sequence[str]) -> Piece | None:
+        """Return a piece with some of the words in the place of its names; None if none of them is strange."""
         hidden = piece.hidden
         matches = [match for match in terms_in(self.terms, hidden.text) if self._is_strange(match)]
-        free = self._free(hidden.text, attempt)
-        stand_ins: dict[str, str] = {}
+        there = hidden.text.casefold()
+        free = (word for word in words if word.casefold() not in there)
+        names: dict[str, NameStandIn] = {}
         parts = []
         at = 0
         for match in matches:
-            word = stand_ins.get(match.text) or next(free, None)
-            if word is None:
-                continue
-            stand_ins[match.text] = word
-            parts += [hidden.text[at : match.start], word]
+            if match.text not in names:
+                word = next(free, None)
+                if word is None:
+                    continue
+                names[match.text] = NameStandIn(word, match.text, match.targets[0])
+            word = names[match.text].word
+            begins = not any(map(str.isalnum, hidden.text[: match.start]))
+            parts += [hidden.text[at : match.start], word[:1].upper() + word[1:] if begins else word]
             at = match.end
-        if not stand_ins:
+        if not names:
             return None
         text = "".join([*parts, hidden.text[at:]])
-        names = tuple((word, name) for name, word in stand_ins.items())
         (ids,) = self.tokenizer.encode_source([text])
-        return replace(piece, ids=[*ids, SPECIAL.end], hidden=hidden._replace(text=text, names=names))
+        return replace(piece, ids=[*ids, SPECIAL.end], hidden=hidden._replace(text=text, names=tuple(names.values())))
 
     def _is_strange(self, match: Match) -> bool:
-        """Whether a term is a name that is not translated, and that has many pieces or letters without any."""
-        if not _stays(match) or unspaced(match.text):
+        """Whether a term is a name that has many pieces or letters without any, and no word for the model to inflect.
+
+        A model that was trained with terms is told what a name becomes.
+        """
+        told = self.tokenizer.marks_terms
+        if unspaced(match.text) or not (_stays(match) or (_is_name(match) and not told)):
             return False
         ids = self.tokenizer.encode_source([match.text])[0][len(self.tokenizer.source_opening) :]
         return len(ids) > FEW or SPECIAL.unknown in ids
 
-    def _free(self, text: str, attempt: int) -> Iterator[str]:
-        """Yield words that may stand in for the names of a text: first the pieces that the model has learned to copy.
-
-        In each attempt they begin elsewhere.
-        """
-        if self.tokenizer.has_placeholders and not attempt:
-            yield from (piece for piece in PLACEHOLDERS if piece not in text)
-        names = [name for name in self._names if name not in text]
-        yield from names[attempt:]
-
     @cached_property
     def _names(self) -> list[str]:
-        """The usual names that are no terms, those of fewest pieces first, which the model knows best."""
-        names = [name for name in USUAL_NAMES if not self.terms.matches(name)]
-        sides = zip(self.tokenizer.encode_source(names), self.tokenizer.encode_target(names), strict=True)
-        pieces = {name: len(source) + len(target) for name, (source, target) in zip(names, sides, strict=True)}
-        return sorted(names, key=lambda name: pieces[name])
+        return self._known_first(USUAL_NAMES)
 
-    def _came_through(self, piece: Piece, hypothesis: Hypothesis) -> bool:
-        """Whether each stand-in of a piece is in a translation as often as in the source."""
+    @cached_property
+    def _nouns(self) -> list[str]:
+        return self._known_first(USUAL_NOUNS)
+
+    def _known_first(self, words: Sequence[str]) -> list[str]:
+        """Return those of some words that are no terms, first those of fewest pieces, which the model knows best."""
+        words = [word for word in words if not self.terms.matches(word)]
+        sides = zip(self.tokenizer.encode_source(words), self.tokenizer.encode_target(words), strict=True)
+        pieces = {word: len(source) + len(target) for word, (source, target) in zip(words, sides, strict=True)}
+        return sorted(words, key=lambda word: pieces[word])
+
+    def _came_through(self, piece: Piece, hypothesis: Hypothesis, *, more: bool) -> bool:
+        """Whether each stand-in of a piece is in a translation as often as in the source, or `more` often."""
         text = self.tokenizer.decode(hypothesis.tokens) if piece.hidden.names else ""
-        for name, _ in piece.hidden.names:
-            pattern = name_pattern([name])
-            if len(pattern.findall(text)) != len(pattern.findall(piece.hidden.text)):
+        for name in piece.hidden.names:
+            pattern = name_pattern([name.word])
+            wanted, there = len(pattern.findall(piece.hidden.text)), len(pattern.findall(text))
+            if there < wanted or (there > wanted and not more):
                 return False
         return True
 
@@ -146,3 +194,18 @@ class NameStandIns:
 def _stays(match: Match) -> bool:
     """Whether what matches is not translated."""
     return match.targets == (match.text,)
+
+
+def _is_name(match: Match) -> bool:
+    """Whether what matches is a name that has a target: all of its words have capitals, or it is said to be one."""
+    (term, *others) = match.terms
+    words = [word.text for word in words_in(term.source) if word.text.isalpha()]
+    return (
+        not others
+        and (term.part_of_speech == "name" or all(word[0].isupper() for word in words))
+        and (term.target[:1].isupper())
+    )
+
+
+def _as_they_are(pieces: Sequence[Piece]) -> tuple[list[Piece], None]:
+    return [*pieces], None

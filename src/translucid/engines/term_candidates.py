@@ -17,7 +17,9 @@ from translucid.data.terms.words import Word, unspaced, words_in
 from translucid.evaluation.doubts import restarted
 
 MISSING, WRONG = 10, 4
-"""What a missing term counts, and a word that should not be there, in words that are left out."""
+"""What a missing term counts, and a word that should not be there, in words more or fewer than there should be."""
+SLACK = 1
+"""Words that a translation may have more than the free one, as another verb needs a preposition."""
 PREFIX = 3
 """Letters that a broken-off word has of a word of a term, if it is no shorter beginning of it."""
 SHORT = 3
@@ -103,7 +105,7 @@ def faults(draft: Draft, terms: TermList, source: str, text: str) -> int:
     """Return how much is wrong in a translation, by the free one: the less, the better.
 
     That is missing terms; words in whose place terms should stand; parts of terms, and runs of words, that stand there
-    once more; and words of the free translation that are gone, beyond those that others have replaced.
+    once more; and how many words there are fewer than in the free translation, or more but for `SLACK`.
 
     Args:
         draft: the free translation.
@@ -129,8 +131,9 @@ def faults(draft: Draft, terms: TermList, source: str, text: str) -> int:
         if word.text.isalnum()
     }
     parts = sum(count for word, count in new.items() if _is_part(word, asked))
-    dropped = max(0, gone.total() - new.total())
-    return MISSING * missing + WRONG * (left + parts + bool(restarted(source, text))) + dropped
+    more = new.total() - gone.total()
+    difference = max(-more, more - SLACK, 0)
+    return MISSING * missing + WRONG * (left + parts + bool(restarted(source, text))) + difference
 
 
 def _alone(text: str, spans: Sequence[Span]) -> Iterator[Word]:

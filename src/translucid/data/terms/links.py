@@ -35,23 +35,25 @@ def with_term_links(links: Links, source: str, target: str, terms: Iterable[Term
         target: its translation.
         terms: that stand in both.
     """
-    own_source: dict[int, int] = {}
-    own_target: dict[int, int] = {}
-    added: list[tuple[int, int, float]] = []
-    for number, term in enumerate(terms):
+    owned_source: set[int] = set()
+    owned_target: set[int] = set()
+    inside: dict[tuple[int, int], float] = {}
+    for term in terms:
         source_words, whole = _words(source, term.source)
-        own_source.update(dict.fromkeys(whole, number))
+        owned_source.update(whole)
         target_words, whole = _words(target, term.target)
-        own_target.update(dict.fromkeys(whole, number))
-        added += [(s, t, 1 / len(source_words)) for s in source_words for t in target_words]
-    if not added:
-        return list(links)
-    replaced = {(s, t) for s, t, _ in added}
+        owned_target.update(whole)
+        if source[slice(*term.source)] == target[slice(*term.target)] and len(source_words) == len(target_words):
+            inside.update(dict.fromkeys(zip(source_words, target_words, strict=True), 1.0))  # as of a name that stays
+        else:
+            inside.update({(s, t): 1 / len(source_words) for s in source_words for t in target_words})
     kept = []
     for s, t, weight in links:
-        if (s, t) not in replaced and s not in own_source and t not in own_target:
+        if (s, t) in inside:
+            inside[s, t] += weight  # tells which words within a term belong together
+        elif s not in owned_source and t not in owned_target:
             kept.append((s, t, weight))
-    return sorted([*kept, *added])
+    return sorted([*kept, *((s, t, weight) for (s, t), weight in inside.items())])
 
 
 def _words(text: str, span: Span) -> tuple[list[int], list[int]]:

@@ -191,6 +191,8 @@ def xliff(source):
         ("a.html", "<p>Wool<sup>7</sup> is warm.</p>", "<p>WOOL<sup>7</sup> IS WARM.</p>"),
         ("a.html", "<p>Iron: Fe<sub>2</sub>O<sub>3</sub>.</p>", "<p>IRON: Fe<sub>2</sub>O<sub>3</sub>.</p>"),
         ("a.md", "Wool<sup>7</sup> is warm. See **12** sheep.\n", "WOOL<sup>7</sup> IS WARM. SEE **12** SHEEP.\n"),
+        ("a.md", "Iron is Fe~2~O~3~ and 5 km^2^ wide.\n", "IRON IS Fe~2~O~3~ AND 5 km^2^ WIDE.\n"),
+        ("a.md", "Wool^12^ is ~~warm~~ ==12== m^-1^.\n", "WOOL^12^ IS ~~WARM~~ ==12== m^-1^.\n"),
         ("a.xlf", xliff('Warm wool<g id="1">7</g>.'), '>WARM WOOL<g id="1">7</g>.</target>'),
         ("a.xlf", xliff('Buy <g id="1">12</g> sheep'), '>BUY <g id="1">12</g> SHEEP</target>'),
         ("a.xml", "<resources><string name='a'>Wool<sup>7</sup> is</string></resources>", ">WOOL<sup>7</sup> IS<"),

@@ -26,8 +26,9 @@ MOST_COPIES = 24
 """Elements of a text whose content the model sees. Each is looked for in the translation."""
 LONGEST_WORD = 40
 """Characters of a word that stays as it is because of an element between its letters."""
-_RAISED = re.compile(r"<su[bp]\b|superscript|subscript|baseline=|vert-align", re.IGNORECASE)
-_LOWERED = re.compile(r"<sub\b|subscript|baseline=\"-", re.IGNORECASE)
+_RAISED = re.compile(r"<su[bp]\b|superscript|subscript|baseline=|vert-align|\A[~^]\Z", re.IGNORECASE)
+"""Tags, and signs of Markdown, of what stands higher or lower than the line."""
+_LOWERED = re.compile(r"<sub\b|subscript|baseline=\"-|\A~\Z", re.IGNORECASE)
 _SYMBOL = re.compile(rf"(?:{UNITS}|[^\W\d_])\Z")
 """A unit or a letter, as in `km<sup>2</sup>` and `x<sup>2</sup>`, where the number is no note."""
 _LONGEST_SYMBOL = 4

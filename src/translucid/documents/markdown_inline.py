@@ -55,6 +55,7 @@ _JSX = re.compile(
 _WIKI_LINK = re.compile(r"(\[\[[^\[\]\n|]+\|)[^\[\]\n|]+\]\]")
 _HIGHLIGHT = re.compile(
     r"(==)(?=[^\s=])(?:[^=\n]|=(?!=))*+(?<=[^\s=])==|(\^\^)(?=[^\s^])(?:[^^\n]|\^(?!\^))*+(?<=[^\s^])\^\^"
+    r"|(?<!~)(~)(?=\d)[\d.+-]++~(?!~)|(?<!\^)(\^)(?=[\d+-])[\d.+-]++\^(?!\^)"  # numbers that stand lower or higher
 )
 _SIGNS = "{[\\$!:+=<%#^~]"
 """The first characters of all these."""
@@ -105,10 +106,10 @@ def _kept(state: StateInline, silent: bool) -> bool:
     sign = state.src[state.pos]
     if sign not in _SIGNS:
         return False
-    closing = state.env.get("closing", {}).pop((state.src, state.pos), None) if sign in "=^]" and not silent else None
-    if closing:
-        state.push(closing, "", 0)
-        state.pos += 2
+    if sign in "=^~]" and not silent and (closing := state.env.get("closing", {}).pop((state.src, state.pos), None)):
+        kind, size = closing
+        state.push(kind, "", 0)
+        state.pos += size
         return True
     kind, end = _construct_at(state.src, state.pos, modules=state.env.get("modules", False))
     if not kind:
@@ -118,8 +119,10 @@ def _kept(state: StateInline, silent: bool) -> bool:
         match = opening.match(state.src, state.pos)
         assert match
         # The words between are read next; where they end, the other sign stands.
-        state.env.setdefault("closing", {})[state.src, end - 2] = f"{kind}_close"
-        kind, end = f"{kind}_open", max(match.end(1), match.end(2) if kind == "highlight" else 0)
+        after = match.end(match.lastindex or 0)
+        size = 2 if kind == "wiki" else after - state.pos
+        state.env.setdefault("closing", {})[state.src, end - size] = f"{kind}_close", size
+        kind, end = f"{kind}_open", after
     if not silent:
         state.push(kind, "", 0)
     state.pos = end

@@ -67,7 +67,7 @@ class Observer:
     def watched(self, part: Part, inspected: Inspected) -> Seen:
         """Return what is to be seen of a translation that the model was made to write."""
         told = len(self.tokenizer.target_opening)
-        attention = inspected.cross()[told:].double().numpy()
+        attention = inspected.cross()[told:].cpu().double().numpy()
         return replace(self._seen(part, np.array(inspected.log_probs[told:], np.float64)), attention=attention)
 
     def _seen(self, part: Part, log_probs: Figures | None) -> Seen:

@@ -116,7 +116,7 @@ def measured(model: LanguageModel[Any], texts: EncodedTexts, window: int, device
             real = wanted != model.pad
             for part, asked in zip(own[real].split(TOGETHER), wanted[real].split(TOGETHER), strict=True):
                 logits = model.output(part).float()
-                one[0] += float(F.cross_entropy(logits, asked, reduction="none").double().sum())
+                one[0] += float(F.cross_entropy(logits, asked, reduction="none").cpu().double().sum())
                 one[1] += int((logits.argmax(-1) == asked).sum())
                 one[2] += len(asked)
     return [TextScores(nats, int(correct), int(tokens), texts.size) for nats, correct, tokens in sums]

@@ -178,4 +178,4 @@ class Inspected:
 
 
 def _rounded(weights: Tensor) -> Any:
-    return (weights.double() * 1e5).round().div(1e5).tolist()
+    return (weights.cpu().double() * 1e5).round().div(1e5).tolist()

@@ -51,7 +51,7 @@ SEED = 53
 
 def plain(tensor: Tensor, digits: int = 4) -> Any:
     """Return the values of a tensor, rounded."""
-    return (tensor.double() * 10**digits).round().div(10**digits).tolist()
+    return (tensor.cpu().double() * 10**digits).round().div(10**digits).tolist()
 
 
 @torch.inference_mode()

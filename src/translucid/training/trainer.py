@@ -28,6 +28,7 @@ from translucid.training.material import GENERAL_PAIRS
 from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
 from translucid.training.progress import Progress
+from translucid.training.random_states import random_states, restore_random_states
 from translucid.training.record import Recent, Record
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
 from translucid.training.self_critical import Reward, SelfCritical
@@ -375,20 +376,15 @@ class Trainer:
 
     def _own_states(self) -> dict[str, Tensor]:
         """Return what each process has of its own: random states, and what its rows of a stream carry on."""
-        states = {"cpu": torch.get_rng_state()}
-        if self.device.type == "cuda":
-            states["cuda"] = torch.cuda.get_rng_state(self.device)
+        states = random_states(self.device)
         if stream := self.weights.stream:
             states |= {f"carried.{name}": tensor.cpu() for name, tensor in stream.carried().items()}
         return states
 
     def _restore_own_states(self, states: dict[str, Tensor]) -> None:
-        if "cpu" in states:
-            torch.set_rng_state(states["cpu"])
-        else:  # there are more processes now than there were
+        if "cpu" not in states:  # there are more processes now than there were
             torch.manual_seed(hash((self.options.seed, self.workers.rank, self.progress.step)))
-        if self.device.type == "cuda" and "cuda" in states:
-            torch.cuda.set_rng_state(states["cuda"], self.device)
+        restore_random_states(states, self.device)
 
 
 def _weights(model: Model, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:

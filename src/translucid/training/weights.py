@@ -37,6 +37,9 @@ class Weights:
         self.device, self.workers = device, workers
         self.model = model.to(device).train()
         self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
+        for module in self.averaged.modules():
+            if isinstance(module, nn.RNNBase):  # whose copied weights are no longer one block, as cuDNN wants them
+                module.flatten_parameters()
         self.parameters = moved(self.model)
         whole = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
         self._averages: list[Tensor] = [average for average, parameter in whole if parameter.requires_grad]

@@ -1,0 +1,92 @@
+"""Searches on an emulated GPU find what they find on the CPU, and wait for it once a step."""
+
+import pytest
+import torch
+
+from tests.devices.emulated import Emulation
+from tests.devices.shrunk import VOCABULARY, build_case
+from tests.devices.test_models import FAMILIES, SEARCHES, decode
+from translucid.decoding.beam import likeliest
+from translucid.decoding.bulk import decode_sentences
+from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.problem import Problem
+from translucid.decoding.rows import parted
+from translucid.ground.errors import UserError
+from translucid.models.protocol import SequenceModel
+
+NONE = torch.zeros(VOCABULARY, dtype=torch.bool)
+CONSTRAINTS = Constraints([[Wanted((Form((9, 7)), Form((8,), instead=(5,))), 2)], []], Edges(NONE, NONE))
+SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """A list that gets the length of each step of a search."""
+    lengths, predict = [], Problem.predict
+
+    def counted(self, rows, state):
+        lengths.append(rows.length)
+        return predict(self, rows, state)
+
+    monkeypatch.setattr(Problem, "predict", counted)
+    return lengths
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_search_waits_for_the_gpu_once_a_step(name, search, steps):
+    case = build_case(name)
+    if not isinstance(case.model, SequenceModel):
+        pytest.skip("not a model that is searched")
+    with Emulation("cuda") as emulation:
+        model = case.model.to(emulation.device).eval()
+        emulation.forget()
+        decode(case, model, SEARCHES[search], emulation.device)
+        # At the end the hypotheses are read; at the beginning, sources of unknown length are moved and counted.
+        assert sum(emulation.synchronisations.values()) <= len(steps) + 3
+
+
+def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
+    options = DecodingOptions(beam=4, nbest=2)
+    expected = decode_sentences(build_case("tiny").model.eval(), SENTENCES, options, constraints=CONSTRAINTS)
+    steps.clear()
+    with Emulation("cuda") as emulation:
+        model = build_case("tiny").model.to(emulation.device).eval()
+        emulation.forget()
+        found = decode_sentences(model, SENTENCES, options, constraints=CONSTRAINTS, device=emulation.device)
+        waits = sum(emulation.synchronisations.values())
+    assert [[h.tokens for h in each] for each in found] == [[h.tokens for h in each] for each in expected]
+    assert [h.score for each in found for h in each] == pytest.approx([h.score for each in expected for h in each])
+    assert waits <= len(steps) + 3
+
+
+def test_of_equal_tokens_a_gpu_takes_the_lower_id_as_well():
+    log_probs = torch.zeros(4, 500)
+    log_probs[1, 300:303] = torch.tensor([3.0, 4.0, 3.0])
+    log_probs[2, 7:] = -torch.inf
+    log_probs[3] = torch.randint(4, (500,), generator=torch.Generator().manual_seed(1))
+    expected = likeliest(log_probs.clone(), 6)
+    with Emulation("cuda") as emulation:
+        values, ids = likeliest(log_probs.to(emulation.device), 6)
+        assert (values.tolist(), ids.tolist()) == (expected[0].tolist(), expected[1].tolist())
+
+
+def test_places_are_parted_alike_on_both_devices():
+    kind = torch.tensor([2, 0, 3, 1, 0, 2, 3])
+    flag = torch.tensor(True)
+    expected = [[1, 4], [3], [0, 5]]
+    places, flags = parted(kind, 3, flag)
+    assert ([part.tolist() for part in places], flags) == (expected, [True])
+    with Emulation("cuda") as emulation:
+        places, flags = parted(kind.to(emulation.device), 3, flag.to(emulation.device))
+        assert ([part.tolist() for part in places], flags) == (expected, [True])
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_model_without_numbers_is_refused_on_a_gpu(beam):
+    model = build_case("tiny").model
+    with torch.no_grad():
+        model.output.bias.fill_(torch.nan)
+    with Emulation("cuda") as emulation, pytest.raises(UserError, match="not numbers"):
+        decode_sentences(model.to(emulation.device), SENTENCES, DecodingOptions(beam=beam), device=emulation.device)

@@ -287,7 +287,8 @@ class Translator(Examiner, TermReader):
             search = partial(search_pieces, self.engine, self.tokenizer, options=options, first=number, on_done=on_done)
             if self.terms and not options.sample:
                 again = partial(self._search_again, options, number)
-                pieces, found = NameStandIns(self.tokenizer, self.terms).search(pieces, search, again)
+                names = NameStandIns(self.tokenizer, self.terms, self.configuration.data.languages[1])
+                pieces, found = names.search(pieces, search, again)
             else:
                 found = search(pieces)
             number += len(window)

@@ -18,7 +18,7 @@ def tokenizer(small_run):
     return Translator.load(small_run, engine="torch").tokenizer
 
 
-def searched(tokenizer, text, translate, terms=NAMES, forced=None):
+def searched(tokenizer, text, translate, terms=NAMES, forced=None, language="es"):
     """Return what comes of a text, as it is shown, and all that the model has read.
 
     `translate` is the model; `forced` gets for each further search whether it has to write the stand-ins.
@@ -42,7 +42,9 @@ def searched(tokenizer, text, translate, terms=NAMES, forced=None):
         return search
 
     pieces = Cutter(tokenizer, 99, "en").pieces([text], split=True)
-    (pieces,), (found,) = NameStandIns(tokenizer, TermList(terms_of(terms))).search(pieces, search, search_again)
+    (pieces,), (found,) = NameStandIns(tokenizer, TermList(terms_of(terms)), language).search(
+        pieces, search, search_again
+    )
     hypotheses = iter(found)
     shown = []
     for piece in pieces:
@@ -91,10 +93,27 @@ def test_a_name_with_a_target_becomes_that_and_a_noun_does_not(tokenizer):
         assert searched(tokenizer, text, lambda text: text, terms)[1] == [text]
 
 
-def test_where_no_name_comes_through_at_all_no_time_is_lost_with_others(tokenizer):
+@pytest.mark.parametrize(("language", "tries"), [("ru", [True, False]), ("zh-Hans", [True, False]), (None, None)])
+def test_no_time_is_lost_with_other_names_where_they_are_written_in_another_script(tokenizer, language, tries):
     forced = []
-    _, read = searched(tokenizer, "I see Ferblat. " * 4, lambda text: "Нет.", forced=forced)
-    assert forced == [False] and read[4:] == ["I see Ferblat."] * 4
+    _, read = searched(tokenizer, "I see Ferblat.", lambda text: "Canta.", forced=forced, language=language)
+    assert forced == (tries or [False, False, False, False, True, False])
+    assert read[-1] == "I see Ferblat."
+
+
+def test_what_comes_of_a_sentence_does_not_depend_on_others(tokenizer):
+    def seldom(text):
+        return text if "beach" in text else "Canta."
+
+    sentences = [
+        "I see Ferblat.",
+        "Ferblat is at the beach.",
+        "I like Ferblat.",
+        "She sees Ferblat.",
+        "We see Ferblat.",
+    ]
+    alone = [searched(tokenizer, sentence, seldom)[0][0] for sentence in sentences]
+    assert searched(tokenizer, " ".join(sentences), seldom)[0] == alone
 
 
 def test_only_the_sentence_whose_name_is_lost_is_tried_again(tokenizer):

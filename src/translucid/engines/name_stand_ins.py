@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from translucid.data.cutting import Piece
+from translucid.data.languages import short_code
 from translucid.data.placeholders import NameStandIn, name_pattern
 from translucid.data.reserved import PLACEHOLDERS
 from translucid.data.terms.matching import Match, TermList
@@ -26,8 +27,13 @@ from translucid.ground.special import SPECIAL
 
 FEW = 2
 """Pieces of a name that a model is trusted to copy, at most."""
-FEW_LOST = 3
-"""Sentences, all of whose names may be lost, before nothing else is tried."""
+OTHER_SCRIPTS = frozenset(
+    """
+    am ar as be bg bn bo ckb cv dv dz el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or os pa ps ru sa sd
+    si sr ta te tg th ti tt ug uk ur yi zh
+    """.split()  # noqa: SIM905 - a list of seventy strings is hard to read
+)
+"""Codes of languages that write names from other languages in a script of their own."""
 OTHER_NAMES = 1, 2, 3
 """With which of the usual names a further attempt begins."""
 USUAL_NAMES = (
@@ -39,16 +45,19 @@ USUAL_NOUNS = "hotel", "piano", "golf", "chocolate", "radio", "taxi", "hospital"
 
 Search = Callable[[Sequence[Sequence[Piece]]], list[list[list[Hypothesis]]]]
 """Returns for each text what was found for each of its pieces that has something to translate."""
-Attempt = Callable[[Sequence[Piece]], tuple[list[Piece], TermList | None]]
-"""Returns pieces with other stand-ins, and what a search for them has to heed as well."""
+Found = list[list[list[Hypothesis]]]
+"""What was found for each piece of each text that was searched for."""
+Lost = tuple[int, int, int]
+"""The number of a text, of one of its pieces among those that were searched for, and of that piece among all."""
 
 
 class NameStandIns:
     """Of one vocabulary and one list of terms."""
 
-    def __init__(self, tokenizer: Tokenizer, terms: TermList) -> None:
-        """`tokenizer`: the model's; `terms`: among them there may be names."""
+    def __init__(self, tokenizer: Tokenizer, terms: TermList, language: str | None) -> None:
+        """`tokenizer`: the model's; `terms`: among them there may be names; `language`: code of the target language."""
         self.tokenizer, self.terms = tokenizer, terms
+        self.writes_names_anew = language is not None and short_code(language) in OTHER_SCRIPTS
 
     def search(
         self, texts: Sequence[Sequence[Piece]], search: Search, search_again: Callable[[TermList | None], Search]
@@ -62,28 +71,27 @@ class NameStandIns:
         """
         read = [[self._for_model(piece) for piece in pieces] for pieces in texts]
         found = search(read)
-        strange = sum(bool(piece.hidden.names) for pieces in read for piece in pieces)
         lost = self._lost(read, found)
-        attempts = [self._with_nouns, *map(self._with_names_from, OTHER_NAMES), self._with_forced_names]
-        if len(lost) == strange > FEW_LOST:  # as where the target language has another script
-            attempts = []
-        for attempt in [*attempts, _as_they_are]:
+        attempts = [self._nouns, *(self._names[first:] for first in OTHER_NAMES), self._names]
+        if self.writes_names_anew:
+            attempts = attempts[-1:]
+        for number, words in enumerate(attempts, 1):
             if not lost:
-                break
-            pieces, terms = attempt([texts[i][k] for i, _, k in lost])
-            again = search_again(terms)([[piece] for piece in pieces])
-            for (i, place, k), piece, (hypotheses,) in zip(lost, pieces, again, strict=True):
-                read[i][k], found[i][place] = piece, hypotheses
+                return read, found
+            pieces = [self._stood_in(texts[i][k], words) or texts[i][k] for i, _, k in lost]
+            is_forced = number == len(attempts)
+            again = _searched(pieces, search_again, is_forced=is_forced)
+            _replace_lost(read, found, lost, pieces, again)
             # A name too many, where nothing else was found, is better than one that the model has to spell.
-            lost = self._lost(read, found, more=attempt == self._with_forced_names)
+            lost = self._lost(read, found, more=is_forced)
+        pieces = [texts[i][k] for i, _, k in lost]
+        _replace_lost(read, found, lost, pieces, _searched(pieces, search_again, is_forced=False))
         return read, found
 
     def _lost(
         self, read: Sequence[Sequence[Piece]], found: Sequence[list[list[Hypothesis]]], *, more: bool = False
-    ) -> list[tuple[int, int, int]]:
+    ) -> list[Lost]:
         """Leave out hypotheses in which a stand-in has not come through, and return where none is left.
-
-        That is the number of a text, of a piece among those that were searched for, and of that among all.
 
         Args:
             read: the pieces of each text.
@@ -100,20 +108,6 @@ class NameStandIns:
                 else:
                     lost.append((i, place, k))
         return lost
-
-    def _with_nouns(self, pieces: Sequence[Piece]) -> tuple[list[Piece], None]:
-        return [self._stood_in(piece, self._nouns) or piece for piece in pieces], None
-
-    def _with_names_from(self, first: int) -> Attempt:
-        def attempt(pieces: Sequence[Piece]) -> tuple[list[Piece], None]:
-            return [self._stood_in(piece, self._names[first:]) or piece for piece in pieces], None
-
-        return attempt
-
-    def _with_forced_names(self, pieces: Sequence[Piece]) -> tuple[list[Piece], TermList]:
-        changed = [self._stood_in(piece, self._names) or piece for piece in pieces]
-        used = dict.fromkeys(name.word for piece in changed for name in piece.hidden.names)
-        return changed, TermList(Term(word, "", case=True) for word in used)
 
     def _for_model(self, piece: Piece) -> Piece:
         """Return a piece with stand-ins for its names; nothing but names that stay is not for the model."""
@@ -207,5 +201,29 @@ def _is_name(match: Match) -> bool:
     )
 
 
-def _as_they_are(pieces: Sequence[Piece]) -> tuple[list[Piece], None]:
-    return [*pieces], None
+def _searched(
+    pieces: Sequence[Piece], search_again: Callable[[TermList | None], Search], *, is_forced: bool
+) -> list[list[Hypothesis]]:
+    """Return what is found for pieces that were lost; forced, those with the same stand-ins are searched together."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, piece in enumerate(pieces):
+        words = tuple(name.word for name in piece.hidden.names) if is_forced else ()
+        groups.setdefault(words, []).append(number)
+    found: dict[int, list[Hypothesis]] = {}
+    for words, numbers in groups.items():
+        terms = TermList(Term(word, "", case=True) for word in words) if words else None
+        again = search_again(terms)([[pieces[number]] for number in numbers])
+        found.update((number, hypotheses) for number, (hypotheses,) in zip(numbers, again, strict=True))
+    return [found[number] for number in range(len(pieces))]
+
+
+def _replace_lost(
+    read: list[list[Piece]],
+    found: Found,
+    lost: Sequence[Lost],
+    pieces: Sequence[Piece],
+    again: Sequence[list[Hypothesis]],
+) -> None:
+    """Put pieces that were searched for once more, and what was found, into their places."""
+    for (i, place, k), piece, hypotheses in zip(lost, pieces, again, strict=True):
+        read[i][k], found[i][place] = piece, hypotheses

@@ -1,11 +1,16 @@
 """Ruby: words are text, how they are read stays. Signs of the direction of text stay at its ends."""
 
+from io import BytesIO
+from zipfile import ZipFile
+
 import pytest
 
 from tests.documents.changing import all_changed
-from tests.documents.test_odt_epub import body, of_odt
+from tests.documents.test_odt_epub import body, changed_book, of_odt
 from tests.documents.test_office import BOLD, of_word, paragraph, run
 from translucid.documents.kinds import read_document
+from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.placeholders import Way
 
 RUBY = "<w:ruby><w:rubyPr/><w:rt>{}</w:rt><w:rubyBase>{}</w:rubyBase></w:ruby>"
 R, L = "\u200f", "\u200e"
@@ -69,3 +74,19 @@ def test_what_stays(name, before, after):
     assert document.filled({}) == before.encode()
     assert not any(sign in segment.source.text for segment in document.segments for sign in (R, L))
     assert after in document.filled(all_changed(document)).decode()
+
+
+def test_signs_within_a_text_are_put_where_its_words_are():
+    way = Way.first(Marked(f"See {R}HTML{L} now", (Mark(4, "<b>", Side.opens, 0), Mark(9, "</b>", Side.closes, 0))))
+    assert way.text == "See HTML now" and way.after("VER HTML YA") is None and not way.doubts
+    target = way.target("VER HTML YA", [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)])
+    assert target.text == f"VER {R}HTML{L} YA" and len(target.marks) == 2
+
+
+def test_sections_of_a_book_s_description_stay():
+    root = '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+    before = "<dc:description><![CDATA[One & two]]></dc:description>"
+    content = changed_book(**{"OEBPS/book.opf": f"{root}{before}</metadata></package>"})
+    document = read_document("a.epub", content, ("en", "es"))
+    filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("OEBPS/book.opf").decode()
+    assert before.replace("One & two", "ONE & TWO") in filled

@@ -14,7 +14,7 @@ from translucid.documents.document import Segment
 from translucid.documents.marked import Marked
 from translucid.documents.packed import Packed, member_name
 from translucid.documents.slots import Kept, SlottedXml, Targets
-from translucid.documents.xml_inline import Inline, add_text
+from translucid.documents.xml_inline import Inline, add_text, written_in_cdata
 from translucid.documents.xml_spans import Element, XmlFile
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
@@ -86,7 +86,7 @@ def _units(packed: Packed, member: str, *names: str) -> list[Element]:
 def _contents(packed: Packed, member: str) -> SlottedXml:
     """Take a table of contents of EPUB 2 apart."""
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
-    inline = Inline(document.file, lambda element: "alone", edges=True)
+    inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
     for text in document.file.units({"ncx"}, {"text"}, _SPACES):
         if text.parts:
             add_text(document, inline, text.parts, Segment(Marked(""), f"line {text.line}"))
@@ -96,7 +96,7 @@ def _contents(packed: Packed, member: str) -> SlottedXml:
 def _about(packed: Packed, member: str, languages: Languages) -> SlottedXml:
     """Take out what a library shows of a book; with it goes the book's language."""
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
-    inline = Inline(document.file, lambda element: "alone", edges=True)
+    inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
     named = list[Element]()
     for one in document.file.units({"package"}, {*_SHOWN, "dc:language"}, _SPACES):
         if one.name == "dc:language":

@@ -30,7 +30,16 @@ from translucid.documents.stand_ins import (
     touched,
     unit_of,
 )
-from translucid.documents.text_parts import Edit, Part, absorbed, edited, nested, with_key, with_wordless_elements
+from translucid.documents.text_parts import (
+    Edit,
+    Part,
+    absorbed,
+    edited,
+    nested,
+    with_direction_signs,
+    with_key,
+    with_wordless_elements,
+)
 from translucid.documents.word_links import Links, with_copies
 
 
@@ -93,7 +102,7 @@ class Way:
             source: a text.
             pieces: whether the model has learned to copy pieces of the vocabulary that stand for placeholders.
         """
-        return _way(with_wordless_elements(with_key(source)), _State(pieces=pieces))
+        return _way(with_wordless_elements(with_direction_signs(with_key(source))), _State(pieces=pieces))
 
     @classmethod
     def of_pair(cls, source: Marked, translation: str) -> Way:

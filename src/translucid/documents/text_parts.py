@@ -12,6 +12,7 @@ from typing import NamedTuple
 from translucid.data.fixed import kept_parts
 from translucid.documents.kept_elements import expanded
 from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.spans import DIRECTION_SIGNS
 from translucid.documents.stand_ins import is_address, parts_of
 
 _TAG = re.compile(
@@ -20,6 +21,8 @@ _TAG = re.compile(
 )
 _KEY = re.compile(r"(?<!\S)(?:[^\W_]{1,2})?_(?=[^\W\d_])|(?<!\S)(?:[^\W_]+)?&(?=[a-zß-ÿ])|(?<!\S)&(?=[^\W\d_])")
 """`_` or `&` before the letter of a key."""
+
+_DIRECTION_SIGN = re.compile(f"[{DIRECTION_SIGNS}]")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,12 @@ def with_wordless_elements(source: Marked) -> Marked:
             edits += (Edit(start, end, Part(0, raw)) for raw, start, end in tags[first : last + 1])
             done = last
     return edited(source, edits) if edits else source
+
+
+def with_direction_signs(source: Marked) -> Marked:
+    """Return a text with the invisible signs that say in which direction it is written as parts."""
+    signs = [Edit(*match.span(), Part(0, match[0])) for match in _DIRECTION_SIGN.finditer(source.text)]
+    return edited(source, signs) if signs else source
 
 
 def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:

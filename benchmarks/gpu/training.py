@@ -6,6 +6,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
@@ -25,7 +26,7 @@ WARM_UP = 25
 def ours(configuration: Configuration, device: torch.device, precision: str) -> Update:
     """Return an update of our own trainer, from its batches in the background to its running average."""
     options = configuration.training.model_copy(update={"precision": precision})
-    nothing = cast(Any, None)  # nothing is validated, saved or shown here
+    nothing = cast(Any, SimpleNamespace())  # nothing is validated, saved or shown here
     trainer = Trainer(model_of(configuration), epochs_of(configuration), nothing, nothing, options, device)
     updates = trainer._updates()
 

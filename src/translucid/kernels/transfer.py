@@ -12,13 +12,13 @@ from torch import Tensor
 
 
 def pinned(tensor: Tensor) -> Tensor:
-    """Return a tensor in pinned memory if this process works on a CUDA GPU, else the tensor itself."""
-    return tensor.pin_memory() if torch.cuda.is_initialized() else tensor
+    """Return a tensor of the host in pinned memory if this process works on a CUDA GPU, else the tensor itself."""
+    return tensor.pin_memory() if torch.cuda.is_initialized() and tensor.device.type == "cpu" else tensor
 
 
 def upload(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """Return a tensor of the host on a device."""
-    if torch.device(device).type != "cuda":
+    """Return a tensor on a device; one that is there already as it is."""
+    if torch.device(device).type != "cuda" or tensor.device.type != "cpu":
         return tensor.to(device)
     # Pinned memory is not given back before the copy is done: PyTorch's allocator sees to that.
     return (tensor if tensor.is_pinned() else pinned(tensor)).to(device, non_blocking=True)

@@ -9,66 +9,37 @@ losses and translations can be compared with those of the CPU. Three things beha
   values, shapes that depend on values, and copies that are not `non_blocking` from pinned memory.
 - Operations that would start a kernel are counted in `kernels`.
 
-There is no cuDNN, no NCCL, no GPU memory and no asynchrony. MPS refuses float64, as Apple's GPUs do.
+Of cuDNN there is one rule, of recurrent layers; there is no NCCL, no GPU memory and no asynchrony. MPS refuses float64,
+as Apple's GPUs do.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
-VIEWS = frozenset(
-    [
-        "view",
-        "_unsafe_view",
-        "t",
-        "transpose",
-        "expand",
-        "slice",
-        "select",
-        "unsqueeze",
-        "squeeze",
-        "permute",
-        "detach",
-        "as_strided",
-        "split",
-        "unbind",
-        "alias",
-        "_reshape_alias",
-        "split_with_sizes",
-        "unfold",
-        "view_as",
-        "lift_fresh",
-        "chunk",
-        "diagonal",
-    ]
-)
+from tests.devices import patched
+
+_VIEWS = """
+view _unsafe_view t transpose expand slice select unsqueeze squeeze permute detach as_strided split unbind
+alias _reshape_alias split_with_sizes unfold view_as lift_fresh chunk diagonal
+"""
+VIEWS = frozenset(_VIEWS.split())
 """Operations that start no kernel."""
-READS = frozenset(
-    [
-        "_local_scalar_dense",
-        "item",
-        "nonzero",
-        "equal",
-        "is_nonzero",
-        "masked_select",
-        "unique_consecutive",
-        "_unique2",
-        "unique_dim",
-        "bincount",
-        "repeat_interleave",
-    ]
-)
+_READS = """
+_local_scalar_dense item nonzero equal is_nonzero masked_select unique_consecutive _unique2 unique_dim bincount
+repeat_interleave
+"""
+READS = frozenset(_READS.split())
 """Operations whose result, or its shape, the host has to wait for."""
 INDEXING = frozenset(["index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_"])
 """Operations that take indices from the CPU, and wait if one of them is boolean."""
@@ -146,12 +117,11 @@ class Emulation(TorchFunctionMode):
         self.device = torch.device(kind, 0)
         self.synchronisations: Counter[str] = Counter()
         self.kernels: Counter[str] = Counter()
-        self.uploads: Counter[str] = Counter()
         self.stack = ExitStack()
 
     def __enter__(self) -> Emulation:
         Emulation.current = self
-        for target, name, value in _patches(self):
+        for target, name, value in patched.patches(self):
             self.stack.enter_context(patch.object(target, name, value))
         super().__enter__()
         return self
@@ -162,8 +132,8 @@ class Emulation(TorchFunctionMode):
 
     def forget(self) -> None:
         """Begin counting anew."""
-        for counter in (self.synchronisations, self.kernels, self.uploads):
-            counter.clear()
+        self.synchronisations.clear()
+        self.kernels.clear()
 
     # Functions: what is asked of tensors and of PyTorch, before autograd.
 
@@ -183,8 +153,10 @@ class Emulation(TorchFunctionMode):
             if len(args) < 2 or args[1] == -1:  # the number of classes has to be read
                 self._count(self.synchronisations, "one_hot")
             return DeviceTensor(function(first.host, *args[1:], **kwargs))
+        if name in ("lstm", "gru") and on_device and self.kind == "cuda":
+            patched.refuse_as_cudnn(args)
         if name in ("_pack_padded_sequence", "_pad_packed_sequence") and on_device:
-            return (_pack if name.startswith("_pack") else _pad)(*args)
+            return (patched.pack if name.startswith("_pack") else patched.pad)(*args)
         if name in ("to", "cpu", "cuda", "mps") and isinstance(first, Tensor):
             return self._moved(function, name, first, list(args[1:]), kwargs)
         if kwargs.get("device") is not None:
@@ -297,7 +269,6 @@ class Emulation(TorchFunctionMode):
             self._count(self.kernels, name)
 
     def _uploaded(self, name: str, *, waits: bool) -> None:
-        self._count(self.uploads, name)
         if waits:
             self._count(self.synchronisations, f"{name} of memory that is not pinned")
 
@@ -309,12 +280,6 @@ def _host(x: Any) -> Any:
     return x.host if isinstance(x, DeviceTensor) else x
 
 
-def _pinned(tensor: Tensor) -> Tensor:
-    copy = tensor.clone()
-    copy.pinned_here = True  # type: ignore[attr-defined]
-    return copy
-
-
 def _place() -> str:
     """The line of the package that asked, as `training/trainer.py:195`."""
     frame = sys._getframe(1)
@@ -324,85 +289,3 @@ def _place() -> str:
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return "PyTorch"
-
-
-def _pack(x: DeviceTensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
-    """What cuDNN is given: the steps of all sentences in a row. The lengths have to be on the CPU."""
-    if isinstance(lengths, DeviceTensor):
-        raise MixedDevicesError("lengths of packed sequences are wanted on the CPU")
-    steps, rows, sizes = _cells([sum(n > t for n in lengths.tolist()) for t in range(max(lengths.tolist()))])
-    return (x[rows, steps] if batch_first else x[steps, rows]), sizes
-
-
-def _pad(data: DeviceTensor, sizes: Tensor, batch_first: bool, fill: float, total: int) -> tuple[Tensor, Tensor]:
-    steps, rows, sizes = _cells(sizes.tolist())
-    shape = (int(sizes[0]), max(total, len(sizes)), *data.shape[1:])
-    padded = data.new_full(shape, fill).index_put((rows, steps), data)
-    return (padded if batch_first else padded.transpose(0, 1)), (sizes[:, None] > torch.arange(shape[0])).sum(0)
-
-
-def _cells(sizes: list[int]) -> tuple[DeviceTensor, DeviceTensor, Tensor]:
-    """The steps and rows of packed cells, and how many rows each step has."""
-    steps = [step for step, size in enumerate(sizes) for _ in range(size)]
-    rows = [row for size in sizes for row in range(size)]
-    return DeviceTensor(torch.tensor(steps)), DeviceTensor(torch.tensor(rows)), torch.tensor(sizes)
-
-
-def _moved_module(emulation: Emulation, move: Callable[..., Any]) -> Callable[..., nn.Module]:
-    """`nn.Module.to` that gives a module new parameters on the device; shared ones stay shared."""
-
-    def to(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
-        device = kwargs.get("device", args[0] if args else None)
-        if not isinstance(device, (str, torch.device)) or not emulation._is_ours(device):
-            return move(module, *args, **kwargs)
-        moved: dict[int, nn.Parameter] = {}
-        for part in module.modules():
-            for name, parameter in part._parameters.items():
-                if parameter is not None and not isinstance(parameter, DeviceTensor):
-                    new = nn.Parameter(DeviceTensor(parameter.detach().clone()), parameter.requires_grad)
-                    part._parameters[name] = moved.setdefault(id(parameter), new)
-            for name, buffer in part._buffers.items():
-                if buffer is not None and not isinstance(buffer, DeviceTensor):
-                    part._buffers[name] = DeviceTensor(buffer.detach().clone())
-            if isinstance(part, nn.RNNBase):
-                part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
-        return module
-
-    return to
-
-
-def _patches(emulation: Emulation) -> Iterator[tuple[Any, str, Any]]:
-    """What PyTorch says of its devices."""
-    here = emulation.kind == "cuda"
-    autocast = torch.autocast
-    group = nn.utils.clip_grad._group_tensors_by_device_and_dtype
-
-    def grouped(lists: list[list[Tensor]], *args: Any) -> dict[tuple[torch.device, torch.dtype | None], Any]:
-        on_device = isinstance(lists[0][0], DeviceTensor)
-        groups = group(lists, *args)
-        return {(emulation.device if on_device else key[0], key[1]): tensors for key, tensors in groups.items()}
-
-    yield nn.utils.clip_grad, "_group_tensors_by_device_and_dtype", grouped
-    yield Tensor, "pin_memory", _pinned
-    yield Tensor, "is_pinned", lambda tensor: getattr(tensor, "pinned_here", False)
-    yield nn.Module, "to", _moved_module(emulation, nn.Module.to)
-    # Tensors of a subclass can't be inference tensors.
-    yield torch._C, "_InferenceMode", lambda mode: torch.set_grad_enabled(not mode)
-    yield torch, "autocast", lambda kind, *args, **kwargs: autocast("cpu", *args, **kwargs)
-    yield torch.backends.mps, "is_available", lambda: not here
-    yield torch.mps, "get_rng_state", lambda: torch.zeros(16, dtype=torch.uint8)
-    yield torch.mps, "set_rng_state", lambda state: None
-    answers = {
-        "is_available": here,
-        "is_initialized": here,
-        "Event": Mock(),
-        "device_count": int(here),
-        "is_bf16_supported": here,
-        "get_device_name": "Emulated",
-        "get_rng_state": torch.zeros(16, dtype=torch.uint8),
-        "set_rng_state": None,
-        "set_device": None,
-        "mem_get_info": (70 << 30, 80 << 30),
-    }
-    for name, answer in answers.items():
-        yield torch.cuda, name, lambda *args, answer=answer, **kwargs: answer

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from translucid.data.terms.lemmas import Lemmas
 from translucid.data.terms.matching import TermList
 from translucid.data.terms.term import terms_of
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.documents.marked import Mark, Marked, Side
-from translucid.engines.heeding import FreeTranslation, HeedingEngine, LinkedWord, _translating
+from translucid.engines.heeding import FreeTranslation, HeedingEngine, LinkedWord, _translating, term_alone
 from translucid.engines.recalling import RecallingEngine
 from translucid.engines.term_forms import TermForms
 from translucid.ground.errors import UserError
@@ -225,3 +226,32 @@ def test_terms_are_reported_where_near_matches_are_shown_too(translator):
     heeding.engine = RecallingEngine(heeding.engine, None, translator.tokenizer, 100, 99)
     assert [str(match.text) for match in heeding.terms_in("I like soccer.")] == ["soccer"]
     assert heeding.between(None, None).terms is heeding.terms
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("soccer", "balompié"),
+        ("Soccer:", "Balompié:"),
+        ("Soccer!", None),
+        ("“Save”", "“Guardar”"),
+        ("Acme", "Acme"),
+        ("I like soccer", None),
+        ("soccer soccer", None),
+        ("music", None),
+    ],
+)
+def test_a_label_of_one_term_is_the_target_of_the_term(source, expected):
+    terms = TermList(terms_of([("soccer", "balompié"), ("Save", "Guardar", "case"), ("Acme",)]))
+    assert term_alone(source, terms.matches(source)) == expected
+
+
+def test_a_label_of_one_term_in_another_form_is_for_the_model():
+    terms = TermList(terms_of([("house", "vivienda", "noun")]), Lemmas("en"), Lemmas("es"))
+    assert term_alone("Houses", terms.matches("Houses")) is None
+    assert term_alone("House", terms.matches("House")) == "Vivienda"
+
+
+def test_a_label_becomes_the_target_with_every_engine(translator):
+    found = translator.with_terms([("soccer", "pelota")]).translate("Soccer")
+    assert found.text == "Pelota" and found.warnings == []

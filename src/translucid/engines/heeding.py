@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from translucid.data.terms.marking import Marking, marked
 from translucid.data.terms.matching import Match, TermList, TermUse
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from translucid.engines.engine import Engine, TorchEngine
 
+Key = TypeVar("Key")
+
 TermsMode: TypeAlias = Literal["auto", "annotate", "constrain"]
 """Point terms out to a model that was trained with them, force them with a constrained search, or first the one and
 then, where a term is still missing, the other."""
@@ -32,6 +34,8 @@ NARROWEST = 5
 """Beam of a constrained search, at least."""
 OTHER_FORMS = 3
 """Of a word, that are tried in the place of what the free translation has, at most."""
+_ASKING = frozenset("?!¿¡？！؟")
+"""Signs that other languages write in other places."""
 ALMOST = 0.3
 """A noun has at least this part of the attention that the article before it has."""
 
@@ -164,6 +168,13 @@ class HeedingEngine:
         for task, best in zip(tasks, self._with_missing(tasks, options) if tasks else (), strict=True):
             if best:
                 found[task.number] = best[: options.nbest]
+        alone: dict[int, str] = {}
+        for number, ids in enumerate(sentences):
+            label = term_alone(self.tokenizer.decode_source(ids), matches[number])
+            if label and label != self.tokenizer.decode(found[number][0].tokens):
+                alone[number] = label
+        for number, hypothesis in self._scored(self.engine, dict(enumerate(read)), alone, options).items():
+            found[number] = [hypothesis, *found[number]][: options.nbest]
         return found
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
@@ -210,21 +221,37 @@ class HeedingEngine:
         self, tasks: Sequence[FreeTranslation], drafts: Sequence[Draft], options: DecodingOptions
     ) -> list[list[Hypothesis]]:
         """Return for each sentence its free translation with targets in the place of the words linked to its terms."""
-        texts: list[str] = []
-        places: list[int] = []
+        texts: dict[tuple[int, int], str] = {}
         for i, draft in enumerate(drafts):
-            written = dict.fromkeys(self._with_terms(draft))
-            texts += written
-            places += [i] * len(written)
-        encoded = self.tokenizer.encode_target(texts)
-        able = [number for number, tokens in enumerate(encoded) if SPECIAL.unknown not in tokens]
-        pairs = [(tasks[places[number]].read, [*encoded[number], SPECIAL.end]) for number in able]
+            texts |= {(i, k): text for k, text in enumerate(dict.fromkeys(self._with_terms(draft)))}
+        reads = {key: tasks[key[0]].read for key in texts}
         found: list[list[Hypothesis]] = [[] for _ in tasks]
+        for (i, _), hypothesis in self._scored(self.own(), reads, texts, options).items():
+            found[i].append(hypothesis)
+        return found
+
+    def _scored(
+        self, engine: Engine, read: Mapping[Key, list[int]], texts: Mapping[Key, str], options: DecodingOptions
+    ) -> dict[Key, Hypothesis]:
+        """Return hypotheses of given translations, of those that the vocabulary can write.
+
+        Args:
+            engine: computes log-probabilities.
+            read: what the model reads, by what `texts` goes by.
+            texts: the translations.
+            options: say how long ones are ranked.
+        """
+        if not texts:
+            return {}
+        encoded = dict(zip(texts, self.tokenizer.encode_target([*texts.values()]), strict=True))
+        encoded = {key: tokens for key, tokens in encoded.items() if SPECIAL.unknown not in tokens}
+        pairs = [(read[key], [*tokens, SPECIAL.end]) for key, tokens in encoded.items()]
         opening = [0.0] * len(self.tokenizer.target_opening)
-        for number, log_probs in zip(able, self.own().forced(pairs) if pairs else [], strict=True):
+        found: dict[Key, Hypothesis] = {}
+        for (key, tokens), log_probs in zip(encoded.items(), engine.forced(pairs) if pairs else [], strict=True):
             total = min(sum(log_probs), 0.0)
             score = total / length_penalty(len(log_probs), options.length_penalty)
-            found[places[number]].append(Hypothesis(encoded[number], total, score, [*opening, *log_probs]))
+            found[key] = Hypothesis(tokens, total, score, [*opening, *log_probs])
         return found
 
     def _with_terms(self, draft: Draft) -> list[str]:
@@ -291,6 +318,25 @@ class HeedingEngine:
         markings = [Marking(match.start, match.end, match.targets[0]) for match in matches]
         (longer,) = self.tokenizer.encode_source([marked(text, markings)])
         return ids if SPECIAL.unknown in longer or len(longer) >= self.longest else [*longer, SPECIAL.end]
+
+
+def term_alone(source: str, matches: Sequence[Match]) -> str | None:
+    """Return the translation of a source that is one term and nothing else, such as a label; None if it is more.
+
+    Punctuation and a capital at the beginning are those of the source. What asks or exclaims is for the model, and so
+    is a term in another form, as its target may have to have another form, too.
+    """
+    if len(matches) != 1:
+        return None
+    (match,) = matches
+    before, after = source[: match.start], source[match.end :]
+    same_form = any(term.source.casefold() == match.text.casefold() for term in match.terms)
+    if not same_form or any(sign.isalnum() or sign in _ASKING for sign in before + after):
+        return None
+    target = match.targets[0]
+    if match.text[:1].isupper() and not match.exact:
+        target = target[:1].upper() + target[1:]
+    return f"{before}{target}{after}".strip()
 
 
 def _words(task: FreeTranslation, words: Sequence[tuple[str, int]]) -> list[LinkedWord]:

@@ -170,7 +170,7 @@ class HeedingEngine:
                 found[task.number] = best[: options.nbest]
         alone: dict[int, str] = {}
         for number, ids in enumerate(sentences):
-            label = term_alone(self.tokenizer.decode_source(ids), matches[number])
+            label = term_alone(self.tokenizer.decode_source(ids), matches[number]) if matches[number] else None
             if label and label != self.tokenizer.decode(found[number][0].tokens):
                 alone[number] = label
         for number, hypothesis in self._scored(self.engine, dict(enumerate(read)), alone, options).items():

@@ -62,6 +62,16 @@ def test_an_update_that_is_not_finite_is_skipped_on_the_gpu(train, tmp_path, mon
     assert progress.skipped == 1
 
 
+def test_nadam_that_is_resumed_reads_nothing_of_its_weights_from_the_gpu(train, tmp_path, monkeypatch):
+    nadam = "training.optimizer=nadam", "training.precision=float32"
+    with Emulation("cuda"):
+        train(tmp_path / "run", "training.max_steps=2", *nadam, device="cuda")
+    with Emulation("cuda") as emulation:
+        counts = watch_updates(monkeypatch, emulation)
+        train(tmp_path / "run", "training.max_steps=4", *nadam, resume=True, device="cuda")
+    assert counts == [{}] * 2
+
+
 def test_the_record_names_the_gpu(train, tmp_path):
     with Emulation("cuda"):
         train(tmp_path / "run", "training.max_steps=1", device="cuda")

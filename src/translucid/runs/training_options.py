@@ -89,7 +89,8 @@ class TrainingOptions(OptionGroup):
     """Decay of the running average of the weights, which is what is validated and kept; 0 keeps the last weights."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of what is multiplied in large matrix products and in attention; weights and updates stay in float32.
-    auto is bfloat16 on GPUs and CPUs that have instructions for it, where it is faster; float32 is alike on all."""
+    auto is bfloat16 on GPUs and CPUs that have instructions for it, where it is faster, and lets GPUs round the factors
+    of other products to TF32; float32 is alike on all."""
 
     sharded: bool = False
     """Of several processes, each holds a part of all weights, gradients and moments (FSDP2), for models too large to be

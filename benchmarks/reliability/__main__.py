@@ -16,15 +16,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.reliability import captions, large, mixed, scaling, serving, siege
+from benchmarks.reliability import captions, interference, large, mixed, repetition, scaling, serving, siege
 from benchmarks.reliability.page import RECORD, machine, write_page
 from tests.probes import killed_jobs, outputs, refusals, training
 from tests.probes.common import Finding, said_by, train, translucid
 from tests.probes.hostile.runner import SHARES, run_all
-from tests.probes.kinds import IMAGES, LABELS, LANGUAGE
+from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TEXT
 from translucid.ground.atomic import write_atomically
 
-PARTS = ["training", "batch", "documents", "serving", "mixed", "siege", "hostile", "images", "scaling", "large"]
+PARTS = [
+    "training",
+    "starts",
+    "batch",
+    "documents",
+    "serving",
+    "mixed",
+    "siege",
+    "interference",
+    "hostile",
+    "repetition",
+]
+PARTS += ["images", "scaling", "large"]
 
 
 def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
@@ -41,6 +53,8 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         for kind in (LANGUAGE, LABELS):
             yield training.kills(work / f"kills of {kind.name}", *((2, 60) if quick else (20, 2000)), kind)
             yield training.damages(work / f"damages of {kind.name}", 16 if quick else 200, kind)
+    elif part == "starts":
+        yield starts_killed(work, *((2, 40) if quick else (10, 200)))
     elif part == "batch":
         yield jobs_killed(work / "batch", model(work), 4 if quick else 40, 20_000)
     elif part == "documents":
@@ -54,6 +68,10 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
     elif part == "siege":
         for engine in ("auto", "torch"):
             yield from siege.under_attack(model(work), work, 5 if quick else 10, engine=engine)
+    elif part == "interference":
+        yield from interference.all_trials(model(work), work, 5 if quick else 30)
+    elif part == "repetition":
+        yield repetition.repeated_tokens()
     elif part == "hostile":
         yield from hostile([target for target in SHARES if target not in ("documents", "images")], quick)
     elif part == "images":
@@ -82,6 +100,15 @@ def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:
         (work / part).mkdir()
         return large.table([large.measure(work / part, size) for size in ([20_000] if quick else sizes)])
     return None
+
+
+def starts_killed(work: Path, kills: int, steps: int) -> Finding:
+    """Kill a training that starts with another run, and resume it each time."""
+    corpus, base = TEXT.write(work / "pairs"), work / "base"
+    said_by(train(base, corpus, 30))
+    finding = training.kills(work / "starts", kills, steps, corpus=[*corpus, "--from", str(base)])
+    finding.trial = "training that starts with another run killed (SIGKILL) at random moments, then resumed to its end"
+    return finding
 
 
 def model(work: Path) -> Path:

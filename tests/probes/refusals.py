@@ -18,7 +18,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def refused_commands(run: Path, work: Path, corpus: list[str]) -> Iterator[list[str]]:
-    """Yield commands that have to be refused, for a run that was trained on a corpus; they change a copy of it only."""
+    """Yield commands that have to be refused, for `run`, a copy of `work/whole`, which was trained on a corpus."""
     other, bad, long, broken = (work / f"{name}.tsv" for name in ("other", "bad", "long", "broken"))
     pairs = Path(corpus[1]).read_text(encoding="utf-8")
     other.write_text(pairs.split("\n", 1)[1], encoding="utf-8")
@@ -43,12 +43,23 @@ def refused_commands(run: Path, work: Path, corpus: list[str]) -> Iterator[list[
     yield [*anew, "--train", str(long), "--set", "data.tokenizer.vocabulary=40", "data.max_tokens=50"]
     yield [*anew, "--train", str(other), "--set", "data.tokenizer.vocabulary=1000000"]
     yield [*anew, "--train", str(other), "--set", "model.width=7"]
+    for start in ("nowhere", str(_damaged(work / "whole", work / "damaged"))):
+        yield [*anew, "--train", str(other), "--from", start]
+    yield [*anew, "--train", str(other), "--from", str(run), "--set", "model.width=24"]
     yield ["tune", str(run), "--train", "nowhere.tsv"]
     yield ["tune", str(run), "--valid", str(bad)]
     yield ["evaluate", str(run), "--test", str(bad)]
     yield ["evaluate", str(run), "--test", str(other), "--keep-best"]
     yield ["export", str(run), str(work)]
     yield ["translate", str(run), "I sing", "--output", str(run / "config.yaml")]
+
+
+def _damaged(run: Path, copy: Path) -> Path:
+    """Return a copy of a run whose weights are cut short."""
+    shutil.copytree(run, copy, dirs_exist_ok=True)
+    weights = copy / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    return copy
 
 
 def nothing_changes(work: Path, most: int | None = None) -> Finding:

@@ -39,7 +39,7 @@ def kills(
     generator = random.Random(seed)
     corpus, whole, killed = corpus or kind.write(work / "corpus"), work / "whole", work / "killed"
     said_by(train(whole, corpus, steps, kind))
-    survived = reading = writing = 0
+    survived = early = reading = writing = 0
     while survived < count:
         process = train(killed, corpus, steps, kind)
         unread = kind.stored and not (killed / "state" / "checkpoint.safetensors").exists()
@@ -58,11 +58,13 @@ def kills(
         if process.returncode != -signal.SIGKILL:
             finding.fail(f"exit code {process.returncode}: {said[-300:]}")
             break
+        early += not (killed / "state" / "checkpoint.safetensors").exists()
         survived, writing, reading = survived + 1, writing + bool(halves), reading + (read.lines > 0 and not read.whole)
     said = said_by(train(killed, corpus, steps, kind))
     finding.failures += differences(whole, killed) if (killed / "model.safetensors").exists() else [said[-300:]]
     finding.figures = {
         "kills": survived,
+        "of them before the first checkpoint": early,
         "of them while the corpus was being read": reading,
         "of them while a file was half written": writing,
     }

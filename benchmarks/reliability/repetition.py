@@ -1,0 +1,28 @@
+"""Every token repeated in every place of every kind of document: the time of reading grows with the size, no faster."""
+
+import gc
+
+from tests.documents.growth_inputs import ELEMENTS, PLACES, TOKENS
+from tests.documents.test_growth import growth, repeated, seconds_of_document
+from tests.probes.common import Finding
+
+
+def repeated_tokens() -> Finding:
+    """Compare the seconds of texts, each eight times as long as the one before."""
+    finding = Finding("a token repeated in a place of a document: text of 8 times the size against the seconds")
+    cases = [(name, PLACES[name], token) for name in PLACES for token in TOKENS]
+    for name, (document, elements) in ELEMENTS.items():
+        cases += [(f"a{name[name.index('.') :]}", document, element) for element in elements]
+    gc.disable()
+    for name, document, _ in cases[:: len(TOKENS)]:
+        seconds_of_document(name, document("a b"))  # loads what is loaded once
+    for name, document, token in cases:
+
+        def seconds(characters: int, name=name, document=document, token=token) -> float:  # type: ignore[no-untyped-def]
+            return seconds_of_document(name, document(repeated(token, characters)))
+
+        if times := growth(seconds):
+            finding.fail(f"{token!r} in {name}: {times} s")
+    gc.enable()
+    finding.figures = {"places": len(PLACES) + len(ELEMENTS), "tokens": len(TOKENS), "tried": len(cases)}
+    return finding

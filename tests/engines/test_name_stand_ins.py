@@ -1,5 +1,7 @@
 """Names that a model has never learned: it reads a usual name in their place, and the name is put back."""
 
+import itertools
+
 import pytest
 
 from translucid.data.cutting import Cutter
@@ -8,6 +10,7 @@ from translucid.data.terms.matching import TermList
 from translucid.data.terms.term import terms_of
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.name_stand_ins import USUAL_NOUNS, NameStandIns
+from translucid.ground.special import SPECIAL
 from translucid.translator import Translator
 
 NAMES = [("Acme Cloud",), ("Ferblat",), ("soccer", "balompié")]
@@ -61,6 +64,17 @@ def test_a_usual_name_stands_in_and_the_name_is_put_back(tokenizer):
     assert "Acme" not in read and "Ferblat" not in read
     one = read.split(",")[0].removeprefix("I see ")
     assert read.count(one) == 2 and not read.endswith(f"sees {one}.")
+
+
+@pytest.mark.parametrize(("pieces", "stays"), [(1, True), (2, True), (3, False)])
+def test_a_name_of_few_pieces_needs_no_stand_in(tokenizer, pieces, stays):
+    syllables = ["Ba", "Do", "Ka", "La", "Mi", "No", "Ra", "So", "Ta", "be", "ca", "do", "la", "mi", "no", "ra", "ta"]
+    words = ["".join(each) for length in (1, 2, 3) for each in itertools.product(syllables, repeat=length)]
+    counts = zip(words, tokenizer.encode_source(words), strict=True)
+    opening = len(tokenizer.source_opening)
+    name = next(word for word, ids in counts if len(ids) - opening == pieces and SPECIAL.unknown not in ids)
+    _, (read,) = searched(tokenizer, f"I see {name} here.", lambda text: text, [(name,)])
+    assert (read == f"I see {name} here.") is stays
 
 
 def test_a_name_that_is_lost_or_doubled_is_tried_in_other_ways_and_then_as_it_is(tokenizer):

@@ -1,6 +1,7 @@
 """Servers over models that have learned next to nothing, and clients for them."""
 
 import io
+import threading
 
 import pytest
 import torch
@@ -17,8 +18,10 @@ from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.corpora import Corpora
 from translucid.runs.run_folder import RunFolder
+from translucid.serving import document_jobs
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
+from translucid.serving.document_jobs import DocumentJobs
 from translucid.serving.server_options import ServerOptions
 from translucid.training.experiment import run_experiment
 
@@ -71,6 +74,36 @@ def serve(run):
 def client(serve):
     """A client for a server with the usual limits."""
     return serve()
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """The jobs of servers, as they are made."""
+    made = []
+    begin = DocumentJobs.__init__
+
+    def watched(self, desk):
+        begin(self, desk)
+        made.append(self)
+
+    monkeypatch.setattr(DocumentJobs, "__init__", watched)
+    return made
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Keeps documents from being translated until it is set."""
+    go = threading.Event()
+    stream = document_jobs.translated
+
+    def waiting(*given):
+        while not go.wait(0.01):
+            document_jobs.between_steps()
+        return stream(*given)
+
+    monkeypatch.setattr(document_jobs, "translated", waiting)
+    yield go
+    go.set()
 
 
 @pytest.fixture(scope="session")

@@ -5,19 +5,14 @@ import io
 import shutil
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from types import SimpleNamespace
 
 import pytest
 
-from translucid.documents.document import Segment, Target
-from translucid.documents.kinds import read_document
-from translucid.documents.marked import Mark, Marked, Side
-from translucid.ground.stopping import Stopped
 from translucid.serving import app as application
-from translucid.serving import document_jobs, editing, job_files, texts
+from translucid.serving import document_jobs, job_files, texts
 from translucid.serving.document_jobs import DocumentJobs
 from translucid.serving.job_files import JobFiles
 from translucid.translator import Translator
@@ -43,36 +38,6 @@ def ended(client, job):
         return answer if answer["state"] not in ("waiting", "translating") else None
 
     return until(told)
-
-
-@pytest.fixture
-def jobs(monkeypatch):
-    """The jobs of servers, as they are made."""
-    made = []
-    begin = DocumentJobs.__init__
-
-    def watched(self, desk):
-        begin(self, desk)
-        made.append(self)
-
-    monkeypatch.setattr(DocumentJobs, "__init__", watched)
-    return made
-
-
-@pytest.fixture
-def held(monkeypatch):
-    """Keeps documents from being translated until it is set."""
-    go = threading.Event()
-    stream = document_jobs.translated
-
-    def waiting(*given):
-        while not go.wait(0.01):
-            document_jobs.between_steps()
-        return stream(*given)
-
-    monkeypatch.setattr(document_jobs, "translated", waiting)
-    yield go
-    go.set()
 
 
 def test_a_file_comes_back_translated(client, run):
@@ -241,220 +206,6 @@ def test_others_are_served_meanwhile(client):
     assert client.get(f"/documents/{long['id']}").json()["state"] == "translating", "it was too short for this test"
     assert time.monotonic() - begun < 30
     client.delete(f"/documents/{long['id']}")
-
-
-def test_segments_are_read_and_corrected(client, run):
-    job = ended(client, send(client, b"<p>I <b>sing</b>.<br>And you?</p><p>You sing.</p>", "a.html").json())
-    rows = client.get(f"/documents/{job['id']}/segments").json()
-    assert [row["source"] for row in rows] == ["I ⟨1⟩sing⟨/1⟩. ⟨2/⟩And you?", "You sing."]
-    assert rows[0]["tags"] == {"⟨1⟩": "<b>", "⟨/1⟩": "</b>", "⟨2/⟩": "<br>"}
-    assert rows[1]["target"] == Translator.load(run).translate("You sing.").text
-    assert (rows[1]["origin"], rows[1]["accepted"]) == ("model", False)
-    assert client.get(f"/documents/{job['id']}/segments?first=1&count=1").json() == rows[1:]
-
-    def correct(number, text):
-        return client.put(f"/documents/{job['id']}/segments/{number}", json={"text": text})
-
-    row = correct(0, "⟨1⟩Canto⟨/1⟩ yo & tú.⟨2/⟩ ¿Y <tú>?").json()
-    assert (row["origin"], row["accepted"], row["target"]) == ("person", True, "⟨1⟩Canto⟨/1⟩ yo & tú.⟨2/⟩ ¿Y <tú>?")
-    result = client.get(f"/documents/{job['id']}/result").text
-    assert result == f"<p><b>Canto</b> yo &amp; tú.<br> ¿Y &lt;tú&gt;?</p><p>{rows[1]['target']}</p>"
-    for text, said in (
-        ("⟨1⟩Canto⟨/1⟩", "⟨2/⟩ is missing"),
-        ("⟨1⟩Canto⟨1⟩ ⟨/1⟩ ⟨2/⟩", "⟨1⟩ is there twice"),
-        ("⟨/1⟩Canto⟨1⟩ ⟨2/⟩", "⟨/1⟩ does not close"),
-        (" ", "empty"),
-    ):
-        refused = correct(0, text)
-        assert refused.status_code == 400
-        assert said in refused.json()["error"]
-    assert correct(2, "x").status_code == 404
-    assert client.get(f"/documents/{job['id']}/result").text == result
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\nI sing.\n\n2\n00:00:03,000 --> 00:00:04,000\nYou sing.\n"),
-        ("a.vtt", b"WEBVTT\n\n00:01.000 --> 00:02.000\nI sing.\n\n00:03.000 --> 00:04.000\nYou sing.\n"),
-        ("a.txt", b"I sing.\nYou sing.\n"),
-        ("a.md", b"| I sing. |\n|-|\n| You sing. |\n"),
-        ("a.csv", b"en,es\nI sing.,\nYou sing.,\n"),
-        ("a.po", b'msgid "I sing."\nmsgstr ""\n\nmsgid "You sing."\nmsgstr ""\n'),
-    ],
-)
-def test_line_ends_in_a_correction_break_no_document(client, name, content):
-    job = ended(client, send(client, content, name).json())
-    text = "Yo\n\n3\n00:00:05,000 --> 00:00:06,000\r\n# canto |.\u2028"
-    assert client.put(f"/documents/{job['id']}/segments/0", json={"text": text}).status_code == 200
-    after = client.get(f"/documents/{job['id']}/result").content
-    again = read_document(name, after, ("en", "es")).segments
-    assert len(again) == 2 and "canto" in (again[0].existing or again[0].source.text)
-
-
-@pytest.mark.parametrize(("asked", "work"), [("segments", "rows"), ("result", "sent")])
-def test_what_is_deleted_while_it_is_asked_for_is_not_there(serve, jobs, monkeypatch, asked, work):
-    client = serve()
-    job = ended(client, send(client).json())
-    (own,) = jobs
-    begin = getattr(JobFiles, work)
-
-    def deleted_before(self, *given, **named):
-        own.delete(own.jobs[job["id"]])
-        return begin(self, *given, **named)
-
-    monkeypatch.setattr(JobFiles, work, deleted_before)
-    answer = client.get(f"/documents/{job['id']}/{asked}")
-    assert (answer.status_code, answer.json()) == (404, {"error": "There is no such file, or not any more"})
-    assert not any(own.folder.iterdir())
-
-
-def test_a_document_that_is_being_sent_comes_whole(tmp_path):
-    files = JobFiles(tmp_path / "job", io.BytesIO(b"x"))
-    files.keep(b"a" * 200_000)
-    parts, size = files.sent()
-    begun = next(parts)
-    files.delete()
-    assert size == 200_000 and begun + b"".join(parts) == b"a" * 200_000
-    assert not any(tmp_path.iterdir())
-
-
-def test_what_a_person_writes_meanwhile_stays(client, held):
-    job = send(client).json()
-    until(lambda: client.get(f"/documents/{job['id']}").json()["segments"])
-    client.put(f"/documents/{job['id']}/segments/1", json={"text": "Tú cantas."})
-    held.set()
-    ended(client, job)
-    assert client.get(f"/documents/{job['id']}/result").text.endswith("\n\nTú cantas.\n")
-
-
-@pytest.fixture
-def reading(monkeypatch):
-    """Downloads wait, while they read the document anew, until its event is set; `begun` counts them."""
-    state = SimpleNamespace(go=threading.Event(), begun=0)
-    read = document_jobs.read_document
-
-    def slowly(*given):
-        state.begun += 1
-        while not state.go.wait(0.01):
-            document_jobs.between_steps()
-        return read(*given)
-
-    monkeypatch.setattr(document_jobs, "read_document", slowly)
-    state.go.set()  # the document is read once to be translated
-    yield state
-    state.go.set()
-
-
-def corrected(client, job, text):
-    assert client.put(f"/documents/{job['id']}/segments/0", json={"text": text}).status_code == 200
-
-
-def result(client, job):
-    return client.get(f"/documents/{job['id']}/result").text
-
-
-@pytest.mark.parametrize("error", [Stopped(), OSError("no such luck")])
-def test_a_download_that_fails_costs_no_correction(client, monkeypatch, error):
-    job = ended(client, send(client).json())
-    result(client, job)
-    corrected(client, job, "Yo canto.")
-    read = document_jobs.read_document
-    coming = iter([error])
-
-    def failing(*given):
-        if error := next(coming, None):
-            raise error
-        return read(*given)
-
-    monkeypatch.setattr(document_jobs, "read_document", failing)
-    assert client.get(f"/documents/{job['id']}/result").status_code in (500, 503)
-    assert result(client, job).startswith("Yo canto.\n")
-
-
-def test_downloads_at_once_have_every_correction(client, reading):
-    job = ended(client, send(client).json())
-    corrected(client, job, "Yo canto.")
-    reading.go.clear()
-    with ThreadPoolExecutor(3) as pool:
-        downloads = [pool.submit(result, client, job) for _ in range(3)]
-        until(lambda: reading.begun >= 3)
-        reading.go.set()
-        assert {download.result().split("\n")[0] for download in downloads} == {"Yo canto."}
-
-
-def test_an_earlier_download_does_not_bring_an_old_text_back(client, jobs, run, reading, monkeypatch, serve):
-    client = serve()
-    job = ended(client, send(client).json())
-    corrected(client, job, "Primero.")
-    keep, held = JobFiles.keep, threading.Event()
-
-    def slowly(self, content):  # the first download comes to its end after the second one
-        if content.startswith(b"Primero"):
-            held.set()
-            until(lambda: own.jobs[job["id"]].corrections == 2)
-            time.sleep(0.2)
-        keep(self, content)
-
-    (own,) = jobs
-    monkeypatch.setattr(JobFiles, "keep", slowly)
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(result, client, job)
-        until(held.is_set)
-        own.jobs[job["id"]].files.accept({0: Target(Marked("Segundo."), "person")})
-        own.jobs[job["id"]].corrections += 1
-        second = pool.submit(result, client, job)
-        assert first.result().startswith(("Primero.", "Segundo."))
-        assert second.result().startswith("Segundo.")
-    assert result(client, job).startswith("Segundo.")
-
-
-def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(client, jobs, serve, monkeypatch):
-    spent = []
-
-    def watched(work):
-        def watching(*given):
-            assert threading.current_thread().name.startswith("workshop")
-            begun = time.thread_time()
-            try:
-                return work(*given)
-            finally:
-                spent[-1] += time.thread_time() - begun
-
-        return watching
-
-    for name in ("read_shown", "shown", "tags_of"):
-        monkeypatch.setattr(editing, name, watched(getattr(editing, name)))
-    client = serve()
-    (own,) = jobs
-    for count in (500, 4000):
-        job = own.jobs[ended(client, send(client).json())["id"]]
-        marks = [Mark(0, "<b>" if i % 2 == 0 else "</b>", list(Side)[i % 2], i // 2) for i in range(2 * count)]
-        source = Marked("I sing.", tuple(marks))
-        (job.files.folder / "segments.sqlite").unlink()
-        job.files.begin([Segment(source, "line 1")])
-        job.files.translated([(0, Target(source))])
-        spent.append(0.0)
-        (row,) = client.get(f"/documents/{job.id}/segments").json()
-        assert row["target"] == row["source"] and len(row["tags"]) == 2 * count
-        answer = client.put(f"/documents/{job.id}/segments/0", json={"text": "⟨99999⟩" * count})
-        assert (answer.status_code, "⟨1⟩ is missing" in answer.json()["error"]) == (400, True)
-    assert spent[1] < 30 * spent[0] + 0.1
-
-
-def test_a_segment_of_too_many_tags_is_refused(client, monkeypatch):
-    monkeypatch.setattr(document_jobs, "MOST_MARKS", 10)
-    told = ended(client, send(client, b"<p>I sing" + b" <i>a</i>" * 6 + b" song.</p>", "a.html").json())
-    assert (told["state"], "more than 10 tags" in told["error"]) == ("failed", True)
-
-
-def test_a_long_tag_is_shown_in_short(client):
-    image = b'<img src="data:image/png;base64,' + b"A" * 5000 + b'">'
-    job = ended(client, send(client, b"<p>I sing " + image + b" now.</p>", "a.html").json())
-    (row,) = client.get(f"/documents/{job['id']}/segments").json()
-    (tag,) = row["tags"].values()
-    assert tag.startswith('<img src="data:') and len(tag) < 1100
-    assert image.decode() in result(client, job)
 
 
 def test_what_disappears_while_files_are_counted_counts_nothing(tmp_path):

@@ -3,25 +3,16 @@
 import asyncio
 import json
 import logging
-import os
-import re
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
 from fastapi.testclient import TestClient
-from typer.main import get_command
 
-from translucid.cli import main
 from translucid.ground.errors import UserError
 from translucid.lessons.beside import recorded_routes
-from translucid.serving import catalogue
 from translucid.serving.app import create_app
 from translucid.serving.assets import Asset
 from translucid.serving.catalogue import load
@@ -375,113 +366,3 @@ def test_everything_works_below_a_prefix(serve):
 def test_languages_are_known_by_their_codes():
     assert all(map(is_language, ["en", "es", "pt-BR", "zh-Hans", "ast"]))
     assert not any(map(is_language, ["", "demo", "xx", "en-es", "english", "EN"]))
-
-
-# The command itself.
-
-
-def begin(run, *options, **environment):
-    command = [sys.executable, "-m", "translucid", "serve", *map(str, [run, *options])]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
-    )
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def well(port, prefix):
-    """Return the exit code of the container's health check."""
-    dockerfile = (Path(__file__).resolve().parents[2] / "Dockerfile").read_text().replace("\\\n", "")
-    command = json.loads(re.search(r"^HEALTHCHECK .* CMD (.*)$", dockerfile, flags=re.MULTILINE)[1])
-    variables = {**os.environ, "TRANSLUCID_PORT": str(port), "TRANSLUCID_URL_PREFIX": prefix}
-    return subprocess.run([sys.executable, *command[1:]], env=variables, stderr=subprocess.DEVNULL).returncode
-
-
-def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run):
-    port = free_port()
-    server = begin(f"en-de={run}", TRANSLUCID_PORT=str(port), TRANSLUCID_LOG_FORMAT="json", TRANSLUCID_URL_PREFIX="/x")
-    try:
-        lines = [server.stderr.readline(), server.stderr.readline()]
-        assert "en → de" in lines[0]
-        assert f"http://127.0.0.1:{port}/x/" in lines[1]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/x/health", timeout=30) as answer:
-            assert json.load(answer) == {"status": "ok"}
-        assert json.loads(server.stderr.readline())["path"] == "/health"
-        assert well(port, "/x") == 0
-        assert well(free_port(), "/x") != 0
-        started = time.monotonic()
-        other = begin(run, "--port", port)
-        _, said = other.communicate(timeout=60)
-        assert other.returncode == 2
-        assert f"port {port}" in said and "http://" not in said
-        assert time.monotonic() - started < 30
-    finally:
-        server.terminate()
-        server.communicate(timeout=60)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["runs_demo=RUN"], "'runs_demo' does not name two languages"),
-        (["eng-spa=RUN"], "Write en-es="),
-        (["deu-fra=RUN"], "Write de-fr="),
-        (["en-xx=RUN"], "'en-xx' does not name two languages"),
-        (["RUN", "--host", "203.0.113.7"], "203.0.113.7"),
-        (["en-es="], "en-es=: names no run folder"),
-        (["RUN", "--host", "a..b"], "a..b"),
-        (["RUN", "--url-prefix", "app"], "--url-prefix"),
-        (["RUN", "--url-prefix", "//other.example"], "--url-prefix"),
-        (["RUN", "--url-prefix", "/a?b"], "--url-prefix"),
-        (["RUN", "--api-keys", "nowhere.txt"], "nowhere.txt"),
-        (["RUN", "--suggestions"], "--suggestions is for --memory"),
-        (["RUN", "--memory", "nowhere.memory"], "nowhere.memory: there is no such memory"),
-        (["RUN", "--memory", "old.tmx", "--suggestions"], "old.tmx: can't be added to"),
-    ],
-)
-def test_what_is_wrong_is_one_line(run, arguments, said):
-    server = begin(*(argument.replace("RUN", str(run)) for argument in arguments), "--port", free_port())
-    _, err = server.communicate(timeout=60)
-    assert server.returncode == 2
-    assert said in err
-    assert err.count("\n") == 1
-    assert "http://" not in err
-
-
-def test_two_that_load_at_the_same_time_do_not_both_get_the_port(run, monkeypatch, capfd):
-    """Until one listens, both may have the address."""
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("127.0.0.1", 0))
-
-        def loading(*arguments):
-            other.listen()
-            return load(*arguments)
-
-        monkeypatch.setattr(catalogue, "load", loading)
-        assert main.run(["serve", str(run), "--port", str(other.getsockname()[1])]) == 2
-    said = capfd.readouterr().err
-    assert "can't listen" in said and "http://" not in said
-
-
-def test_every_setting_can_stand_in_the_environment():
-    command = get_command(main.app).commands["serve"]
-    named = {p.name: p.envvar for p in command.params if p.name != "help"}
-    assert named == {name: f"TRANSLUCID_{name.upper()}" for name in named}
-    assert {"runs", "port", "engine", "device"} <= set(named)
-
-
-def test_a_package_that_is_missing_is_named(run, monkeypatch, capfd):
-    monkeypatch.setitem(sys.modules, "fastapi_offline", None)
-    monkeypatch.delitem(sys.modules, "translucid.serving.app")
-    assert main.run(["serve", str(run), "--port", str(free_port())]) == 2
-    said = capfd.readouterr().err
-    assert "fastapi_offline" in said and "'fastapi-offline" in said and "translucid[" not in said
-
-
-def test_every_option_has_its_default_in_one_place():
-    assert ServerOptions().quota == Quota()

@@ -1,8 +1,10 @@
 """Cleaning: each rule sees what it is for and leaves the rest alone; what is usual is learned from the corpus."""
 
+import math
 import random
 import re
 import tracemalloc
+from statistics import NormalDist
 
 import pytest
 
@@ -10,7 +12,7 @@ from translucid.builtin.phrasebook import generate
 from translucid.data.cleaning.cleaner import RULES, Cleaner, Judged, Report, alike_text, row
 from translucid.data.cleaning.digest_set import DigestSet
 from translucid.data.cleaning.gain import asked, gains
-from translucid.data.cleaning.profile import Profile, guess_language
+from translucid.data.cleaning.profile import SLACK, Profile, guess_language
 from translucid.data.cleaning.reading import Reading
 from translucid.data.corpus import Pair, PlacedPair
 from translucid.data.statistics import digest
@@ -119,6 +121,13 @@ def test_without_a_known_language_its_rule_rests():
     for languages in ((None, None), ("en", "tlh"), ("en", "de")):
         profile = Profile(languages, PROFILE.scripts, 0.1, 0.3)
         assert not judged(pair, profile=profile)[0].rule, languages
+
+
+def test_the_spread_of_lengths_is_their_standard_deviation():
+    usual = NormalDist(0.1, 0.2)
+    lengths = [round(100 * math.exp(usual.inv_cdf((number + 0.5) / 400))) - SLACK for number in range(400)]
+    profile = Profile.of([Pair("x" * (100 - SLACK), "y" * length) for length in lengths], ("en", "es"))
+    assert (profile.ratio, profile.spread) == pytest.approx((0.1, 0.2), abs=0.01)
 
 
 def test_what_is_usual_is_learned_from_most_of_the_corpus():

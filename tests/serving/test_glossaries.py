@@ -3,7 +3,7 @@
 import pytest
 
 from translucid.serving.failures import ApiError
-from translucid.serving.glossaries import LIFETIME, MOST, SHARE, Dictionary, Glossaries, Glossary
+from translucid.serving.glossaries import LIFETIME, MOST, SHARE, Dictionary, Glossaries, Glossary, read_entries
 
 CLIENTS = MOST // SHARE
 
@@ -69,3 +69,11 @@ def test_what_nobody_uses_expires(kept, clock):
         kept.find("one", forgotten.id)
     clock.now += LIFETIME
     assert kept.of("one") == [] and not kept.used
+
+
+def test_a_term_has_a_bounded_number_of_characters():
+    longest = "a" * 500
+    assert read_entries(f"{longest}\t{longest}\n", "tsv") == {longest: longest}
+    for entry in (f"{longest}a\tb\n", f"b\t{longest}a\n"):
+        with pytest.raises(ApiError, match="line 1 of the entries has what can't stand in a term"):
+            read_entries(entry, "tsv")

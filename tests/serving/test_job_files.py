@@ -4,7 +4,9 @@ import io
 
 import pytest
 
-from translucid.serving.job_files import JobFiles
+from translucid.documents.document import Segment, Target
+from translucid.documents.marked import Marked
+from translucid.serving.job_files import JobFiles, Row
 
 
 class FullDisk(io.BytesIO):
@@ -37,3 +39,19 @@ def test_a_result_that_can_not_be_kept_whole_leaves_the_one_before(tmp_path, mon
         files.keep(b"second")
     assert files.result.read_bytes() == b"first"
     assert sorted(file.name for file in (tmp_path / "job").iterdir()) == ["document", "result"]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "doubts", "accepted", "doubtful"),
+    [
+        (0.49, (), False, True),
+        (0.51, (), False, False),
+        (0.99, (), False, False),
+        (None, (), False, False),
+        (0.99, ("lost: 1",), False, True),
+        (0.1, ("lost: 1",), True, False),
+    ],
+)
+def test_a_translation_of_little_confidence_wants_a_look(confidence, doubts, accepted, doubtful):
+    target = Target(Marked("Canto."), "model", confidence=confidence, doubts=doubts)
+    assert Row(0, Segment(Marked("I sing."), "line 1"), target, accepted).is_doubtful is doubtful

@@ -126,7 +126,7 @@ def test_a_score_is_the_sum_over_the_pieces(generator, text):
     assert (found.correct, found.tokens) == (loss.correct, len(ids) + 1)
     words, characters = len(text.split()) + 1, len(text) + 1
     assert found.perplexity_word == pytest.approx(math.exp(loss.cross_entropy / words), rel=1e-4)
-    assert found.bits_per_character == pytest.approx(loss.cross_entropy / math.log(2) / characters, rel=1e-4)
+    assert found.bits_per_character == pytest.approx(float(loss.cross_entropy) / math.log(2) / characters, rel=1e-4)
     assert found.perplexity == pytest.approx(math.exp(loss.cross_entropy / (len(ids) + 1)), rel=1e-4)
 
 

@@ -112,7 +112,8 @@ def test_what_looks_wrong_is_one_line_and_in_jsonl_one_of_each(call, small_run):
     assert plain.code == 0
     assert plain.out.split("\n")[2] == "%s"
     assert plain.err.count("\n") == 1
-    assert "of 4 lines" in plain.err and "2 unknown characters (lines 2, 4)" in plain.err
+    assert "of 4 lines" in plain.err
+    assert "2 texts have characters that the model does not know: lines 2, 4." in plain.err
     records = [
         json.loads(line)
         for line in call("translate", small_run, "--format", "jsonl", stdin=lines.encode()).out.splitlines()

@@ -104,5 +104,6 @@ def test_taking_padding_start_and_end_off_a_batch_gives_the_sentences_back(pairs
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_a_batch_moves_to_a_device_as_a_whole(device):
-    moved = corpus(([5, 3], [6, 3])).batch([0]).to(device)
-    assert {t.device.type for t in moved} == {device}
+    moved = corpus(([5, 3], [6, 3])).batch([0]).prepared().to(device)
+    tensors = moved.source, moved.targets_in, moved.labels, moved.places
+    assert {tensor.device.type for tensor in tensors} == {device}

@@ -112,7 +112,8 @@ def test_what_says_that_memory_is_full(error, expected):
 
 def test_float32_products_are_rounded_to_tf32_unless_float32_is_wanted(monkeypatch):
     matmul = torch.backends.cuda.matmul
-    before = matmul.fp32_precision
+    operations = matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
+    before = [operation.fp32_precision for operation in operations]
     monkeypatch.setattr("translucid.kernels.process._ours", True)
     try:
         with Emulation("cuda"):
@@ -121,4 +122,5 @@ def test_float32_products_are_rounded_to_tf32_unless_float32_is_wanted(monkeypat
             tune_ours(exact=True)
             assert matmul.fp32_precision == "ieee"
     finally:
-        matmul.fp32_precision = before
+        for operation, precision in zip(operations, before, strict=True):
+            operation.fp32_precision = precision

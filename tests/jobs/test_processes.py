@@ -78,7 +78,8 @@ def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start,
     _, said = process.communicate(timeout=240)
     assert process.returncode == 2 and said.count("\n") == 4
     assert "continued after line" in said
-    assert "line 17002: not UTF-8" in said and "1 long (line 20,000)" in said and "1 lines are not UTF-8" in said
+    assert "line 17002: not UTF-8" in said and "1 lines are not UTF-8" in said
+    assert "1 text is too long for the model: line 20,000." in said
     assert (tmp_path / "out.txt").read_bytes() == whole  # which one process wrote
     assert sorted(item.name for item in tmp_path.iterdir()) == ["out.txt"]
 

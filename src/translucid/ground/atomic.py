@@ -110,7 +110,8 @@ def explained(path: Path) -> Iterator[None]:
         if isinstance(error, BrokenPipeError) and _descriptor(path) == 1:
             raise
         fix = "Check the path, or make room."
-        raise UserError(f"can't be written ({error.strerror})", file=path, fix=fix) from error
+        place = "standard output" if str(path) == "-" else path  # a lone `-` would be named standard input
+        raise UserError(f"can't be written ({error.strerror})", file=place, fix=fix) from error
 
 
 def is_stream(path: Path) -> bool:

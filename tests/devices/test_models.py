@@ -5,12 +5,19 @@ import torch
 
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
 from tests.devices.shrunk import VOCABULARY, build_case
+from translucid.data.corpus import Pair
+from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizer_options import TokenizerOptions
 from translucid.decoding.bulk import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import search
+from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.gradients import integrated_gradients
 from translucid.kernels.attention import fast_attention
+from translucid.models.build import build_model
 from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import SequenceModel
+from translucid.runs.configuration import resolve
 from translucid.training.optimizer import Optimizer
 from translucid.training.self_critical import SelfCritical
 from translucid.training.weights import Weights
@@ -88,6 +95,25 @@ def test_self_critical_updates(name):
         assert all(
             isinstance(parameter.grad, DeviceTensor) for parameter in weights.parameters if parameter.grad is not None
         )
+
+
+@pytest.mark.parametrize("name", ["rnn-bahdanau", "rnn-none"])
+def test_gradients_explain_recurrent_layers_in_evaluation_mode(name):
+    """cuDNN refuses their backward pass then, and so does the emulated GPU; see `Recurrence._run_for_gradients`."""
+    words = ["uno", "dos", "tres", "cuatro"]
+    tokenizer = Tokenizer.learn(
+        [Pair(" ".join(words), " ".join(words[::-1]))] * 20, TokenizerOptions(vocabulary=40), seed=1
+    )
+    options = resolve(preset=name, assignments=["model.width=16"]).model
+
+    def shares(device):
+        torch.manual_seed(3)
+        model = build_model(options, tokenizer.target_size, tokenizer.target_size).eval().to(device)
+        return integrated_gradients(Case(model, tokenizer, "uno dos tres", "tres dos uno"), 4).tolist()
+
+    with Emulation("cuda") as emulation:
+        found = shares(emulation.device)
+    torch.testing.assert_close(torch.tensor(found), torch.tensor(shares("cpu")), rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["masked", "whole"])

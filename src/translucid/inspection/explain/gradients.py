@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 
 import torch
@@ -50,24 +48,9 @@ def integrated_gradients(case: Integrable, steps: int = 32) -> Tensor:
     method = IntegratedGradients(log_prob)
     together = max(1, TOKENS // (source.size(1) + case.target_spans[-1][1] + 1))
     rows = []
-    with _without_cudnn():
-        for span in case.target_spans:
-            found = method.attribute(
-                source, baseline, additional_forward_args=span, n_steps=steps, internal_batch_size=together
-            )
-            rows.append(case.by_part(found[0].sum(-1).detach()))
+    for span in case.target_spans:
+        found = method.attribute(
+            source, baseline, additional_forward_args=span, n_steps=steps, internal_batch_size=together
+        )
+        rows.append(case.by_part(found[0].sum(-1).detach()))
     return torch.stack(rows).float().cpu()
-
-
-@contextmanager
-def _without_cudnn() -> Iterator[None]:
-    """Within it, nothing is computed by cuDNN, whose recurrent layers have gradients in training mode only.
-
-    `torch.backends.cudnn.flags` would ask whether all its operations round to TF32, and fail where some do.
-    """
-    before = torch.backends.cudnn.enabled
-    torch.backends.cudnn.enabled = False
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.enabled = before

@@ -101,7 +101,7 @@ def decode_sentences(
                     candidates=candidates,
                     lengths=lengths,
                 )
-                found = [[_named(hypothesis, listed) for hypothesis in nbest] for nbest in found]
+                found = [_with_ids(nbest, listed) for nbest in found]
             else:
                 found = search(
                     model,
@@ -167,6 +167,6 @@ def _evaluating(model: SequenceModel) -> Iterator[torch.device]:
             model.train()
 
 
-def _named(hypothesis: Hypothesis, pieces: NDArray[np.int64]) -> Hypothesis:
-    """Turn places among `pieces` into their ids."""
-    return replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist())
+def _with_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:
+    """Return hypotheses whose tokens are places among `pieces` with the ids of these."""
+    return [replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist()) for hypothesis in nbest]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Self
 
 import torch
@@ -121,7 +122,7 @@ class Finished:
         both = torch.cat([numbers, torch.cat(decimal).view(torch.int32)], 1).cpu()
         sentences, tokens = both[:, 0].tolist(), both[:, 2 : longest + 1].tolist()
         figures = both[:, longest + 2 :].contiguous().view(torch.float32).tolist()
-        lengths = (rows.length for rows, _ in self.chunks for _ in range(len(rows)))
+        lengths = chain.from_iterable([rows.length] * len(rows) for rows, _ in self.chunks)
         for sentence, ids, (score, log_prob, *each), length in zip(sentences, tokens, figures, lengths, strict=True):
             yield sentence, Hypothesis(ids[: length - 1], log_prob, score, each[:length])
 
@@ -135,12 +136,13 @@ def parted(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list
         flags: boolean, each [].
     """
     if kind.device.type == "cpu":  # where a sort takes longer
-        return [(kind == number).nonzero()[:, 0] for number in range(count)], [bool(flag) for flag in flags]
+        places = [(kind == number).nonzero()[:, 0] for number in range(count)]
+        return places, [bool(flag) for flag in flags]
     sizes = (kind == torch.arange(count, device=kind.device)[:, None]).sum(1)
     numbers = torch.cat([sizes, *(flag[None].long() for flag in flags)]).tolist()
     left_out = len(kind) - sum(numbers[:count])
-    places = kind.argsort(stable=True).split([*numbers[:count], left_out])
-    return list(places[:count]), [bool(number) for number in numbers[count:]]
+    every = kind.argsort(stable=True).split([*numbers[:count], left_out])
+    return list(every[:count]), [bool(number) for number in numbers[count:]]
 
 
 def surely_none(mask: Tensor) -> bool:

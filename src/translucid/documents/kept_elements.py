@@ -184,7 +184,7 @@ class _Words:
     def __init__(self, source: Marked, elements: Sequence[_Found], breaks: Collection[int]) -> None:
         self.source, self.elements, self.breaks = source, elements, breaks
         self.starts = [one.start for one in elements]
-        self.edges = {edge for one in elements for edge in (one.start, one.end)}
+        self.edges = {one.start for one in elements} | {one.end for one in elements}
         self.mark_places = [mark.at for mark in source.marks]
 
     def around(self, span: Span, low: int) -> _Found | None:

@@ -68,8 +68,7 @@ def chunked_loss(features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor,
     """Return the sums for features [n, D] and labels [n], with W [V, D] and b [V]."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (features, weight, bias)):
         return Sums(*_ChunkedLoss.apply(features, weight, bias, labels, smoothing))  # type: ignore[no-untyped-call]
-    sums = _sums if features.device.type == "cpu" else _sums_on_gpu
-    return sums(features, weight, bias, labels, smoothing, None)
+    return _sums(features, weight, bias, labels, smoothing, None)
 
 
 class _Gradients(NamedTuple):
@@ -83,7 +82,7 @@ class _ChunkedLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float) -> Sums:
         made = _Gradients(torch.empty_like(features), weight.new_zeros(len(weight), weight.size(1) + 1))
-        sums = (_sums if features.device.type == "cpu" else _sums_on_gpu)(features, weight, bias, labels, e, made)
+        sums = _sums(features, weight, bias, labels, e, made)
         ctx.save_for_backward(made.features, made.weight[:, :-1], made.weight[:, -1])
         ctx.mark_non_differentiable(sums.right, sums.correct)
         return sums
@@ -98,6 +97,14 @@ class _ChunkedLoss(torch.autograd.Function):
 @fast_products()
 def _sums(features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, made: _Gradients | None) -> Sums:
     """Return the sums; the gradients, if they are wanted, are left in `made`."""
+    sums = _sums_on_cpu if features.device.type == "cpu" else _sums_on_gpu
+    return sums(features, weight, bias, labels, e, made)
+
+
+def _sums_on_cpu(
+    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, made: _Gradients | None
+) -> Sums:
+    """Make the sums by the five ways above."""
     rows, vocabulary = len(features), len(weight)
     x = torch.cat([features, features.new_ones(rows, 1)], 1)
     w = torch.cat([weight, bias[:, None]], 1)
@@ -136,7 +143,7 @@ def _sums(features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: flo
 def _sums_on_gpu(
     features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, made: _Gradients | None
 ) -> Sums:
-    """The same by PyTorch's own kernels, with products in the dtype of autocast, if that is on."""
+    """Make the sums by PyTorch's own kernels, with products in the dtype of autocast, if that is on."""
     device = features.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
     vocabulary, rows = len(weight), max(1, LOGITS_ON_GPU // len(weight))

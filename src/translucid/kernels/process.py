@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from translucid.kernels.devices import tune_cpu
+from translucid.kernels.devices import round_to_tf32, tune_cpu
 from translucid.kernels.machine import amd, avx512, keep_freed_memory
-from translucid.kernels.tf32 import round_to_tf32
 
 _ours = False
 

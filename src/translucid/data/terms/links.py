@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from translucid.data.terms.words import words_in
@@ -46,7 +47,8 @@ def with_term_links(links: Links, source: str, target: str, terms: Iterable[Term
         if source[slice(*term.source)] == target[slice(*term.target)] and len(source_words) == len(target_words):
             inside.update(dict.fromkeys(zip(source_words, target_words, strict=True), 1.0))  # as of a name that stays
         else:
-            inside.update({(s, t): 1 / len(source_words) for s in source_words for t in target_words})
+            for s, t in product(source_words, target_words):
+                inside[s, t] = 1 / len(source_words)
     kept = []
     for s, t, weight in links:
         if (s, t) in inside:

@@ -1,16 +1,17 @@
-"""What is measured: two models, batches of made-up sentences, and the same shape as others build it."""
+"""What is measured: two models, batches of made-up sentences, and the models of others at the same shapes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from benchmarks.peers.modules import Shape, marian_model
 from translucid.data.batching import Batch
 from translucid.data.encoded import EncodedCorpus
+from translucid.ground.special import SPECIAL
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration, resolve
@@ -45,7 +46,7 @@ def corpus_of(vocabulary: int, sentences: int = SENTENCES) -> EncodedCorpus:
     for side in (lengths, np.clip(lengths + rng.integers(-3, 4, sentences), 3, LONGEST)):
         offsets = np.concatenate([[0], side.cumsum()])
         ids = rng.integers(4, vocabulary, offsets[-1])
-        ids[offsets[1:] - 1] = 3  # the end token
+        ids[offsets[1:] - 1] = SPECIAL.end
         sides += [ids.astype(np.int32), offsets]
     return EncodedCorpus(*sides)
 
@@ -67,67 +68,14 @@ def batches_of(configuration: Configuration) -> Iterator[Batch]:
         epoch += 1
 
 
-class Tutorial(nn.Module):
-    """torch.nn.Transformer with sinusoidal positions and one matrix for all embeddings, as tutorials build it."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        """Fresh weights of this shape."""
-        super().__init__()
-        shape, vocabulary = configuration.model, configuration.data.tokenizer.vocabulary
-        self.scale = math.sqrt(shape.width)
-        self.embedding = nn.Embedding(vocabulary, shape.width, padding_idx=0)
-        angle = torch.arange(512)[:, None] * torch.exp(torch.arange(0, shape.width, 2) * (-math.log(1e4) / shape.width))
-        self.register_buffer("positions", torch.stack([angle.sin(), angle.cos()], -1).flatten(1))
-        self.dropout = nn.Dropout(shape.dropout)
-        layers = shape.encoder_layers, shape.decoder_layers
-        self.transformer = nn.Transformer(
-            shape.width, shape.heads, *layers, shape.feed_forward, shape.dropout, batch_first=True
-        )
-        self.output = nn.Linear(shape.width, vocabulary)
-        self.output.weight = self.embedding.weight
-
-    def embed(self, ids: Tensor) -> Tensor:
-        """Return embeddings [B, T, D] of ids [B, T]."""
-        return self.dropout(self.embedding(ids) * self.scale + self.positions[: ids.size(1)])
-
-    def forward(self, source: Tensor, targets_in: Tensor) -> Tensor:
-        """Return logits [B, T, V], teacher-forced."""
-        padding = source == 0
-        future = torch.ones(targets_in.size(1), targets_in.size(1), dtype=torch.bool, device=source.device).triu(1)
-        states = self.transformer(
-            self.embed(source),
-            self.embed(targets_in),
-            tgt_mask=future,
-            src_key_padding_mask=padding,
-            memory_key_padding_mask=padding,
-            tgt_is_causal=True,
-        )
-        return self.output(states)
+def shape_of(configuration: Configuration) -> Shape:
+    """Return the shape of a configuration for the models that others ship."""
+    o, entries = configuration.model, configuration.data.tokenizer.vocabulary
+    ids = {"entries": entries, "padding": SPECIAL.pad, "start": SPECIAL.start, "end": SPECIAL.end}
+    return Shape(o.encoder_layers, o.width, o.feed_forward, o.heads, o.dropout, **ids)
 
 
 def marian(configuration: Configuration) -> nn.Module:
     """Return Hugging Face's MarianMTModel of this shape, with fresh weights."""
-    from transformers import MarianConfig, MarianMTModel
-
-    shape, vocabulary = configuration.model, configuration.data.tokenizer.vocabulary
-    return MarianMTModel(
-        MarianConfig(
-            vocab_size=vocabulary,
-            d_model=shape.width,
-            encoder_layers=shape.encoder_layers,
-            decoder_layers=shape.decoder_layers,
-            encoder_attention_heads=shape.heads,
-            decoder_attention_heads=shape.heads,
-            encoder_ffn_dim=shape.feed_forward,
-            decoder_ffn_dim=shape.feed_forward,
-            dropout=shape.dropout,
-            activation_function="relu",
-            max_position_embeddings=512,
-            pad_token_id=0,
-            bos_token_id=2,
-            eos_token_id=3,
-            decoder_start_token_id=2,
-            forced_eos_token_id=None,
-            scale_embedding=True,
-        )
-    )
+    shape = shape_of(configuration)
+    return marian_model(shape, first=shape.start)

@@ -12,7 +12,8 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from benchmarks.gpu.shapes import Tutorial, batches_of, epochs_of, marian, model_of
+from benchmarks.gpu.shapes import batches_of, epochs_of, marian, model_of, shape_of
+from benchmarks.peers.modules import Tutorial
 from translucid.data.batching import Batch
 from translucid.runs.configuration import Configuration
 from translucid.training.trainer import Trainer
@@ -70,7 +71,10 @@ def plain(model: nn.Module, configuration: Configuration, device: torch.device, 
 
 BUILDERS: dict[str, Callable[[Configuration, torch.device, str], Update]] = {
     "translucid": ours,
-    "nn.Transformer": lambda configuration, *rest: plain(Tutorial(configuration), configuration, *rest),
+    # Without the hint PyTorch looks at the mask, which waits for the GPU.
+    "nn.Transformer": lambda configuration, *rest: plain(
+        Tutorial(shape_of(configuration), causal_hint=True), configuration, *rest
+    ),
     "MarianMTModel": lambda configuration, *rest: plain(marian(configuration), configuration, *rest),
 }
 

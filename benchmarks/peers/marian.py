@@ -1,31 +1,19 @@
-"""Hugging Face's MarianMTModel with fresh weights; its decoder starts with padding."""
+"""The models of others over the common vocabulary: their shape, and MarianMT, whose decoder starts with padding."""
+
+from typing import Any
 
 from common import END, START, Size, vocabulary
-from transformers import MarianConfig, MarianMTModel
+from modules import Shape, marian_model
 
 
-def marian(size: Size) -> MarianMTModel:
-    """Return a model of this shape over the common vocabulary."""
+def shape_of(size: Size) -> Shape:
+    """Return a size with the ids of the common vocabulary."""
     entries = len(vocabulary())
-    padding = entries - 1
-    return MarianMTModel(
-        MarianConfig(
-            vocab_size=entries,
-            d_model=size.width,
-            encoder_layers=size.layers,
-            decoder_layers=size.layers,
-            encoder_attention_heads=size.heads,
-            decoder_attention_heads=size.heads,
-            encoder_ffn_dim=size.feed_forward,
-            decoder_ffn_dim=size.feed_forward,
-            dropout=size.dropout,
-            activation_function="relu",
-            max_position_embeddings=512,
-            pad_token_id=padding,
-            eos_token_id=END,
-            bos_token_id=START,
-            forced_eos_token_id=None,
-            decoder_start_token_id=padding,
-            scale_embedding=True,
-        )
-    )
+    ids = {"entries": entries, "padding": entries - 1, "start": START, "end": END}
+    return Shape(size.layers, size.width, size.feed_forward, size.heads, size.dropout, **ids)
+
+
+def marian(size: Size) -> Any:
+    """Return MarianMT of this size."""
+    shape = shape_of(size)
+    return marian_model(shape, first=shape.padding)

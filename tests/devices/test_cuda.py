@@ -1,15 +1,16 @@
 """A real GPU gives the losses and hypotheses of the CPU; `make gpu` runs these, and without a GPU they are skipped."""
 
+import math
+
 import pytest
 import torch
 
 from tests.conftest import SETTINGS
 from tests.devices.shrunk import CASES, build_case
-from tests.devices.test_models import SEARCHES, decode, train
+from tests.devices.test_models import outcome
 from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
 from translucid.kernels.rounding import mixed_precision
-from translucid.models.protocol import SequenceModel
 from translucid.runs.run_folder import RunFolder
 from translucid.training.self_critical import SelfCritical
 from translucid.training.weights import Weights
@@ -26,24 +27,12 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
 @pytest.mark.parametrize("name", CASES)
 def test_updates_and_searches(name):
-    case = build_case(name)
-    expected, weights = train(case, CPU)
-    hypotheses = {}
-    if isinstance(case.model, SequenceModel):
-        with weights.averaged_model() as model:
-            hypotheses = {what: decode(case, model, options, CPU) for what, options in SEARCHES.items()}
-    case = build_case(name)
-    losses, weights = train(case, GPU)
-    found = torch.stack(losses).cpu()
-    assert found.isfinite().all()
-    if name in RANDOM:
-        return
-    torch.testing.assert_close(found, torch.stack(expected), rtol=1e-3, atol=0)
-    for what in hypotheses:
-        with weights.averaged_model() as model:
-            found = decode(case, model, SEARCHES[what], GPU)
-        if what != "sampling":
-            assert found == hypotheses[what]
+    losses, found, _ = outcome(name, GPU)
+    assert all(map(math.isfinite, losses))
+    if name not in RANDOM:
+        expected, hypotheses, _ = outcome(name, CPU)
+        assert losses == pytest.approx(expected, rel=1e-3)
+        assert found == hypotheses
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -152,10 +152,10 @@ class Translator(Examiner, TermReader):
         found = term_list(terms, self.configuration.data.languages, inflect, told=self.tokenizer.marks_terms)
         other = copy(self)
         other._opened, other.terms = None, found
-        other.engine = self._heeding(found, mode)
+        other.engine = self._engine_with(found, mode)
         return other
 
-    def _heeding(self, terms: TermList, mode: TermsMode) -> HeedingEngine:
+    def _engine_with(self, terms: TermList, mode: TermsMode) -> HeedingEngine:
         alignment = self.configuration.alignment if self.can_look() else None
         return HeedingEngine(self.engine, lambda: self.own, terms, self.tokenizer, self.longest, mode, alignment)
 
@@ -298,8 +298,8 @@ class Translator(Examiner, TermReader):
                 yield self._joined(text, of_text, hypotheses, options.nbest)
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
-        """Return what searches for pieces as `stream` does; with terms, it heeds these as well."""
-        engine = self._heeding(terms, "constrain") if terms else self.engine
+        """Return a search for pieces as `stream` makes it, with these terms as well if there are any."""
+        engine = self._engine_with(terms, "constrain") if terms else self.engine
         return partial(search_pieces, engine, self.tokenizer, options=options, first=first)
 
     def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:

@@ -67,7 +67,7 @@ class NameStandIns:
         Args:
             texts: the pieces of each.
             search: for all of them.
-            search_again: gives what searches for some of them once more; with terms it heeds these as well.
+            search_again: returns a search for some of them again, with these terms as well if there are any.
         """
         read = [[self._for_model(piece) for piece in pieces] for pieces in texts]
         found = search(read)

@@ -41,14 +41,14 @@ class TermReader:
 
     tokenizer: Tokenizer
     terms: TermList | None = None
-    """What is heeded, if anything is."""
+    """The terms that translations have to use; None if there are none."""
 
     def terms_in(self, text: str) -> list[Match]:
-        """Return the terms that stand in a text, in order; none if none are heeded."""
+        """Return the terms in a text, in order."""
         return terms_in(self.terms, text) if self.terms else []
 
     def term_uses(self, found: Translated) -> list[TermUse]:
-        """Return what became of the terms of a text, in order; none if none are heeded."""
+        """Return what became of the terms of a text, in order."""
         uses: list[TermUse] = []
         if self.terms:
             translated = iter(found.parts)
@@ -60,7 +60,7 @@ class TermReader:
         return uses
 
     def term_links(self, source: str, target: str) -> list[TermLink]:
-        """Return where the terms of a source stand in it and in a translation; none if none are heeded."""
+        """Return where the terms of a source stand in it and in a translation."""
         matches = self.terms_in(source)
         found = self.terms.occurrences(matches, target) if self.terms else []
         links = []

@@ -90,3 +90,18 @@ def test_a_model_without_numbers_is_refused_on_a_gpu(beam):
         model.output.bias.fill_(torch.nan)
     with Emulation("cuda") as emulation, pytest.raises(UserError, match="not numbers"):
         decode_sentences(model.to(emulation.device), SENTENCES, DecodingOptions(beam=beam), device=emulation.device)
+
+
+def test_a_gpu_gets_larger_batches(monkeypatch):
+    monkeypatch.setattr("translucid.decoding.bulk.BATCH", 20)
+    monkeypatch.setattr("translucid.decoding.bulk.BATCH_ON_GPU", 40)
+    sentences, options = [[5, 6, 7, 8, 3]] * 10, DecodingOptions(beam=1)
+
+    def sizes(device):
+        done = []
+        decode_sentences(build_case("tiny").model.to(device), sentences, options, on_batch=done.append)
+        return done
+
+    assert sizes("cpu") == [4, 4, 2]
+    with Emulation("cuda") as emulation:
+        assert sizes(emulation.device) == [8, 2]

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from translucid.data.guessing import PATTERN
-from translucid.data.texts import read_texts
+from translucid.data.readers.texts import read_texts
 
 MIX = 0.25
 """Of the weights and their mean, as the authors interpolate."""

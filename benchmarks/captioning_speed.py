@@ -21,11 +21,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from translucid.data.batching import Batch
-from translucid.decoding.bulk import decode_images
+from translucid.decoding.batched import decode_images
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.kernels.process import take_over
+from translucid.kernels.process import configure_process
 from translucid.models.build import build_model
-from translucid.models.captioner_options import CaptionerOptions, EyeOptions
+from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.objective import batch_loss
 from translucid.training.optimizer import Optimizer
@@ -71,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=6)
     rounds = parser.parse_args().rounds
-    take_over()
+    configure_process()
     torch.manual_seed(1)
     grids = torch.randn(IMAGES, CELLS, FEATURES).relu()
     lengths = sorted(torch.randint(6, 21, (IMAGES * CAPTIONS,)).tolist(), reverse=True)
@@ -89,8 +89,8 @@ def main() -> None:
         tutorial(copies, targets, [length + 1 for length in lengths]).backward()
         adam.step()
 
-    eye = EyeOptions(network="efficientnet-lite0", size=224, stride=32, frozen=True)
-    options = CaptionerOptions(eye=eye, width=WIDTH, attention="soft")
+    eye = ImageEncoderOptions(network="efficientnet-lite0", size=224, stride=32, frozen=True)
+    options = CaptionerOptions(image_encoder=eye, width=WIDTH, attention="soft")
     batch = Batch(grids, targets[:, :-1] * (targets[:, 1:] > 0), targets[:, 1:])
     batch.targets_in[:, 0] = 2
     ways = {"tutorial": theirs}

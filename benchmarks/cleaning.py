@@ -38,7 +38,7 @@ from translucid.cli.clean import surprise_of
 from translucid.data.cleaning.cleaner import Cleaner
 from translucid.data.cleaning.gain import Surprise, asked
 from translucid.data.cleaning.reading import Reading
-from translucid.data.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import Pair, read_pairs
 
 SHARE, SHARE_OF_TWO = 0.02, 0.05
 """Of the lines, that each kind has."""

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from translucid import Translator
-from translucid.data.corpus import read_lines
+from translucid.data.readers.corpus import read_lines
 
 
 def main() -> None:

@@ -34,18 +34,18 @@ from pathlib import Path
 
 import numpy as np
 
-from translucid.confidence_fitting import fit_confidence
-from translucid.data.corpus import read_pairs
-from translucid.data.cutting import Piece
+from translucid.api.confidence_features import Part
+from translucid.api.confidence_fitting import fit_confidence
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import read_pairs
+from translucid.data.segmentation import Piece
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines.observing import Part
 from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, measured
 from translucid.evaluation.confidence.fitting import lift
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console
 from translucid.ground.special import SPECIAL
-from translucid.translator import Translator
 
 PAIRS = "en-de", "en-zh", "ro-en", "et-en", "ne-en", "si-en"
 RIDGE = 10.0

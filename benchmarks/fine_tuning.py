@@ -32,19 +32,19 @@ LORA = ["training.adapter_rank=8", LAYERS, "training.learning_rate=0.003"]
 WIDE = ["training.adapter_rank=9", "training.learning_rate=0.006"]
 WAYS: dict[str, tuple[float, list[str]]] = {
     "mix 0.5": (0.5, []),
-    "mix 0.5, stay_like 0.3": (0.5, ["training.stay_like=0.3"]),
+    "mix 0.5, distillation_weight 0.3": (0.5, ["training.distillation_weight=0.3"]),
     "LoRA 8, mix 0.5": (0.5, LORA),
     "mix 0.8": (0.8, []),
     "mix 0.8, 300 more pieces": (0.8, ["data.tokenizer.added=300"]),
-    "mix 0.8, stay_like 0.5": (0.8, ["training.stay_like=0.5"]),
+    "mix 0.8, distillation_weight 0.5": (0.8, ["training.distillation_weight=0.5"]),
     "LoRA 8, mix 0.8": (0.8, LORA),
     "LoRA 9 with embeddings, mix 0.8": (0.8, WIDE),
     "mix 0.5, rate 0.00025": (0.5, ["training.learning_rate=0.00025"]),
-    "mix 0.5, stay_near 0.1": (0.5, ["training.stay_near=0.1"]),
+    "mix 0.5, l2_sp 0.1": (0.5, ["training.l2_sp=0.1"]),
     "mix 0.5, encoder frozen": (0.5, ["training.freeze=[encoder]"]),
     "mix 0.5, Adam at 0.0005": (0.5, ["training.optimizer=adam", "training.learning_rate=0.0005"]),
-    "stay_like 0.3": (0, ["training.stay_like=0.3"]),
-    "stay_near 0.1": (0, ["training.stay_near=0.1"]),
+    "distillation_weight 0.3": (0, ["training.distillation_weight=0.3"]),
+    "l2_sp 0.1": (0, ["training.l2_sp=0.1"]),
     "the domain alone": (0, []),
 }
 """By name: the share of general sentences in an epoch, and settings."""
@@ -83,7 +83,7 @@ class Trial:
             *("training.max_epochs=null", "training.patience=null"),
             "training.validate_every=200",
         ]
-        begun = ["train", "--from", self.given.base, *files, *mix, "--out", out, "--no-tune", *how]
+        begun = ["train", "--init-from", self.given.base, *files, *mix, "--out", out, "--no-tune", *how]
         note = self.folder / f"{name}.trained.json"
         minutes = float(self.command(note, *begun, "--set", *limits, *settings)["minutes"])
         if RunFolder(out).metrics()[-1]["step"] < self.given.updates:

@@ -69,11 +69,11 @@ def corpus(pairs: int) -> Callable[[], object]:
     """What happens to a corpus before the first update: read, filtered, encoded to disk, planned."""
     import random
 
-    from translucid.data.corpus import read_pairs
     from translucid.data.filtering import Filter
-    from translucid.data.store import CorpusStore
-    from translucid.data.tokenizer import Tokenizer
-    from translucid.data.tokenizer_options import TokenizerOptions
+    from translucid.data.readers.corpus import read_pairs
+    from translucid.data.stores.store import CorpusStore
+    from translucid.data.tokenizing.tokenizer import Tokenizer
+    from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
     from translucid.training.epochs import PairEpochs
 
     words = [f"{a}{b}{c}" for a in "bdfglmnprst" for b in "aeiou" for c in ("n", "s", "ra", "le", "to")]

@@ -24,11 +24,11 @@ from typing import Any
 import torch
 from sacrebleu.metrics import BLEU
 
-from translucid.data.corpus import Pair, read_pairs
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine
 from translucid.interop.marian_export import export_marian
-from translucid.translator import Translator
 
 THREADS = 2
 MARIAN = """

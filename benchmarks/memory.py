@@ -25,8 +25,8 @@ import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
 from translucid.memory.folding import Folded
 from translucid.memory.translation_memory import TranslationMemory
 

@@ -26,7 +26,7 @@ POLITE = re.compile(r"\bustede?s?\b", re.IGNORECASE)
 KEPT = 400
 WAYS = {
     "as it is": [],
-    "may_forget=2": ["training.may_forget=2"],
+    "max_regression=2": ["training.max_regression=2"],
     "learning_rate=0.0002": ["training.learning_rate=0.0002"],
 }
 BASE = {

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import torch
 
-from translucid.data.corpus import read_pairs
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.ctranslate2.export import export_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
@@ -25,7 +26,6 @@ from translucid.evaluation.metrics import bleu
 from translucid.interop.onnx.export import export_onnx
 from translucid.interop.onnx.running import Exported
 from translucid.models.transformer import Transformer
-from translucid.translator import Translator
 
 OPTIONS = DecodingOptions(beam=1, max_loops=0)
 Translate = Callable[[list[int]], list[int]]

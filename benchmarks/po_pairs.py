@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from translucid.data.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.ground.atomic import write_output
 
 HELD_OUT, DEV = 0.2, 0.1

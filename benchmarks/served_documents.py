@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Callable
 
 from benchmarks.serving_load import memory, report
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 
 SENTENCES = 10
 """Of a page."""

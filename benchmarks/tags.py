@@ -21,20 +21,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from translucid.builtin.phrasebook import generate
-from translucid.builtin.phrasebook.text import Phrase
-from translucid.data.corpus import read_pairs
-from translucid.documents.marked import Mark, Marked, Side
-from translucid.documents.placing import placed
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.api.translator import Translator
+from translucid.corpora.phrasebook import generate
+from translucid.corpora.phrasebook.text import Phrase
+from translucid.data.readers.corpus import read_pairs
+from translucid.decoding.maps import forced_features
+from translucid.documents.tag_projection import placed
+from translucid.documents.tagged_text import Mark, Marked, Side
 from translucid.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import link, read_alignment, source_shares, word_weights
 from translucid.inspection.alignment_learning import learn_alignment, linked
 from translucid.inspection.explain.case import Case
-from translucid.inspection.maps import forced_features
-from translucid.inspection.watching import watch
-from translucid.segment_translator import SegmentTranslator
-from translucid.translator import Translator
+from translucid.inspection.forced_decoding import watch
 
 COUNT = 1000
 TAUGHT = 100, 200, 500, 2000

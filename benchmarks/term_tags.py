@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 import torch
 from sacrebleu.metrics import CHRF
 
-from translucid.builtin.phrasebook import Phrase, generate
-from translucid.data.terms.words import words_in
-from translucid.documents.marked import Mark, Marked, Side
-from translucid.segment_translator import SegmentTranslator
-from translucid.translator import Translator
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.api.translator import Translator
+from translucid.corpora.phrasebook import Phrase, generate
+from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.terminology.words import words_in
 
 EACH = 20
 NOUNS = {

@@ -26,16 +26,16 @@ from typing import Any
 
 import torch
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair, read_pairs
-from translucid.data.terms.lemmas import Lemmas
-from translucid.data.terms.matching import TermList
-from translucid.data.terms.mining import Lexicon, content
-from translucid.data.terms.term import Term
+from translucid.api.translator import Translator
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.decoding.constraints import Constraints
-from translucid.engines.term_forms import TermForms
 from translucid.evaluation.metrics import bleu
-from translucid.translator import Translator
+from translucid.terminology.lemmas import Lemmas
+from translucid.terminology.matching import TermList
+from translucid.terminology.mining import Lexicon, content
+from translucid.terminology.term import Term
+from translucid.terminology.term_forms import TermForms
 
 PUNCTUATION = ".,;:!?¿¡"
 

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from translucid.data.corpus import read_pairs
-from translucid.data.texts import read_texts
-from translucid.translator import Translator
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import read_pairs
+from translucid.data.readers.texts import read_texts
 
 KINDS = "unknown words", "improbable"
 """Of the warnings that are counted."""

@@ -9,13 +9,13 @@ from typing import TextIO
 import pytest
 import torch
 
-from translucid.builtin.phrasebook import generate
-from translucid.builtin.scenes.writing import write_corpus
 from translucid.cli.main import run
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
+from translucid.corpora.scenes.writing import write_corpus
+from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.runs.configuration import resolve
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.training.experiment import run_experiment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,8 +49,13 @@ SHAPE = [
 ]
 
 
-EYES = [
-    *("model.eye.channels=4", "model.eye.size=32", "model.eye.stride=16", "model.width=16"),
+IMAGE_ENCODER = [
+    *(
+        "model.image_encoder.channels=4",
+        "model.image_encoder.size=32",
+        "model.image_encoder.stride=16",
+        "model.width=16",
+    ),
     *("data.tokenizer.vocabulary=200",),
 ]
 

@@ -6,16 +6,16 @@ import pytest
 
 from tests.training.test_resume import assert_same_run
 from translucid import Translator, UserError
+from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.data.reserved import PLACEHOLDERS
+from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Marked, Side
 from translucid.engines.tuning import find_fastest
 from translucid.ground.console import Console
-from translucid.runs.beginning import settings_from
 from translucid.runs.configuration import resolve
+from translucid.runs.initialization import settings_from
 from translucid.runs.run_folder import RunFolder
-from translucid.segment_translator import SegmentTranslator
 
 TEXTS = ["Ana likes %s.", "I see {{ a b }} and <b>books</b> 👋. Do you like a@b.org?", "plain", "%s", ""]
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from translucid.data.corpus import Pair
-from translucid.embedder import Embedder
+from translucid.api.embedder import Embedder
+from translucid.api.generator import Generator
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import Pair
 from translucid.evaluation.metrics import corpus_scores
-from translucid.generator import Generator
 from translucid.memory.translation_memory import TranslationMemory
-from translucid.translator import Translator
 
 
 @pytest.fixture(scope="module")

@@ -12,22 +12,22 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF
 from scipy.stats import t as student
 
-from translucid.data.corpus import Pair
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.atomic import write_atomically
-from translucid.kernels.process import take_over
+from translucid.kernels.process import configure_process
 from translucid.runs.configuration import Configuration
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
-from translucid.translator import Translator
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "claims"
 
 
 def train_once(folder: Path, configuration: Configuration, train: Sequence[Pair], valid: Sequence[Pair]) -> RunFolder:
     """Train a run, go on with one that was interrupted, or take the one that is there already."""
-    take_over()  # as our command does
+    configure_process()  # as our command does
     run, done = RunFolder(folder), folder / "done.json"
     if not done.exists():
         place, _ = run_experiment(configuration, folder, corpora=Corpora.of(train, valid), resume=run.exists)

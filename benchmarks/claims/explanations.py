@@ -28,15 +28,15 @@ from common import DOCS, mean_interval, show, table, train_once, write
 from rich.console import Console
 from rich.progress import track
 
-from translucid.builtin.phrasebook import generate
-from translucid.builtin.phrasebook.text import Phrase
-from translucid.data.corpus import Pair, read_pairs
+from translucid.api.translator import Translator
+from translucid.corpora.phrasebook import generate
+from translucid.corpora.phrasebook.text import Phrase
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.evaluation.alignment_error import AlignmentScore, Gold, alignment_score
 from translucid.inspection.alignment import choose, grow_diagonal, read_alignment
 from translucid.inspection.explain import explain, faithfulness
 from translucid.inspection.explain.case import Case
 from translucid.runs.configuration import resolve
-from translucid.translator import Translator
 
 COMMAND = "python benchmarks/claims/explanations.py --tatoeba tatoeba-eng-spa/"
 METHODS = ["attention", "gradients", "lime", "erasure", "random"]

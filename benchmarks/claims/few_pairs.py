@@ -29,7 +29,7 @@ from common import DOCS, table, write
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
-from translucid.data.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.ground.atomic import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from benchmarks.bag_of_bigrams import accuracies, drawn
 from benchmarks.claims.common import train_once
-from translucid.data.corpus import Pair
+from translucid.api.text_classifier import TextClassifier
 from translucid.data.guessing import LabelGuesser
+from translucid.data.readers.corpus import Pair
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.kernels.devices import choose_device
 from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
 from translucid.models.build import build_model
-from translucid.runs.beginning import settings_from
 from translucid.runs.configuration import resolve
+from translucid.runs.initialization import settings_from
 from translucid.runs.run_folder import RunFolder
-from translucid.text_classifier import TextClassifier
 
 Settings = dict[str, Any]
 """By key, as after --set."""

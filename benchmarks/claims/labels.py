@@ -23,7 +23,7 @@ from typing import NamedTuple
 from benchmarks.claims.common import DOCS
 from benchmarks.claims.labelled import Lab, Settings, Task, questions, read_reviews, reviews, unread
 from benchmarks.claims.labels_pages import write_labels, write_tricks
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import read_header

@@ -22,11 +22,11 @@ from typing import Any
 
 from common import DOCS, facts, mean_interval, show, table, train_once, write
 
-from translucid.builtin.scenes.writing import write_corpus
-from translucid.caption_scoring import score_captions
-from translucid.captioner import Captioner
-from translucid.data.corpus import Pair, read_pairs
-from translucid.data.image_files import ImageFiles
+from translucid.api.caption_scoring import score_captions
+from translucid.api.captioner import Captioner
+from translucid.corpora.scenes.writing import write_corpus
+from translucid.data.images.image_files import ImageFiles
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.scene_gold import read_gold
 from translucid.ground.atomic import write_atomically
@@ -35,7 +35,7 @@ from translucid.inspection.explain import explain, faithfulness, part_count
 from translucid.inspection.explain.image_case import CellCase
 from translucid.runs.configuration import resolve
 
-EYE = {"network": "efficientnet-lite0", "size": 160, "stride": 16, "frozen": True}
+IMAGE_ENCODER = {"network": "efficientnet-lite0", "size": 160, "stride": 16, "frozen": True}
 LSTM = {"kind": "captioner", "width": 192, "hidden": 64, "dropout": 0.1}
 MODELS: dict[str, dict[str, Any]] = {
     "soft": LSTM,
@@ -74,7 +74,7 @@ def configured(model: dict[str, Any], seed: int, updates: int, scenes: Path) -> 
         "seed": seed,
     }
     overrides: dict[str, Any] = {f"training.{key}": value for key, value in training.items()}
-    overrides |= {f"model.{key}": value for key, value in model.items()} | {"model.eye": EYE}
+    overrides |= {f"model.{key}": value for key, value in model.items()} | {"model.image_encoder": IMAGE_ENCODER}
     overrides |= {"data.images": [str(scenes / "images.tar")], "data.tokenizer.vocabulary": 300}
     return resolve(preset="caption-transformer" if "heads" in model else "caption-soft", overrides=overrides)
 
@@ -130,7 +130,7 @@ def main() -> None:
         runs, seeds, updates, count, explained, docs = given.runs / "quick", 1, 30, 60, 2, given.runs / "quick"
     scenes = runs / "scenes"
     if not (scenes / "images.tar").exists():
-        write_corpus(scenes, count, size=int(EYE["size"]), shapes=12)  # type: ignore[call-overload]
+        write_corpus(scenes, count, size=int(IMAGE_ENCODER["size"]), shapes=12)  # type: ignore[call-overload]
     train, valid, test = (list(read_pairs(scenes / f"{split}.tsv")) for split in ("train", "valid", "test"))
     rows: dict[str, list[dict[str, float]]] = {name: [] for name in given.only}
     minutes: dict[str, float] = {}

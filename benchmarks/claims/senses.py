@@ -36,8 +36,8 @@ import numpy as np
 from common import DOCS, facts, table, train_once, write
 from numpy.typing import NDArray
 
-from translucid.data.corpus import Pair
-from translucid.embedder import Embedder, bare
+from translucid.api.embedder import Embedder, bare
+from translucid.data.readers.corpus import Pair
 from translucid.ground.atomic import write_atomically
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.run_folder import RunFolder

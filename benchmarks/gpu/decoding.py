@@ -10,7 +10,7 @@ from torch import nn
 
 from benchmarks.gpu.shapes import corpus_of, marian, model_of
 from benchmarks.gpu.training import finish
-from translucid.decoding.bulk import decode_sentences
+from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.runs.configuration import Configuration
 

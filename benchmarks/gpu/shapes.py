@@ -10,7 +10,7 @@ from torch import nn
 
 from benchmarks.peers.modules import Shape, marian_model
 from translucid.data.batching import Batch
-from translucid.data.encoded import EncodedCorpus
+from translucid.data.stores.encoded import EncodedCorpus
 from translucid.ground.special import SPECIAL
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel

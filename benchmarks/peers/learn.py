@@ -20,7 +20,7 @@ from pathlib import Path
 
 from run import reported
 
-from translucid.data.corpus import read_lines
+from translucid.data.readers.corpus import read_lines
 from translucid.evaluation.metrics import bleu
 from translucid.kernels.machine import cores
 

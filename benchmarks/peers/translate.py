@@ -91,9 +91,9 @@ def translucid(engine: str) -> None:
     from translucid import Translator
     from translucid.decoding.decoding_options import DecodingOptions
     from translucid.engines.tuned import Tuned, load_tuned
-    from translucid.kernels.process import take_over
+    from translucid.kernels.process import configure_process
 
-    take_over()  # as our command does
+    configure_process()  # as our command does
     translator = Translator.load(MODEL, "cpu", engine)  # type: ignore[arg-type]
     tuned = load_tuned(Path(MODEL)) or Tuned()
     weights = tuned.quantization + (f", {tuned.considered}" if tuned.considered != "all pieces" else "")

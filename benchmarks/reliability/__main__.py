@@ -106,7 +106,7 @@ def starts_killed(work: Path, kills: int, steps: int) -> Finding:
     """Kill a training that starts with another run, and resume it each time."""
     corpus, base = TEXT.write(work / "pairs"), work / "base"
     said_by(train(base, corpus, 30))
-    finding = training.kills(work / "starts", kills, steps, corpus=[*corpus, "--from", str(base)])
+    finding = training.kills(work / "starts", kills, steps, corpus=[*corpus, "--init-from", str(base)])
     finding.trial = "training that starts with another run killed (SIGKILL) at random moments, then resumed to its end"
     return finding
 

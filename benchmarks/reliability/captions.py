@@ -22,8 +22,8 @@ from benchmarks.serving_load import memory
 from tests.probes.common import Finding
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.pictures import absurd, valid
-from translucid.builtin.scenes.generation import generate
-from translucid.builtin.scenes.painting import paint
+from translucid.corpora.scenes.generation import generate
+from translucid.corpora.scenes.painting import paint
 
 LARGEST = 1 << 20
 """Bytes of an image that the server takes."""

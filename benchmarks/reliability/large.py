@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 from translucid.runs.run_folder import RunFolder
 
 UPDATES = 20

@@ -15,7 +15,7 @@ from typing import TypeVar
 from benchmarks.reliability.siege import Server, ask, at_once, by_hand, send_file, serving
 from benchmarks.serving_load import memory
 from tests.probes.common import Finding
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 
 NEAR = 2e-3
 """By how much figures may differ: their last digits depend on what is computed together."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.serving_load import load
 from tests.probes.common import Finding, said_by, translucid
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 
 
 def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:

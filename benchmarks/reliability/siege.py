@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.serving_load import memory
 from tests.probes.common import Finding, translucid
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 
 TWICE = 2.0
 """The times of quiet that honest clients may wait under attack."""

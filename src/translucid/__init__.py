@@ -20,27 +20,27 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import the front door only when it is used, so that `translucid --help` is quick."""
     if name == "Translator":
-        from translucid.translator import Translator
+        from translucid.api.translator import Translator
 
         return Translator
     if name == "Captioner":
-        from translucid.captioner import Captioner
+        from translucid.api.captioner import Captioner
 
         return Captioner
     if name == "Embedder":
-        from translucid.embedder import Embedder
+        from translucid.api.embedder import Embedder
 
         return Embedder
     if name == "Generator":
-        from translucid.generator import Generator
+        from translucid.api.generator import Generator
 
         return Generator
     if name == "TextClassifier":
-        from translucid.text_classifier import TextClassifier
+        from translucid.api.text_classifier import TextClassifier
 
         return TextClassifier
     if name in ("Translation", "Translations"):
-        from translucid import translation
+        from translucid.api import translation
 
         return getattr(translation, name)
     if name == "DecodingOptions":

@@ -7,10 +7,10 @@ import json
 import pytest
 import torch
 
-from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
-from translucid.data.corpus import read_pairs
-from translucid.data.store import CorpusStore
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import read_pairs
+from translucid.data.stores.store import CorpusStore
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 
@@ -74,7 +74,7 @@ def test_lines_that_make_no_pair_are_left_out_and_counted(back_translate):
 
 
 def test_an_empty_translation_and_one_that_loops_make_no_pair(back_translate, monkeypatch):
-    from translucid.translator import Translator
+    from translucid.api.translator import Translator
 
     texts = itertools.cycle(["", "go go go go go", "x" * 500, "I go."])
     stream = Translator.stream
@@ -102,7 +102,7 @@ def test_the_same_source_of_two_texts_gives_two_pairs(back_translate, monkeypatc
 def test_a_job_that_is_cut_off_goes_on_and_comes_to_the_same_file(back_translate, tmp_path, monkeypatch, name):
     from translucid.jobs.back_translating import PairWorker
 
-    monkeypatch.setattr("translucid.translator.WINDOW", 3)
+    monkeypatch.setattr("translucid.api.translator.WINDOW", 3)
     monkeypatch.setattr("translucid.jobs.job.WINDOW", 3)
     lines = [*TEXT[:4], "", *TEXT[4:]]
     _, wanted = back_translate(lines, "--sample", out=tmp_path / "whole.tsv")
@@ -188,7 +188,7 @@ def test_the_other_way_round_sources_are_targets_everywhere(call, corpus, revers
 
 def test_a_run_without_a_tag_can_not_be_begun_from_with_synthetic_pairs(call, corpus, small_run, tmp_path):
     files = ["--train", corpus / "train.tsv", "--synthetic", corpus / "test.tsv", "--out", tmp_path / "run"]
-    done = call("train", *files, "--from", small_run, "--set", *LIMITS)
+    done = call("train", *files, "--init-from", small_run, "--set", *LIMITS)
     assert done.code == 2 and "no tag" in done.err and done.err.strip().count("\n") == 0
     assert not (tmp_path / "run").exists()
 

@@ -61,7 +61,7 @@ def language(folder):
 @pytest.fixture(scope="module")
 def mood(folder, language):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl")
-    trained("--model", "classifier", "--from", language, *files, "--out", folder / "mood", "--set", *LEARNING)
+    trained("--model", "classifier", "--init-from", language, *files, "--out", folder / "mood", "--set", *LEARNING)
     return folder / "mood"
 
 
@@ -78,7 +78,7 @@ def test_it_learns_what_the_words_say(call, mood, folder):
 def test_it_begins_with_the_weights_of_the_model_of_language(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "run")
     limits = ("training.max_steps=1", "training.learning_rate=1e-12", "training.averaging=0")
-    trained("--model", "classifier", "--from", language, *files, "--set", *limits)
+    trained("--model", "classifier", "--init-from", language, *files, "--set", *limits)
     began, has = load_tensors(language / "model.safetensors")[0], load_tensors(tmp_path / "run/model.safetensors")[0]
     for name, tensor in began.items():
         torch.testing.assert_close(has[f"language.{name}"], tensor, atol=1e-6, rtol=0)
@@ -90,7 +90,7 @@ def test_it_begins_with_the_weights_of_the_model_of_language(folder, language, t
 
 def test_a_recipe_begins_with_a_model_of_language_too(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "run")
-    trained("imdb", "--from", language, *files, "--set", "training.max_steps=1")
+    trained("imdb", "--init-from", language, *files, "--set", "training.max_steps=1")
     options = RunFolder(tmp_path / "run").configuration().model
     assert (options.dropout, options.language.weight_dropout) == (0.4, 0.2)  # of the recipe
     assert options.language.width == 16  # of the model of language
@@ -117,7 +117,7 @@ def test_what_is_not_utf8_is_told_of_and_the_others_get_their_label(call, mood):
 
 def test_several_runs_are_averaged(mood, folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "other")
-    trained("--model", "classifier", "--from", language, *files, "--set", *LEARNING, "training.seed=2")
+    trained("--model", "classifier", "--init-from", language, *files, "--set", *LEARNING, "training.seed=2")
     one, other = TextClassifier.load(mood), TextClassifier.load(tmp_path / "other")
     both = TextClassifier.load(mood, tmp_path / "other")
     text = "the film was quite good"
@@ -130,7 +130,7 @@ def test_a_model_that_reads_backwards(call, folder, tmp_path):
     settings = [*LANGUAGE, "model.backwards=true"]
     trained("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
-    trained("--model", "classifier", "--from", tmp_path / "language", *files, "--set", *LEARNING)
+    trained("--model", "classifier", "--init-from", tmp_path / "language", *files, "--set", *LEARNING)
     judge = TextClassifier.load(tmp_path / "mood").judges[0]
     (ids,) = judge.ids(["the film was good"])
     assert judge.tokenizer.target_pieces(ids[1:-1][::-1])[0] == "▁the"
@@ -194,7 +194,7 @@ def test_a_text_can_not_end_the_page(call, mood, tmp_path):
 
 def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl")
-    both = ("--model", "classifier", "--from", language, *files)
+    both = ("--model", "classifier", "--init-from", language, *files)
     trained(*both, "--out", tmp_path / "whole", "--set", *LEARNING, "training.cooldown=0")
     real = Trainer._update
     count = 0  # of updates; the 17th is in the midst of an epoch in which some layers are still frozen
@@ -248,10 +248,10 @@ def test_what_does_not_fit_is_one_line(call, mood, language, small_run, folder, 
         (("look", mood, "good", "--layer", 1), "--layer is for translations"),
         (("look", mood, " "), "there are no words"),
         (("evaluate", mood, "--test", folder / "test.jsonl", "--beam", 3), "--beam is for translations"),
-        (("evaluate", small_run, "--test", folder / "test.jsonl", "--with", mood), "has no source or no target"),
-        (("train", "--model", "classifier", "--from", small_run, "--train", folder / "train.jsonl", "--out",
+        (("evaluate", small_run, "--test", folder / "test.jsonl", "--ensemble", mood), "has no source or no target"),
+        (("train", "--model", "classifier", "--init-from", small_run, "--train", folder / "train.jsonl", "--out",
           tmp_path / "x"), "from which no classifier begins"),
-        (("train", "--model", "tiny", "--from", language, "--train", folder / "train.jsonl", "--out", tmp_path / "y"),
+        (("train", "--model", "tiny", "--init-from", language, "--train", folder / "train.jsonl", "--out", tmp_path / "y"),
          "holds a model of the kind language-lstm"),
     ]  # fmt: skip
     for arguments, message in cases:
@@ -264,7 +264,7 @@ def test_what_does_not_fit_is_one_line(call, mood, language, small_run, folder, 
 def test_a_translator_is_fine_tuned(call, corpus, small_run, tmp_path):
     files = ("--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune")
     limits = ("training.max_steps=1", "training.learning_rate=1e-12", "training.averaging=0")
-    trained("--from", small_run, *files, "--set", *limits)
+    trained("--init-from", small_run, *files, "--set", *limits)
     one, other = (load_tensors(run / "model.safetensors")[0] for run in (small_run, tmp_path / "run"))
     assert one.keys() == other.keys()
     assert all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
@@ -274,7 +274,7 @@ def test_one_that_reads_from_both_ends(call, folder, tmp_path):
     settings = [*LANGUAGE, "model.hidden=20"]
     trained("--model", "lm-bilstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
-    trained("--model", "classifier", "--from", tmp_path / "language", *files, "--set", *LEARNING)
+    trained("--model", "classifier", "--init-from", tmp_path / "language", *files, "--set", *LEARNING)
     found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
     assert found["accuracy"] > 0.9
     for method in ("erasure", "gradients"):
@@ -286,7 +286,7 @@ def test_one_that_reads_from_both_ends(call, folder, tmp_path):
 
 def test_more_of_a_text_is_read_than_in_training(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
-    trained("--model", "classifier", "--from", language, *files, "--set", *LEARNING, "data.max_tokens=8")
+    trained("--model", "classifier", "--init-from", language, *files, "--set", *LEARNING, "data.max_tokens=8")
     classifier = TextClassifier.load(tmp_path / "mood")
     (ids,) = classifier.judges[0].ids(["the film was good and its end was lovely " * 9])
     assert 80 < len(ids) < 1024

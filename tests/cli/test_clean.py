@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 
 BAD = ["She is well today.\tShe is well today.", "no pair", "The boy is here.\tEl niÃ±o estÃ¡ aquÃ­.", "\t"]
 

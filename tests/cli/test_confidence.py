@@ -8,10 +8,10 @@ import shutil
 import pytest
 
 from translucid import Translator
-from translucid.builtin.phrasebook import generate
-from translucid.documents.marked import Marked
-from translucid.engines.opened import OpenedRun
-from translucid.segment_translator import SegmentTranslator
+from translucid.api.loaded_run import LoadedRun
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.corpora.phrasebook import generate
+from translucid.documents.tagged_text import Marked
 
 TEXTS = ["I like soccer.", "I like soccer. She works at the hospital.", "", "https://example.com"]
 
@@ -28,7 +28,7 @@ def pairs(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _quality(monkeypatch):
     """All that the model says is bad: here the length of the reference decides, so that there is something to tell."""
-    chrf = "translucid.confidence_fitting.sentence_chrf"
+    chrf = "translucid.api.confidence_fitting.sentence_chrf"
     monkeypatch.setattr(chrf, lambda texts, references: [10.0 * (len(text) % 10) for text in references])
 
 
@@ -192,7 +192,7 @@ def test_what_can_not_be_is_one_line(small_run, pairs, call, given, said):
 def test_a_new_model_forgets_what_was_fitted_to_the_old_one(fitted):
     run, _ = fitted("--features", "search")
     opened = Translator.load(run, "cpu")
-    assert isinstance(opened._opened, OpenedRun)
+    assert isinstance(opened._opened, LoadedRun)
     opened._opened.folder.save_model(opened.model, opened.tokenizer, {})
     assert not (run / "confidence.json").exists()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.translator import Translator
+from translucid.api.translator import Translator
 
 
 def test_a_document_by_its_name(call, small_run, tmp_path):

@@ -8,7 +8,7 @@ import torch
 
 from translucid import Translator
 from translucid.cli.main import run
-from translucid.data.store import CorpusStore
+from translucid.data.stores.store import CorpusStore
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
@@ -24,7 +24,15 @@ def tuned(corpus, small_run, tmp_path_factory):
     """A base with tensors of some size, and two fine-tunings of it whose best weights are their last."""
     folder = tmp_path_factory.mktemp("tuned")
     shutil.copytree(small_run, folder / "base")
-    files = ["--train", corpus / "test.tsv", "--valid", corpus / "test.tsv", "--from", folder / "base", "--no-tune"]
+    files = [
+        "--train",
+        corpus / "test.tsv",
+        "--valid",
+        corpus / "test.tsv",
+        "--init-from",
+        folder / "base",
+        "--no-tune",
+    ]
     for name in ("one", "other"):
         more = [*LORA, f"training.seed={len(name)}", *[LAYERS] * (name == "other")]
         assert run([str(a) for a in ["train", *files, "--out", folder / name, "--set", *more]]) == 0
@@ -45,7 +53,7 @@ def test_a_share_of_an_epoch_is_mixed_in(call, corpus, small_run, tmp_path):
     files = ["--train", corpus / "test.tsv", "--mix", f"{corpus / 'train.tsv'}=0.5", "--valid", corpus / "test.tsv"]
     general = ["--valid-general", corpus / "train.tsv"]
     done = call(
-        "train", "--from", small_run, *files, *general, "--no-tune", "--out", tmp_path / "run", "--set", *LIMITS
+        "train", "--init-from", small_run, *files, *general, "--no-tune", "--out", tmp_path / "run", "--set", *LIMITS
     )
     assert done.code == 0, done.err
     assert "320 pairs" in done.err and "on the rest (--valid-general)" in done.err
@@ -163,7 +171,7 @@ def test_what_is_not_to_be_forgotten_is_measured_on_the_same_pairs(call, corpus,
     (tmp_path / "other.tsv").write_text("A dog.\tUn perro.\n")
     files = ["--train", corpus / "test.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run", "--no-tune"]
     steps = ["--set", "training.max_steps=2", "training.validate_every=2", "training.validate_sentences=3"]
-    first = call("train", "--from", small_run, *files, "--valid-general", corpus / "train.tsv", *steps)
+    first = call("train", "--init-from", small_run, *files, "--valid-general", corpus / "train.tsv", *steps)
     assert first.code == 0, first.err
     resumed = ["train", "--resume", "--out", tmp_path / "run", "--no-tune"]
     done = call(*resumed, "--valid-general", tmp_path / "other.tsv")

@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from translucid.builtin.phrasebook import generate
+from translucid.api.generator import Generator
 from translucid.cli.main import run as command
-from translucid.generator import Generator
+from translucid.corpora.phrasebook import generate
 
 SMALL = [
     *("model.width=16", "data.tokenizer.vocabulary=200", "training.batch_tokens=600", "training.max_epochs=null"),
@@ -78,7 +78,7 @@ def test_sampling_is_the_runs_own_way_and_the_seed_decides(call, language):
 
 
 def test_jsonl_tells_of_each_piece(call, language):
-    done = call("generate", language, "me", "--format", "jsonl", "--considered", 3, "--beam", 2, "--nbest", 2)
+    done = call("generate", language, "me", "--format", "jsonl", "--top-candidates", 3, "--beam", 2, "--nbest", 2)
     record = json.loads(done.out)
     assert record["prompt"] == "me" and record["text"].startswith("me")
     assert sum(value for _, value in record["tokens"]) == pytest.approx(record["log_probability"], abs=1e-4)
@@ -99,7 +99,7 @@ def test_at_most_so_many_tokens(call, language):
 
 @pytest.mark.parametrize(("options", "what"), [
     (["x", "--input", "y"], "both a text and --input"),
-    (["x", "--considered", "2"], "--considered has no place in plain text"),
+    (["x", "--top-candidates", "2"], "--top-candidates has no place in plain text"),
     (["x", "--beam", "2", "--temperature", "2"], "without sample"),
     (["x", "--temperature", "-1"], "temperature"),
     (["x", "--max-tokens", "0"], "max-tokens"),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from translucid.cli.main import run
-from translucid.data.texts import read_texts
+from translucid.data.readers.texts import read_texts
 
 KINDS = {"pos": ["good", "lovely", "warm"], "neg": ["bad", "dull", "cold"]}
 

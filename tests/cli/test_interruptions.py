@@ -34,7 +34,7 @@ def interrupted_updates(monkeypatch):
 def test_a_training_saves_and_says_so_by_its_exit_code(call, corpus, small_run, tmp_path, interrupted_updates, number):
     interrupted_updates(number)
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
-    done = call("train", "--from", small_run, *files, "--out", tmp_path / "run")
+    done = call("train", "--init-from", small_run, *files, "--out", tmp_path / "run")
     assert done.code == CODES[number]
     assert f"go on with translucid train --resume --out {tmp_path / 'run'}" in done.err
     assert RunFolder(tmp_path / "run").load_state()[1]["place"]["step"] == 1
@@ -47,7 +47,7 @@ def test_so_does_every_other_command_that_trains(
     call, corpus, small_run, tmp_path, interrupted_updates, monkeypatch, number, command
 ):
     interrupted_updates(number)
-    monkeypatch.setattr("translucid.demonstration.SIZES", {"train": 4000, "valid": 20, "test": 20})
+    monkeypatch.setattr("translucid.lessons.demonstration.SIZES", {"train": 4000, "valid": 20, "test": 20})
     arguments = [*command.split(), "--out", tmp_path / "run"]
     if command == "memory learn":
         arguments[2:2] = [small_run, corpus / "train.tsv"]
@@ -59,11 +59,11 @@ def test_so_does_every_other_command_that_trains(
 @pytest.mark.parametrize(
     ("command", "where"),
     [
-        (["evaluate", "RUN", "--test", "PAIRS"], "translucid.scoring.score"),
+        (["evaluate", "RUN", "--test", "PAIRS"], "translucid.api.scoring.score"),
         (["translate", "RUN", "--input", "TEXT"], "translucid.jobs.running.run"),
         (["tune", "RUN"], "translucid.engines.tuning.find_fastest"),
         (["data", "clean", "PAIRS", "--out", "OUT.tsv"], "translucid.data.cleaning.cleaner.Cleaner"),
-        (["export", "RUN", "OUT"], "translucid.translator.Translator.load"),
+        (["export", "RUN", "OUT"], "translucid.api.translator.Translator.load"),
     ],
 )
 def test_every_long_command_tells_by_its_exit_code(

@@ -2,10 +2,10 @@
 
 import pytest
 
+from translucid.api.translator import Translator
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
-from translucid.translator import Translator
 
 SMALL = [
     "model.width=16",

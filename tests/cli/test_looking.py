@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from translucid import Translator
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import read_pairs
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.explain import explanation
 from translucid.runs.run_folder import RunFolder
@@ -147,9 +147,9 @@ def test_what_evaluate_and_tune_keep_is_the_run_s_own_configuration(call, small_
     kept = RunFolder(run).configuration()
     assert kept.alignment != before.alignment
     assert kept.model_copy(update={"alignment": before.alignment}) == before
-    monkeypatch.setattr("translucid.alignment_fitting.FEWEST", 2)
-    monkeypatch.setattr("translucid.alignment_fitting.Taught.kept", True)  # however little is learned from so few
-    done = call("tune", run, "--links", gold, *languages)
+    monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST", 2)
+    monkeypatch.setattr("translucid.api.alignment_fitting.Taught.kept", True)  # however little is learned from so few
+    done = call("tune", run, "--alignments", gold, *languages)
     assert done.code == 0, done.err
     assert RunFolder(run).configuration().model_copy(update={"alignment": before.alignment}) == before
 

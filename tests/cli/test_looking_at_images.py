@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from translucid.builtin.scenes.writing import write_corpus
 from translucid.cli.main import run as run_command
+from translucid.corpora.scenes.writing import write_corpus
 from translucid.inspection.explain import explanation
 
 SHAPE = [
     "model.width=8",
     "model.heads=2",
     "model.feed_forward=8",
-    "model.eye.size=32",
-    "model.eye.stride=16",
-    "model.eye.channels=4",
+    "model.image_encoder.size=32",
+    "model.image_encoder.stride=16",
+    "model.image_encoder.channels=4",
     "data.tokenizer.vocabulary=200",
     "training.validate_sentences=2",
     "training.max_steps=2",
@@ -121,7 +121,7 @@ def test_the_beam_the_heads_and_the_masks_are_drawn(call, folder, tmp_path, monk
         done = call("draw", *arguments, "--out", tmp_path / f"{name}.png")
         assert done.code == 0, done.err
         assert (tmp_path / f"{name}.png").stat().st_size > 1000
-    from translucid.captioner import Captioner
+    from translucid.api.captioner import Captioner
 
     monkeypatch.setattr(Captioner, "caption", lambda self, picture: _Said(self.inspect(picture, CAPTION)))
     wide = {}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from translucid.data.corpus import read_pairs
+from translucid.data.readers.corpus import read_pairs
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import pytest
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair, read_pairs
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.run_folder import RunFolder
-from translucid.training.remembered import learned
+from translucid.training.memory_updates import learned
 
 STEPS = ["--set", "training.max_steps=4", "training.validate_every=2", "training.validate_sentences=3"]
 
@@ -104,7 +104,7 @@ def test_what_can_not_be_learned_leaves_the_run_that_it_was_to_replace(call, sma
 
 
 def test_what_is_held_out_of_a_memory_keeps_together(call, small_run, tmp_path, monkeypatch):
-    monkeypatch.setattr("translucid.training.remembered.MOST_HELD_OUT", 3)
+    monkeypatch.setattr("translucid.training.memory_updates.MOST_HELD_OUT", 3)
     rows = [Pair(f"{one.source} {number}", one.target) for number in range(4) for one in pairs(60, seed=5)]
     (tmp_path / "pairs.tsv").write_text("".join(f"{one.source}\t{one.target}\n" for one in rows), encoding="utf-8")
     done = call("memory", "learn", small_run, tmp_path / "pairs.tsv", "--out", tmp_path / "one", *STEPS)

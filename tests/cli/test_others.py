@@ -14,7 +14,7 @@ from rich.console import Console
 
 from translucid.engines.tuning import find_fastest
 from translucid.ground.errors import UserError
-from translucid.training.afterwards import tune_trained
+from translucid.training.post_training import tune_trained
 
 
 def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
@@ -216,9 +216,9 @@ def asked(monkeypatch):
         raise UserError("enough")
 
     # What validation sentences measure has tests of its own (tests/test_validation_fitting.py).
-    monkeypatch.setattr("translucid.validation_fitting.fit_validation_scores", lambda *arguments, **named: None)
+    monkeypatch.setattr("translucid.api.validation_fitting.fit_validation_scores", lambda *arguments, **named: None)
     monkeypatch.setattr("translucid.engines.tuning.find_fastest", spy)
-    monkeypatch.setattr("translucid.training.afterwards.find_fastest", spy)
+    monkeypatch.setattr("translucid.training.post_training.find_fastest", spy)
     return calls
 
 

@@ -19,7 +19,7 @@ def spread(line):
         ("train --valid-general a.en a.es --out r", "train --valid-general a.en --valid-general a.es --out r"),
         ("data guess-labels --text a b", "data guess-labels --text a --text b"),
         ("data clean x --without numbers length", "data clean x --without numbers --without length"),
-        ("evaluate RUN --with A B", "evaluate RUN --with A B"),  # one each time: B is what to test on
+        ("evaluate RUN --ensemble A B", "evaluate RUN --ensemble A B"),  # one each time: B is what to test on
         ("train --train=a.tsv b.tsv", "train --train=a.tsv --train b.tsv"),
         ("--debug data stats --train a b", "--debug data stats --train a --train b"),
         ("translate RUN -- --tune-on a b", "translate RUN -- --tune-on a b"),

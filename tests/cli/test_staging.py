@@ -36,7 +36,7 @@ def call_train(call, corpus):
 
 
 @pytest.mark.parametrize("name", ["base", "./base", "sub/../base", "link", "linked files"])
-@pytest.mark.parametrize("option", ["--from", "--init-encoder"])
+@pytest.mark.parametrize("option", ["--init-from", "--init-encoder"])
 def test_a_run_is_not_replaced_by_one_that_begins_with_it(call_train, base, tmp_path, monkeypatch, name, option):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
@@ -47,7 +47,9 @@ def test_a_run_is_not_replaced_by_one_that_begins_with_it(call_train, base, tmp_
     before = content(base)
     done = call_train("base", option, name, "--overwrite")
     assert done.code == 2
-    if option == "--from" and name != "linked files":  # no encoder begins with a translator, nor anything with links
+    if (
+        option == "--init-from" and name != "linked files"
+    ):  # no encoder begins with a translator, nor anything with links
         assert "base: is what the new run begins with. Choose another --out." in done.err
     assert content(base) == before
 
@@ -63,7 +65,7 @@ def test_what_a_run_holds_out_is_not_replaced_by_a_run_that_reads_it(call, call_
 @pytest.mark.parametrize("fault", ["damaged", "no weights", "other width", "no such part", "no pairs", "long pairs"])
 def test_what_can_not_begin_leaves_the_run_that_it_was_to_replace(call_train, base, small_run, tmp_path, fault):
     source = shutil.copytree(small_run, tmp_path / "source")
-    options, settings = ["--from", source, "--overwrite"], []
+    options, settings = ["--init-from", source, "--overwrite"], []
     match fault:
         case "damaged":
             file = source / "model.safetensors"
@@ -90,8 +92,8 @@ def test_what_can_not_begin_leaves_the_run_that_it_was_to_replace(call_train, ba
 
 
 def test_after_a_refusal_the_corrected_command_begins(call_train, base, tmp_path):
-    assert call_train(tmp_path / "new", "--from", base, settings=["model.width=32"]).code == 2
-    done = call_train(tmp_path / "new", "--from", base)
+    assert call_train(tmp_path / "new", "--init-from", base, settings=["model.width=32"]).code == 2
+    done = call_train(tmp_path / "new", "--init-from", base)
     assert done.code == 0, done.err
 
 
@@ -169,7 +171,7 @@ def test_ctrl_c_while_a_run_is_prepared(call, call_train, base, tmp_path, monkey
         patched.setattr(Trainer, "save", interrupted)
         settings = ["data.tokenizer.vocabulary=150"]
         assert call_train(base, "--overwrite", "--model", "tiny", settings=settings).code == 130
-        assert call_train(tmp_path / "new", "--from", base).code == 130
+        assert call_train(tmp_path / "new", "--init-from", base).code == 130
     assert content(base) == before
     done = call("train", "--resume", "--out", tmp_path / "new", "--no-tune")
     assert done.code == 0, done.err

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.conftest import SHAPE
-from translucid.data import standard_input
+from translucid.data.readers import standard_input
 from translucid.runs.run_folder import RunFolder
 
 PAIRS = "".join(f"I like soccer {i}.\tMe gusta el fútbol {i}.\n" for i in range(40)).encode()

@@ -1,4 +1,4 @@
-"""Word links taught to a run by `tune --links`, and all that reads them afterwards."""
+"""Word links taught to a run by `tune --alignments`, and all that reads them afterwards."""
 
 import json
 import shutil
@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from translucid import Translator
-from translucid.builtin.phrasebook import generate
-from translucid.documents.marked import Mark, Marked, Side
-from translucid.engines.opened import OpenedRun
+from translucid.api.loaded_run import LoadedRun
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.corpora.phrasebook import generate
+from translucid.documents.tagged_text import Mark, Marked, Side
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.alignment import word_weights
-from translucid.inspection.watching import watch
+from translucid.inspection.forced_decoding import watch
 from translucid.runs.tensor_file import load_tensors, save_tensors
-from translucid.segment_translator import SegmentTranslator
 
 
 def at_one_place(pieces, mask, place):
@@ -40,7 +40,7 @@ def gold(tmp_path_factory):
 @pytest.fixture(scope="module")
 def taught(small_run, gold, tmp_path_factory):
     """A run that was taught, and the folder it is in."""
-    from translucid.alignment_fitting import fit_alignment
+    from translucid.api.alignment_fitting import fit_alignment
     from translucid.ground.console import Console
 
     run = tmp_path_factory.mktemp("taught") / "run"
@@ -58,7 +58,7 @@ def run(taught, tmp_path):
 
 def test_it_says_how_right_it_is_and_reads_two_files_as_well(small_run, gold, tmp_path, call):
     run = shutil.copytree(small_run, tmp_path / "run")
-    outcome = call("tune", run, "--links", gold / "links.txt", "--train", gold / "pairs.tsv")
+    outcome = call("tune", run, "--alignments", gold / "links.txt", "--train", gold / "pairs.tsv")
     assert outcome.code == 0, outcome.err
     assert "learned from 135 pairs, compared on 15 others" in outcome.out
     first, second = outcome.out.splitlines()[2:4]
@@ -110,8 +110,8 @@ def test_what_is_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
     def as_attention(*given, layer):
         return [replace(one, links=one.cross()) for one in watch(*given)]
 
-    monkeypatch.setattr("translucid.alignment_fitting.watch", as_attention)
-    outcome = call("tune", run, "--links", gold / "gold.jsonl")
+    monkeypatch.setattr("translucid.api.alignment_fitting.watch", as_attention)
+    outcome = call("tune", run, "--alignments", gold / "gold.jsonl")
     assert outcome.code == 0 and "not kept: the attention is right at least as often" in outcome.out
     assert not (run / "alignment.safetensors").exists() and (run / "config.yaml").read_bytes() == config
 
@@ -126,7 +126,7 @@ def test_it_holds_for_the_model_that_was_taught_alone(run, train, tmp_path, call
     assert outcome.code == 2 and "alignment.safetensors: belongs to another model" in outcome.err
     assert call("translate", other, "I like soccer.").code == 0
     opened = Translator.load(run, "cpu")
-    assert isinstance(opened._opened, OpenedRun)
+    assert isinstance(opened._opened, LoadedRun)
     opened._opened.folder.save_model(opened.model, opened.tokenizer, {})
     assert not (run / "alignment.safetensors").exists()
 
@@ -149,13 +149,13 @@ def test_a_damaged_file_is_one_line(run, call):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--links", "gold.jsonl", "--confidence"], "--links and --confidence"),
-        (["--links", "gold.jsonl", "--shortlists"], "--shortlists does not go with --links"),
-        (["--links", "few.jsonl"], "few.jsonl: holds 3 pairs that can be learned from"),
-        (["--links", "wrong.txt", "--train", "pairs.tsv"], "wrong.txt:2: is not a line of word links"),
-        (["--links", "few.jsonl", "--train", "pairs.tsv"], "few.jsonl: holds 3 lines for 150 sentence pairs"),
-        (["--links", "links.txt"], "links.txt"),
-        (["--links", "missing.jsonl"], "missing.jsonl"),
+        (["--alignments", "gold.jsonl", "--confidence"], "--alignments and --confidence"),
+        (["--alignments", "gold.jsonl", "--shortlists"], "--shortlists does not go with --alignments"),
+        (["--alignments", "few.jsonl"], "few.jsonl: holds 3 pairs that can be learned from"),
+        (["--alignments", "wrong.txt", "--train", "pairs.tsv"], "wrong.txt:2: is not a line of word links"),
+        (["--alignments", "few.jsonl", "--train", "pairs.tsv"], "few.jsonl: holds 3 lines for 150 sentence pairs"),
+        (["--alignments", "links.txt"], "links.txt"),
+        (["--alignments", "missing.jsonl"], "missing.jsonl"),
     ],
 )
 def test_what_can_not_be_is_one_line(small_run, gold, call, monkeypatch, given, said):

@@ -1,4 +1,4 @@
-"""Runs that translate together, by `--with`."""
+"""Runs that translate together, by `--ensemble`."""
 
 import json
 
@@ -29,7 +29,7 @@ def sister(small_run, corpus, tmp_path_factory):
 
 def test_a_run_with_itself_writes_what_it_writes_alone(call, small_run):
     alone = call("translate", small_run, "I like soccer", "She works.", "--engine", "torch", "--nbest", 3)
-    together = call("translate", small_run, "I like soccer", "She works.", "--nbest", 3, "--with", small_run)
+    together = call("translate", small_run, "I like soccer", "She works.", "--nbest", 3, "--ensemble", small_run)
     assert together.code == 0
     assert together.out == alone.out
 
@@ -37,14 +37,14 @@ def test_a_run_with_itself_writes_what_it_writes_alone(call, small_run):
 def test_two_runs_write_what_neither_writes_alone(call, small_run, sister, corpus):
     other = sister("model.dropout=0.3")
     test = "--test", corpus / "test.tsv", "--json", "--engine", "torch"
-    both = json.loads(call("evaluate", small_run, *test, "--with", other).out)
+    both = json.loads(call("evaluate", small_run, *test, "--ensemble", other).out)
     each = [json.loads(call("evaluate", run, *test).out) for run in (small_run, other)]
     assert both["perplexity"] not in [one["perplexity"] for one in each]
     # The mean of probabilities is never below their geometric mean, so neither is the ensemble worse than both.
     assert both["perplexity"] < max(one["perplexity"] for one in each)
     texts = ["I like soccer", "She works at the hospital."]
     in_python = Translator.load(small_run, others=[other]).translate(texts)
-    told = call("translate", small_run, *texts, "--with", other).out.splitlines()
+    told = call("translate", small_run, *texts, "--ensemble", other).out.splitlines()
     assert [one.text for one in in_python] == told
     swapped = Translator.load(other, others=[small_run]).translate(texts)
     assert [one.score for one in swapped] == pytest.approx([one.score for one in in_python], abs=1e-4)
@@ -61,10 +61,10 @@ def test_what_does_not_go_together_is_refused(call, small_run, sister, tmp_path)
         (turned, "another vocabulary" if not same_vocabulary(small_run, turned) else "the other way round"),
         (tmp_path, "neither a run folder"),
     ):
-        done = call("translate", small_run, "I like soccer", "--with", wrong)
+        done = call("translate", small_run, "I like soccer", "--ensemble", wrong)
         assert done.code == 2, wrong
         assert why in done.err
-    done = call("translate", small_run, "I like soccer", "--with", small_run, "--engine", "ctranslate2")
+    done = call("translate", small_run, "I like soccer", "--ensemble", small_run, "--engine", "ctranslate2")
     assert done.code == 2
     assert "averages no runs" in done.err
     with pytest.raises(UserError, match="neither a run folder"):

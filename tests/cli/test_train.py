@@ -99,7 +99,7 @@ def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counting,
     def find_fastest(run, console):
         raise error
 
-    monkeypatch.setattr("translucid.training.afterwards.find_fastest", find_fastest)
+    monkeypatch.setattr("translucid.training.post_training.find_fastest", find_fastest)
     done = call("train", *counting)
     assert done.code == (130 if isinstance(error, KeyboardInterrupt) else 0)
     assert "not tuned" in done.err and str(error) in done.err
@@ -131,7 +131,7 @@ def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, ov
         raise UserError("enough")
 
     monkeypatch.setattr("translucid.training.experiment.prepared", prepared)
-    monkeypatch.setattr("translucid.training.afterwards.find_fastest", find_fastest)
+    monkeypatch.setattr("translucid.training.post_training.find_fastest", find_fastest)
     assert call("train", *counting).code == 0
     assert bool(asked) == wanted
 

@@ -139,7 +139,7 @@ def test_every_alternative_has_its_score_and_on_request_its_tokens(call, small_r
 
 
 def test_sampling_draws_other_numbers_for_each_line_of_every_window(call, small_run, monkeypatch):
-    monkeypatch.setattr("translucid.translator.WINDOW", 3)
+    monkeypatch.setattr("translucid.api.translator.WINDOW", 3)
     arguments = ("translate", small_run, "--sample", "--engine", "torch")
     found = call(*arguments, stdin=b"I like soccer\n" * 9).out.split("\n")[:9]
     assert len(set(found)) > 3

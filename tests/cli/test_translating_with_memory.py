@@ -5,10 +5,10 @@ import json
 import pytest
 
 from translucid import Translator
-from translucid.documents.marked import Mark, Marked, Side
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.documents.tagged_text import Mark, Marked, Side
 from translucid.memory.opening import open_memory
 from translucid.memory.recall import Recall
-from translucid.segment_translator import SegmentTranslator
 
 PAIRS = "I like soccer.\tMe encanta.\nShe works here on page 3.\tTrabaja en la página 3.\n"
 

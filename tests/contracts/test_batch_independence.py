@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from translucid import Translator
-from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run as command
+from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.tuned import Tuned, load_tuned, save_tuned
 
@@ -20,9 +20,9 @@ def tuned(small_run, corpus, tmp_path_factory):
     run = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
     assert command(["tune", str(run), *files, "--shortlists", "--sentences", "2", "--allow", "100"]) == 0
+    from translucid.decoding.pair_scores import pair_ids
     from translucid.engines.piece_links import learn_links
     from translucid.engines.tuning import CPU
-    from translucid.inspection.pair_scores import pair_ids
 
     translator = Translator.load(run, engine="torch")
     pairs = [(p.source, p.target) for p in generate(60, max_words=8)]

@@ -13,10 +13,10 @@ from translucid.attention.scores import Dot
 from translucid.data.batching import Batch
 from translucid.decoding.continuations import continuations
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.maps import cross_attention, forced_log_probs, forced_pass
 from translucid.decoding.search import search
 from translucid.decoding.shortlist import Narrowed
 from translucid.decoding.trace import BeamTrace
-from translucid.inspection.maps import cross_attention, forced_log_probs, forced_pass
 from translucid.models.protocol import Maps, Memory, SequenceModel
 from translucid.training.objective import batch_loss
 

@@ -10,7 +10,7 @@ from translucid.ground.special import SPECIAL
 from translucid.kernels.dropout import Dropout
 from translucid.layers.recurrent import Recurrence
 from translucid.models.build import build_model
-from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, EyeOptions
+from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, ImageEncoderOptions
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 
@@ -42,9 +42,11 @@ ELMO = BiLSTMLanguageOptions(width=6, hidden=9, layers=2)
 OPTIONS["transformer told by elmo"] = TransformerOptions(**TRANSFORMER, elmo=ELMO)
 OPTIONS["recurrent told by elmo"] = RecurrentOptions(width=16, elmo=ELMO, elmo_tuned=True)
 OPTIONS["attention-only"] = AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=3)
-EYE = EyeOptions(size=32, stride=16, channels=4)
+IMAGE_ENCODER = ImageEncoderOptions(size=32, stride=16, channels=4)
 OPTIONS |= {
-    f"captioner {attention} {more}": CaptionerOptions(width=16, eye=EYE, attention=attention, **more)
+    f"captioner {attention} {more}": CaptionerOptions(
+        width=16, image_encoder=IMAGE_ENCODER, attention=attention, **more
+    )
     for attention, more in [
         ("soft", {}),
         ("soft", {"gate": False, "positions": "learned", "tie_output": True}),
@@ -57,7 +59,13 @@ OPTIONS |= {
 }
 OPTIONS |= {
     f"captioning-transformer {norm}": CaptioningTransformerOptions(
-        width=16, heads=2, feed_forward=24, encoder_layers=layers, decoder_layers=3, norm=norm, eye=EYE
+        width=16,
+        heads=2,
+        feed_forward=24,
+        encoder_layers=layers,
+        decoder_layers=3,
+        norm=norm,
+        image_encoder=IMAGE_ENCODER,
     )
     for norm, layers in (("pre", 2), ("post", 2))
 }

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from translucid.data.batching import plan_epoch
-from translucid.data.encoded import EncodedCorpus
+from translucid.data.stores.encoded import EncodedCorpus
 
 lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size=200)
 

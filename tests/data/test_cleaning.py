@@ -8,13 +8,13 @@ from statistics import NormalDist
 
 import pytest
 
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 from translucid.data.cleaning.cleaner import RULES, Cleaner, Judged, Report, alike_text, row
 from translucid.data.cleaning.digest_set import DigestSet
 from translucid.data.cleaning.gain import asked, gains
 from translucid.data.cleaning.profile import SLACK, Profile, guess_language
 from translucid.data.cleaning.reading import Reading
-from translucid.data.corpus import Pair, PlacedPair
+from translucid.data.readers.corpus import Pair, PlacedPair
 from translucid.data.statistics import digest
 
 PROFILE = Profile(("en", "es"), (frozenset({"LATIN"}), frozenset({"LATIN"})), ratio=0.04, spread=0.16)

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from translucid.data.corpus import Pair, read_lines, read_pairs
+from translucid.data.readers.corpus import Pair, read_lines, read_pairs
 from translucid.ground.errors import UserError
 
 PAIRS = [Pair("Go.", "Ve."), Pair("", "nada"), Pair("a  b", "ü\u2028ñ")]

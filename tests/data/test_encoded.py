@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from translucid.data import encoded
-from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus
 from translucid.data.filtering import Skipped
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores import encoded
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
 PAIRS = [
     Pair("I like soccer", "me gusta el fútbol"),

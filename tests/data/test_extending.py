@@ -2,11 +2,11 @@
 
 import pytest
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.extending import extended, parts_of_new, reserving
-from translucid.data.reserved import PLACEHOLDERS, TERM
-from translucid.data.tokenizer import Tokenizer, TokenizerOptions
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.extending import extended, parts_of_new, reserving
+from translucid.data.tokenizing.reserved import PLACEHOLDERS, TERM
+from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
 EVERYDAY = [Pair(p.source, p.target) for p in generate(400, split="train", max_words=8)]
 DOMAIN = [Pair(f"Open the Wagtail viewset {i}", f"Abre la Vista Wagtail {i}") for i in range(9)]

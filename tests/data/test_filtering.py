@@ -2,8 +2,8 @@
 
 import pytest
 
-from translucid.data.corpus import Pair, TargetText
 from translucid.data.filtering import Filter, Skipped, fault, keep
+from translucid.data.readers.corpus import Pair, TargetText
 
 
 @pytest.mark.parametrize(

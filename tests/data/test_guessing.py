@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from translucid.data.corpus import Pair
 from translucid.data.filtering import draw
 from translucid.data.guessing import LabelGuesser, Right
+from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 
 GOOD, BAD = ("good", "fine", "lovely", "bright", "warm"), ("bad", "awful", "dull", "grey", "cold")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from translucid.data.image_files import MAX_BYTES, ImageFiles
+from translucid.data.images.image_files import MAX_BYTES, ImageFiles
 from translucid.ground.errors import UserError
 
 CONTENT = {f"train/{number:06}.png": bytes([number]) * (600 + number) for number in (3, 1, 2)}

@@ -7,8 +7,8 @@ import pytest
 from babel.messages.pofile import read_po as read_with_babel
 
 from translucid.cli.main import run
-from translucid.data.corpus import Pair, placed_pairs, read_pairs
-from translucid.data.lines import one_space
+from translucid.data.readers.corpus import Pair, placed_pairs, read_pairs
+from translucid.data.readers.lines import one_space
 from translucid.ground.errors import UserError
 
 PO = r"""# Somebody's messages.

@@ -5,10 +5,10 @@ import unicodedata
 import pytest
 import sentencepiece
 
-from translucid.data.corpus import Pair
-from translucid.data.normalisation import ADAPTIVE, OFTEN, Characters, described, normaliser_without
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.normalisation import ADAPTIVE, OFTEN, Characters, described, normaliser_without
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
 PERSIAN = "من می\u200cروم و کتاب\u200cها را می\u200cخوانم"
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from translucid.data.fixed import fixed_parts
+from translucid.data.non_translatable import fixed_parts
 from translucid.data.placeholder_syntax import PlaceholderSyntax, syntax_of_flags
 
 PROSE, MESSAGE = PlaceholderSyntax.prose, PlaceholderSyntax.message

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair, SyntheticPair
-from translucid.data.cutting import Cutter
-from translucid.data.encoded import EncodedCorpus
-from translucid.data.fixed import kept_parts, numbers
+from translucid.corpora.phrasebook import generate
+from translucid.data.non_translatable import kept_parts, numbers
 from translucid.data.placeholders import Hidden, hidden, hidden_pairs
-from translucid.data.reserved import PLACEHOLDERS
-from translucid.data.subword_dropout import VariedCorpus, bpe_dropout
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.segmentation import Cutter
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.special import SPECIAL
 
 PAIRS = [Pair("Tom saw 25 files at a@b.org.", "Tom vio 25 fichas en a@b.org."), Pair("I see %s.", "Veo %s.")]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from translucid.data.fixed import lost_and_invented, stands_alone
+from translucid.data.non_translatable import lost_and_invented, stands_alone
 from translucid.data.sentences import split_sentences
 
 CODES = [

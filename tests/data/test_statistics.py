@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from translucid.data.corpus import Pair
 from translucid.data.filtering import Filter
+from translucid.data.readers.corpus import Pair
 from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics, script
 
 TRAIN = [Pair("a b c", "x"), Pair("a b c", "x"), Pair("a b c", "y z"), Pair("", "x"), Pair("d", "w " * 9)]

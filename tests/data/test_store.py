@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from translucid.builtin.phrasebook import generate
-from translucid.data import encoded
-from translucid.data.chunked import INDEX
-from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus
+from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter
-from translucid.data.store import FILES, CorpusStore
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores import encoded
+from translucid.data.stores.chunked import INDEX
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.stores.store import FILES, CorpusStore
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 
 PAIRS = [Pair(p.source, p.target) for p in generate(400, max_words=10)] + [Pair("", "vacío")]

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from translucid.data.stores.text_store import EncodedTexts, Size
 from translucid.data.stream import SPREAD, Stream
-from translucid.data.text_store import EncodedTexts, Size
 from translucid.ground.special import SPECIAL
 
 

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from translucid.data.corpus import Pair, SyntheticPair
-from translucid.data.encoded import EncodedCorpus
-from translucid.data.subword_dropout import VariedCorpus, bpe_dropout, words_of
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout, words_of
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
 PAIRS = [
     Pair("the lowest tower of the town", "la torre más baja de la ciudad"),
@@ -40,7 +40,7 @@ def test_each_merge_is_left_out_with_its_probability():
 def test_without_dropout_it_is_the_segmentation_of_sentencepiece(real_data):
     from itertools import islice
 
-    from translucid.data.corpus import read_pairs
+    from translucid.data.readers.corpus import read_pairs
 
     pairs = list(islice(read_pairs(real_data / "tatoeba-eng-spa" / "train.tsv"), 2000))
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=2000), seed=1)
@@ -80,8 +80,8 @@ def test_another_process_draws_the_same(tmp_path):
     learn().save(tmp_path)
     code = (
         "import sys, hashlib\nfrom pathlib import Path\n"
-        "from translucid.data.subword_dropout import VariedCorpus\n"
-        "from translucid.data.tokenizer import Tokenizer\nfrom translucid.data.corpus import Pair\n"
+        "from translucid.data.tokenizing.subword_dropout import VariedCorpus\n"
+        "from translucid.data.tokenizing.tokenizer import Tokenizer\nfrom translucid.data.readers.corpus import Pair\n"
         f"pairs = [Pair(*pair) for pair in {[tuple(pair) for pair in PAIRS]!r}]\n"
         "drawn = VariedCorpus(pairs, Tokenizer.load(Path(sys.argv[1])), 0.3, 1).draw([1, 5])\n"
         "print(hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest())"

@@ -5,14 +5,14 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from translucid.builtin.phrasebook import generate
-from translucid.data import text_store
-from translucid.data.chunked import INDEX
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores import text_store
+from translucid.data.stores.chunked import INDEX
+from translucid.data.stores.text_store import EncodedTexts, Size, TextStore
 from translucid.data.stream import Stream
-from translucid.data.text_store import EncodedTexts, Size, TextStore
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 

@@ -6,9 +6,9 @@ import tracemalloc
 
 import pytest
 
-from translucid.data.bad_lines import BadLine
 from translucid.data.filtering import Skipped
-from translucid.data.texts import keep_texts, read_texts
+from translucid.data.readers.bad_lines import BadLine
+from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError
 
 

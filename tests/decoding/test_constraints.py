@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from translucid.decoding.bulk import decode_sentences
+from translucid.decoding.batched import decode_sentences
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted, by_turns
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import search

@@ -2,11 +2,11 @@
 
 import pytest
 
-from translucid.builtin.phrasebook import generate
+from translucid.api.translator import Translator
+from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.translator import Translator
 
 
 def listed(*scored):

@@ -68,7 +68,7 @@ def build_case(name: str) -> Case:
     elif isinstance(model, LanguageModel):
         stream = labels[:, None].repeat(1, 2, 1) if getattr(options, "directions", 1) == 2 else labels
         batch, source = Batch(nothing(6), stream, stream.clone()), nothing(2)
-    elif hasattr(options, "eye"):
+    elif hasattr(options, "image_encoder"):
         source = torch.from_numpy(rng.integers(0, 255, (3, 32, 32, 3), dtype=np.uint8))
         batch = Batch(source, targets_in, labels)
     else:
@@ -82,10 +82,10 @@ def _shrink(options: Any) -> Any:
     for name in ("encoder_layers", "decoder_layers", "layers"):
         if name in small:
             small[name] = min(small[name], 2)
-    if "eye" in small:
-        small["eye"]["size"] = 32
-        if not small["eye"]["frozen"]:
-            small["eye"].update(network="small", stride=8, channels=4)
+    if "image_encoder" in small:
+        small["image_encoder"]["size"] = 32
+        if not small["image_encoder"]["frozen"]:
+            small["image_encoder"].update(network="small", stride=8, channels=4)
     if "language" in small:
         small["language"].update(width=16, hidden=16)
     if "labels" in small:

@@ -5,10 +5,10 @@ import torch
 
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
 from tests.devices.shrunk import VOCABULARY, build_case
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
-from translucid.decoding.bulk import decode_images, decode_sentences
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.decoding.batched import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import search
 from translucid.inspection.explain.case import Case

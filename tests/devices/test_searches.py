@@ -6,8 +6,8 @@ import torch
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import VOCABULARY, build_case
 from tests.devices.test_models import FAMILIES, SEARCHES, decode
+from translucid.decoding.batched import decode_sentences
 from translucid.decoding.beam import likeliest
-from translucid.decoding.bulk import decode_sentences
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.problem import Problem
@@ -93,8 +93,8 @@ def test_a_model_without_numbers_is_refused_on_a_gpu(beam):
 
 
 def test_a_gpu_gets_larger_batches(monkeypatch):
-    monkeypatch.setattr("translucid.decoding.bulk.BATCH", 20)
-    monkeypatch.setattr("translucid.decoding.bulk.BATCH_ON_GPU", 40)
+    monkeypatch.setattr("translucid.decoding.batched.BATCH", 20)
+    monkeypatch.setattr("translucid.decoding.batched.BATCH_ON_GPU", 40)
     sentences, options = [[5, 6, 7, 8, 3]] * 10, DecodingOptions(beam=1)
 
     def sizes(device):

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from translucid.data.fixed import fixed_parts
+from translucid.data.non_translatable import fixed_parts
 from translucid.documents.document import Target
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
 
 ENGLISH_SPANISH = ("en", "es")
 

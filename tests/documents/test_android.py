@@ -5,8 +5,8 @@ import pytest
 from tests.documents.changing import all_changed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
-from translucid.documents.plural_forms import categories
+from translucid.documents.strings.plural_forms import categories
+from translucid.documents.tagged_text import Marked
 from translucid.ground.errors import UserError
 
 FILE = '<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">{}</resources>'

@@ -5,7 +5,7 @@ import pytest
 from tests.documents.changing import all_changed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Mark, Marked
+from translucid.documents.tagged_text import Mark, Marked
 from translucid.ground.errors import UserError
 
 DECLARED = """<?xml version="1.0" encoding="utf-8"?>

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from translucid.documents.codes import is_code
+from translucid.documents.strings.codes import is_code
 
 CODES = (
     """

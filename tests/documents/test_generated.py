@@ -13,7 +13,7 @@ from tests.documents.changing import all_changed, changed
 from tests.probes.documents import MAKERS
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
 
 LANGUAGES = ("en", "de")
 DOCUMENTS, SEGMENTS = 100, 1000

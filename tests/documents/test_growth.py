@@ -15,11 +15,11 @@ import pytest
 
 import translucid
 from tests.documents.growth_inputs import ELEMENTS, PLACES, TOKENS
-from translucid.data.corpus import read_pairs
-from translucid.data.terms.term import read_terms
+from translucid.data.readers.corpus import read_pairs
 from translucid.documents.document import Target
 from translucid.documents.kinds import KINDS, read_document
 from translucid.ground.errors import UserError
+from translucid.terminology.term import read_terms
 
 SIZES = (128, 1_024, 8_192, 65_536)
 """Characters, each number doubled three times."""

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed, installed
 from translucid.documents.document import Target
-from translucid.documents.html import DEEPEST, Html
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked, Side
+from translucid.documents.markup.html import DEEPEST, Html
+from translucid.documents.tagged_text import Marked, Side
 from translucid.ground.errors import UserError
 
 

@@ -13,9 +13,9 @@ import pytest
 from translucid.documents.document import Target
 from translucid.documents.kept_elements import collapsed, spans_of
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.placeholders import Way
-from translucid.documents.placing import readable
+from translucid.documents.tag_projection import readable
+from translucid.documents.tagged_text import Mark, Marked, Side
 
 
 def tagged(text):

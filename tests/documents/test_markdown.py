@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, installed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
 from translucid.ground.errors import UserError
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])

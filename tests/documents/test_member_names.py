@@ -10,7 +10,7 @@ import pytest
 from tests.documents.changing import all_changed
 from tests.probes.packed import epub, packed
 from translucid.documents.kinds import read_document
-from translucid.documents.packed import Packed
+from translucid.documents.zip_container import Packed
 from translucid.ground.errors import UserError
 
 _FLAG = 0x800

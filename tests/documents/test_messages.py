@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.documents.messages import is_language, message_spans, message_writer
+from translucid.documents.strings.messages import is_language, message_spans, message_writer
 
 
 def found(text):

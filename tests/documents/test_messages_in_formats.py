@@ -6,8 +6,8 @@ from tests.documents.changing import all_changed
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
-from translucid.documents.po_formats import broken_format
+from translucid.documents.strings.po_formats import broken_format
+from translucid.documents.tagged_text import Marked
 
 PO = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n{}msgid "{}"\nmsgstr "{}"\n'
 XLIFF = (

@@ -11,7 +11,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import epub, odt, packed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
 from translucid.ground.errors import UserError
 
 OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translucid.data.fixed import differences, kept_parts
+from translucid.data.non_translatable import differences, kept_parts
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.placeholders import Way, lost_and_invented_doubts
 from translucid.documents.stand_ins import LAST
+from translucid.documents.tagged_text import Mark, Marked, Side
 
 
 def in_turn(source: str, *translations: str) -> tuple[list[str], str]:

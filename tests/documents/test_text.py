@@ -6,7 +6,7 @@ import pytest
 
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
 from translucid.ground.errors import UserError
 
 

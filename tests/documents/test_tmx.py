@@ -3,10 +3,10 @@
 import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
-from translucid.data.corpus import read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
 from translucid.ground.errors import UserError
 
 FILE = '<tmx version="1.4"><header srclang="en"/><body>{}</body></tmx>'

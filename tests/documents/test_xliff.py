@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
-from translucid.data.corpus import read_pairs
+from translucid.data.readers.corpus import read_pairs
 from translucid.documents.document import NearMatch, Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
 from translucid.ground.errors import UserError
 
 ONE = (

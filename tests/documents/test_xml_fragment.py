@@ -4,8 +4,8 @@ import pytest
 
 from tests.documents.changing import changed
 from translucid.documents.document import Target
-from translucid.documents.marked import Marked
-from translucid.documents.xml_fragment import Elements, XmlFragment
+from translucid.documents.tagged_text import Marked
+from translucid.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.errors import UserError
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translucid.documents.complete import complete
 from translucid.documents.document import Segment, Target, at_most
-from translucid.documents.marked import Mark, Marked, Side
-from translucid.documents.slots import SlottedXml
-from translucid.documents.xml_inline import Inline
-from translucid.documents.xml_spans import CHUNK, DEEPEST, XmlFile
+from translucid.documents.tag_repair import complete
+from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_inline import Inline
+from translucid.documents.xml.xml_spans import CHUNK, DEEPEST, XmlFile
 from translucid.ground.errors import UserError
 
 SPACES = {"urn:a": "a", "urn:b": ""}
@@ -113,7 +113,7 @@ def test_harmful_and_broken_files_are_one_line(content, said):
 
 
 def test_a_unit_of_too_many_parts_is_refused(monkeypatch):
-    monkeypatch.setattr("translucid.documents.xml_spans.MOST_PARTS", 10)
+    monkeypatch.setattr("translucid.documents.xml.xml_spans.MOST_PARTS", 10)
     assert len(units(f"<root><u>{'<b/>' * 10}</u><u/></root>", "u")[1]) == 2
     with pytest.raises(UserError, match=r"a.xml:1: has more than 10 elements and texts in one unit"):
         units(f"<root><u>{'<b/>' * 11}</u></root>", "u")

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from translucid import Translator, UserError
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.ctranslate2 import cache
 from translucid.engines.tuned import Tuned, load_tuned, save_tuned
 from translucid.models.build import build_model
@@ -56,7 +56,7 @@ def run(tmp_path):
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     """Where converted models are kept during the test."""
-    monkeypatch.setattr("translucid.ground.keeping.user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr("translucid.ground.cache.user_cache_path", lambda name: tmp_path / "cache" / name)
     return tmp_path / "cache" / "translucid" / "ctranslate2"
 
 
@@ -147,7 +147,7 @@ def test_a_damaged_copy_is_made_again(run, kept, damage):
 def test_a_cache_that_can_t_be_is_done_without(run, tmp_path, monkeypatch):
     first = texts(run)
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setattr("translucid.ground.keeping.user_cache_path", lambda name: tmp_path / "file" / name)
+    monkeypatch.setattr("translucid.ground.cache.user_cache_path", lambda name: tmp_path / "file" / name)
     assert texts(run) == first
 
 

@@ -4,14 +4,14 @@ import itertools
 
 import pytest
 
-from translucid.data.cutting import Cutter
+from translucid.api.translator import Translator
 from translucid.data.placeholders import Hidden, NameStandIn
-from translucid.data.terms.matching import TermList
-from translucid.data.terms.term import terms_of
+from translucid.data.segmentation import Cutter
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.name_stand_ins import USUAL_NOUNS, NameStandIns
 from translucid.ground.special import SPECIAL
-from translucid.translator import Translator
+from translucid.terminology.matching import TermList
+from translucid.terminology.term import terms_of
 
 NAMES = [("Acme Cloud",), ("Ferblat",), ("soccer", "balompié")]
 

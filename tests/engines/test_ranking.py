@@ -7,9 +7,9 @@ import pytest
 import torch
 from sacrebleu.metrics.chrf import CHRF
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.engine import TorchEngine

@@ -2,9 +2,9 @@
 
 import pytest
 
-from translucid.data.terms.matching import TermList
-from translucid.data.terms.term import terms_of
 from translucid.engines.term_candidates import Draft, faults
+from translucid.terminology.matching import TermList
+from translucid.terminology.term import terms_of
 
 FREE = "Me gusta el fútbol y la música."
 SOURCE = "I like soccer and music."

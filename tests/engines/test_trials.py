@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.searching import CTranslate2Engine

@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 from translucid.evaluation.alignment_error import Gold, alignment_score, read_gold
 from translucid.ground.errors import UserError
 

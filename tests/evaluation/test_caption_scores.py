@@ -6,7 +6,7 @@ import pytest
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 
-from translucid.builtin.scenes import generate
+from translucid.corpora.scenes import generate
 from translucid.evaluation.caption_scores import caption_scores, papers_tokens
 from translucid.evaluation.cider import cider_d
 from translucid.evaluation.metrics import corpus_scores

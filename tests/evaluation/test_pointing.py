@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.builtin.scenes import generate
-from translucid.builtin.scenes.writing import gold_of
+from translucid.corpora.scenes import generate
+from translucid.corpora.scenes.writing import gold_of
 from translucid.evaluation.pointing import Hit, KindScore, by_kind, pointing, points_of
 from translucid.evaluation.scene_gold import KINDS, GoldImage, gold_of_words, read_gold
 from translucid.ground.errors import UserError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from translucid.ground.atomic import behind_links, is_stream, output, write_atomically, write_output
+from translucid.ground.atomic import is_stream, output, resolve_symlinks, write_atomically, write_output
 from translucid.ground.errors import UserError
 
 
@@ -87,7 +87,7 @@ def test_behind_a_link_is_the_file(tmp_path):
     for content in (b"one", b"two"):  # at first it leads nowhere
         write_output(link, content)
         assert file.read_bytes() == content
-    assert link.is_symlink() and behind_links(link) == file
+    assert link.is_symlink() and resolve_symlinks(link) == file
     assert [item.name for item in file.parent.iterdir()] == ["a.txt"]
 
 

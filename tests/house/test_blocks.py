@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.conftest import EYES, SHAPE
+from tests.conftest import IMAGE_ENCODER, SHAPE
 from tests.probes.foreign import many_languages_folder
 from translucid import Translator
 from translucid.cli.main import run
@@ -69,7 +69,7 @@ def for_transformers(corpus):
 def adapters(corpus):
     limits = ["training.max_steps=1", "training.validate_every=1", "training.adapter_rank=2"]
     called(
-        *("train", "--from", "runs/es", "--train", corpus / "train.tsv", "--out", "runs/legal-lora", "--no-tune"),
+        *("train", "--init-from", "runs/es", "--train", corpus / "train.tsv", "--out", "runs/legal-lora", "--no-tune"),
         *("--set", *limits),
     )
     Path("runs/es/adapters").mkdir()
@@ -82,7 +82,7 @@ def eyes(corpus):
     called(
         *("train", "--model", "caption-soft", "--train", "scenes/train.tsv", "--images", "scenes/images.tar"),
         *("--out", "runs/eyes", "--set"),
-        *(*EYES, *limits),
+        *(*IMAGE_ENCODER, *limits),
     )
     Image.new("RGB", (64, 48), "red").save("photograph.jpg")
 

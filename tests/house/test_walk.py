@@ -26,7 +26,7 @@ LIMITS = {"Translating": (15, 19), "Training": (9, 13)}
 def plain():
     """Return what turns all fast paths off, where there is such a switch."""
     try:
-        from translucid.kernels.seam import plain as switch
+        from translucid.kernels.dispatch import plain as switch
     except ImportError:
         return nullcontext()
     return switch()

@@ -21,11 +21,12 @@ import pytest
 
 from tests.cli.conftest import Outcome
 from tests.probes.foreign import marian_folder
-from translucid import Translator, caption_demonstration, demonstration
-from translucid.builtin.phrasebook import generate
+from translucid import Translator
 from translucid.cli import demo
 from translucid.cli.main import run
+from translucid.corpora.phrasebook import generate
 from translucid.jobs import processes
+from translucid.lessons import caption_demonstration, demonstration
 from translucid.runs.configuration import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +80,7 @@ class Reader:
     def call(self, arguments: list[str]) -> Outcome:
         """Run a command; a training is cut short."""
         if arguments[0] == "train":
-            small = [] if {"--model", "--from"} & {*arguments} else SMALL
+            small = [] if {"--model", "--init-from"} & {*arguments} else SMALL
             arguments = [*arguments, "--set", *LIMITS, *small]
         self.capfd.readouterr()
         code = run(arguments)
@@ -116,7 +117,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def reader(folder, capfd, monkeypatch):
     from translucid.lessons import serving
-    from translucid.serving.connections import Listening
+    from translucid.serving.edge.connections import Listening
 
     monkeypatch.setattr(demonstration, "SIZES", {"train": 1500, "valid": 20, "test": 20})
     monkeypatch.setattr(demonstration, "GOLD", 20)

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain import METHODS, compare_with_random, explain, faithfulness, random_faithfulness
@@ -100,8 +100,8 @@ def test_erasure_is_a_difference_of_log_probabilities(case):
 
 def test_gradients_add_up(case):
     """Completeness: the shares sum to what the log-probability gains from the baseline to the sentence."""
+    from translucid.decoding.maps import forced_log_probs
     from translucid.inspection.explain.gradients import integrated_gradients
-    from translucid.inspection.maps import forced_log_probs
 
     def log_probs(ids):
         with torch.no_grad():

@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import nn
 
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.decoding.maps import forced_log_probs
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method
 from translucid.inspection.explain.gradients import integrated_gradients
 from translucid.inspection.explain.image_case import GREY, CellCase, SuperpixelCase, superpixels
 from translucid.inspection.explain.shown import lit, record, where
-from translucid.inspection.maps import forced_log_probs
 from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.protocol import Memory, SequenceModel
@@ -92,8 +92,8 @@ def real(kind, tokenizer):
     torch.manual_seed(2)
     eye = {"size": SIDE, "stride": CELL, "channels": 4}
     if kind == "lstm":
-        return CaptioningLSTM(tokenizer.target_size, CaptionerOptions(width=8, eye=eye)).eval()
-    options = CaptioningTransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, eye=eye)
+        return CaptioningLSTM(tokenizer.target_size, CaptionerOptions(width=8, image_encoder=eye)).eval()
+    options = CaptioningTransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, image_encoder=eye)
     return CaptioningTransformer(tokenizer.target_size, options).eval()
 
 
@@ -214,7 +214,7 @@ def test_faithfulness_tells_them_apart(toy):
 
 
 def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch):
-    from translucid.ground.stopping import Stopped, asked_between_steps
+    from translucid.ground.cancellation import Stopped, asked_between_steps
 
     monkeypatch.setattr("translucid.inspection.explain.image_case.PIXELS", 3 * SIDE * SIDE)
     case, sizes = SuperpixelCase(*toy), []

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.decoding.maps import cross_attention, forced_pass, rollout
 from translucid.ground.errors import UserError
+from translucid.inspection.forced_decoding import watch
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.maps import cross_attention, forced_pass, rollout
 from translucid.inspection.records import viewer_record
-from translucid.inspection.watching import watch
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 

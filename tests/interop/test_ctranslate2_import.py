@@ -12,9 +12,10 @@ import torch
 from ctranslate2.converters import TransformersConverter
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.engines.ctranslate2.export import export_ctranslate2
 from translucid.ground.errors import UserError
 from translucid.interop.ctranslate2 import _scaled as embeddings_are_scaled
@@ -25,7 +26,6 @@ from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.translator import Translator
 
 TEXTS = [*sentences()[0][:8], "I ☃ like"]
 SMALL = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 1}

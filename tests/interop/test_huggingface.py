@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
+from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.translator import Translator
 
 TEXTS = [*sentences()[0][:20], "I ☃ like", "¿ él", "it's 3.14, isn't it?"]
 KINDS = ["swish", "relu", "gelu", "languages", "m2m", "nllb", "untied", "untied apart", "untied m2m"]

@@ -7,10 +7,11 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
+from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.engine import TorchEngine
 from translucid.ground.errors import UserError
@@ -21,10 +22,9 @@ from translucid.interop.huggingface_rows import M2M100
 from translucid.interop.importing import import_model
 from translucid.models.build import build_model
 from translucid.runs.configuration import validated
-from translucid.runs.fitting import load_weights
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.translator import Translator
+from translucid.runs.weight_loading import load_weights
 
 TEXTS = [*sentences()[0][:6], "I ☃ like", "it's 3.14, isn't it?"]
 LONGEST = 24
@@ -279,7 +279,7 @@ def test_an_m2m100_that_was_fine_tuned_goes_back(corpus, tmp_path):
     import_model(tmp_path / "theirs", tmp_path / "run", source_language="en", target_language="es")
     files = ["--train", str(corpus / "test.tsv"), "--valid", str(corpus / "test.tsv"), "--out", str(tmp_path / "mine")]
     limits = ["--no-tune", "--set", "training.max_steps=3", "training.warmup=1", "training.averaging=0"]
-    assert run_command(["train", "--from", str(tmp_path / "run"), *files, *limits]) == 0
+    assert run_command(["train", "--init-from", str(tmp_path / "run"), *files, *limits]) == 0
     assert run_command(["export", str(tmp_path / "mine"), str(tmp_path / "out"), "--to", "huggingface"]) == 0
     import_model(tmp_path / "out", tmp_path / "again")
     runs = [RunFolder(tmp_path / name) for name in ("mine", "again")]

@@ -12,6 +12,7 @@ import yaml
 from ctranslate2.converters import MarianConverter
 
 from tests.probes.foreign import marian_file, sentences
+from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.interop.marian_export import save_marian
@@ -19,7 +20,6 @@ from translucid.interop.marian_vocabulary import read_vocabulary
 from translucid.layers.positions import sinusoidal_positions
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
-from translucid.translator import Translator
 
 TEXTS = sentences()[0][:12]
 OPTIONS = {

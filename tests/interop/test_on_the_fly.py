@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from tests.probes.foreign import marian_folder
+from translucid.api.translator import Translator
 from translucid.cli.main import run as call
 from translucid.ground.errors import UserError
 from translucid.interop import on_the_fly
 from translucid.interop.importing import import_model
 from translucid.interop.on_the_fly import run_of
-from translucid.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr("translucid.ground.keeping.user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr("translucid.ground.cache.user_cache_path", lambda name: tmp_path / name)
 
 
 def test_it_is_imported_once_and_translates_as_its_run(folder, tmp_path, capsys, monkeypatch):
@@ -89,14 +89,14 @@ def test_commands_take_it(folder, tmp_path, command, monkeypatch, capsys):
 
 
 def test_it_stands_beside_a_run_and_in_its_place_in_every_command(folder, tmp_path, capsys):
-    """`compare`, `--with`, `--rerank-with` and `export` took runs alone."""
+    """`compare`, `--ensemble`, `--rerank-with` and `export` took runs alone."""
     test = tmp_path / "test.tsv"
     test.write_text("I like soccer\tMe gusta el fútbol\nThe house\tLa casa\n" * 4, encoding="utf-8")
     short = ["--max-length-ratio", "1"]
     commands = [
         ["compare", folder, folder, "--test", test, "--no-significance", "--json", "--beam", "1"],
-        ["evaluate", folder, "--with", folder, "--test", test, "--json", "--beam", "1"],
-        ["translate", folder, "--with", folder, *short, "I like soccer"],
+        ["evaluate", folder, "--ensemble", folder, "--test", test, "--json", "--beam", "1"],
+        ["translate", folder, "--ensemble", folder, *short, "I like soccer"],
         ["translate", folder, "--rerank-with", folder, "--beam", "2", *short, "I like soccer"],
         ["export", folder, tmp_path / "out"],
     ]

@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from tests.probes.foreign import many_languages_folder
-from translucid.builtin.phrasebook import generate
+from translucid.api.translator import Translator
 from translucid.cli.main import run
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.engine import TorchEngine
 from translucid.ground.errors import UserError
@@ -27,7 +28,6 @@ from translucid.interop.onnx.states import flat_states
 from translucid.models.build import build_model
 from translucid.models.language_options import BiLSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
-from translucid.translator import Translator
 
 for name in ("onnxruntime", "onnxscript"):
     pytest.importorskip(name, reason=f"NO {name.upper()}: exports to ONNX are not tested (pip install {name})")

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
+from translucid.api.translator import Translator
 from translucid.decoding.continuations import continuations
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.engine import TorchEngine
@@ -18,7 +19,6 @@ from translucid.inspection.explain.case import Case
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import viewer_record
 from translucid.interop.importing import import_model
-from translucid.translator import Translator
 
 TEXT, TARGET = "I like soccer", "me gusta el fútbol"
 TEXTS = [*sentences()[0][:12]]

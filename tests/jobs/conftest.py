@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 
 QUICK = ["--beam", "1", "--max-length-ratio", "0"]
 if torch.backends.mkl.is_available():  # which makes the same sums on any number of threads, to the last digit

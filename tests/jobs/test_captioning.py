@@ -8,20 +8,20 @@ import tarfile
 import pytest
 import torch
 
-from tests.conftest import EYES
-from translucid.caption_scoring import score_captions
-from translucid.captioner import Captioner
+from tests.conftest import IMAGE_ENCODER
+from translucid.api.caption_scoring import score_captions
+from translucid.api.captioner import Captioner
 from translucid.cli.main import run
-from translucid.data.corpus import read_pairs
-from translucid.data.image_files import ImageFiles
+from translucid.data.images.image_files import ImageFiles
+from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.scene_gold import read_gold
 from translucid.ground.console import Console
 from translucid.jobs import running
 from translucid.jobs.captioning import CaptionJob
-from translucid.models.captioner.eye import Eye
+from translucid.models.captioner.image_encoder import ImageEncoder
 
 TINY = [
-    *(*EYES, "training.max_steps=4", "training.validate_every=4"),
+    *(*IMAGE_ENCODER, "training.max_steps=4", "training.validate_every=4"),
     *("training.validate_sentences=2", "decoding.max_length_extra=6"),
 ]
 
@@ -112,8 +112,10 @@ def test_a_captioner_translates_no_text_and_a_translator_sees_no_image(eyes, sma
 
 
 def test_an_evaluation_reads_each_image_once_and_looks_at_it_once(eyes, scenes, monkeypatch):
-    look, looked, read, opened = Eye.look, [], ImageFiles.read, []
-    monkeypatch.setattr(Eye, "look", lambda eye, pixels: looked.append(len(pixels)) or look(eye, pixels))
+    look, looked, read, opened = ImageEncoder.look, [], ImageFiles.read, []
+    monkeypatch.setattr(
+        ImageEncoder, "look", lambda image_encoder, pixels: looked.append(len(pixels)) or look(image_encoder, pixels)
+    )
     monkeypatch.setattr(ImageFiles, "read", lambda files, name: opened.append(name) or read(files, name))
     pairs = list(read_pairs(scenes / "train.tsv"))
     gold, files = read_gold(scenes / "gold.jsonl"), ImageFiles.open([scenes / "images.tar"])

@@ -7,7 +7,7 @@ import pytest
 
 from translucid.documents.document import NearMatch, Segment
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Marked, Side
 from translucid.jobs.documents import asked_for, translate_document
 from translucid.jobs.job import Done
 from translucid.jobs.segments import marked_lines, target_of

@@ -5,7 +5,7 @@ import torch
 
 from translucid.attention.scores import Concat
 from translucid.kernels import additive
-from translucid.kernels.seam import plain
+from translucid.kernels.dispatch import plain
 
 
 def both(queries, keys, width, size=1.0):

@@ -38,7 +38,7 @@ def test_the_kernels_for_avx512_are_asked_for_where_they_are_faster(amd, avx512,
     monkeypatch.setenv("CT2_FORCE_CPU_ISA", before or "")  # so that it is put back afterwards
     if before is None:
         monkeypatch.delenv("CT2_FORCE_CPU_ISA")
-    process.take_over()
+    process.configure_process()
     assert os.environ.get("CT2_FORCE_CPU_ISA") == after
 
 

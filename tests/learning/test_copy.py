@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from translucid.data.batching import Batch
-from translucid.decoding.bulk import decode_sentences
+from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions

@@ -6,8 +6,8 @@ import warnings
 import pytest
 from playwright.sync_api import sync_playwright
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.lessons import recording
 from translucid.lessons.lessons import LESSONS
@@ -16,7 +16,7 @@ from translucid.lessons.pages import save_pages
 from translucid.lessons.recording import record_of
 from translucid.lessons.runs import RECURRENT
 from translucid.runs.configuration import resolve
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.training.experiment import run_experiment
 
 SETTINGS = [

@@ -9,7 +9,7 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.probes.fonts import FONTS, set_in
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 from translucid.lessons.models import translated
 from translucid.lessons.recording import BOOK, LESSON
 

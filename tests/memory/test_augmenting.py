@@ -1,7 +1,7 @@
 """Pairs with the translation of a near match behind their source."""
 
-from translucid.data.corpus import Pair
-from translucid.data.reserved import MATCH
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.reserved import MATCH
 from translucid.memory.augmenting import augmented
 from translucid.memory.translation_memory import TranslationMemory
 

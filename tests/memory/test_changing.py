@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.memory.database import LONGEST
 from translucid.memory.folding import Folded, found_in

@@ -7,8 +7,8 @@ import pytest
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
 from translucid.memory import postings
 from translucid.memory.folding import Folded
 from translucid.memory.translation_memory import TranslationMemory

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from translucid.data.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.ground.errors import UserError
 from translucid.memory.exporting import write_tmx
 from translucid.memory.opening import open_memory

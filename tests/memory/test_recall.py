@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 from translucid.memory.recall import Recall
 from translucid.memory.translation_memory import TranslationMemory
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from translucid.data.corpus import Pair, read_pairs
+from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.ground.errors import UserError
 from translucid.memory.database import MemoryBusyError
 from translucid.memory.exporting import write_tmx, write_tsv
@@ -90,7 +90,7 @@ def test_a_killed_import_leaves_what_was_there(file):
         memory.add([Pair("old text", "y")], "a")
     program = f"""
 from pathlib import Path
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 from translucid.memory import translation_memory
 translation_memory.PART = 100
 def pairs():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from translucid.data.stores.text_store import EncodedTexts, Size
 from translucid.data.stream import BothWays, Stream
-from translucid.data.text_store import EncodedTexts, Size
 from translucid.evaluation.language import readings
 from translucid.ground.special import SPECIAL
 from translucid.kernels.lstm import plain_lstm

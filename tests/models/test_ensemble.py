@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from translucid.decoding.bulk import decode_sentences
+from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.inspection.pair_scores import pair_scores
+from translucid.decoding.pair_scores import pair_scores
 from translucid.models.build import build_model
 from translucid.models.ensemble import Ensemble
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions

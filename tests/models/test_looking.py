@@ -9,7 +9,7 @@ from translucid.ground.special import SPECIAL
 from translucid.models.captioner import CaptioningLSTM
 from translucid.models.captioner.decoder import CROSS, DRAWN
 from translucid.models.captioner.looking import doubly_stochastic, entropy, reinforced, undetected
-from translucid.models.captioner_options import CaptionerOptions, EyeOptions
+from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions
 
 ALPHA = torch.tensor([[[0.5, 0.5], [0.8, 0.2], [0.1, 0.9]]])
 """One caption of two words and padding, two cells."""
@@ -68,7 +68,11 @@ def test_words_that_tell_an_image_from_others_are_looked_for_in_its_cells():
 
 def test_the_baseline_follows_the_rewards_and_luck_is_measured_from_it():
     options = CaptionerOptions(
-        attention="hard", width=6, eye=EyeOptions(size=32, stride=16, channels=4), doubly_stochastic=0, entropy=0
+        attention="hard",
+        width=6,
+        image_encoder=ImageEncoderOptions(size=32, stride=16, channels=4),
+        doubly_stochastic=0,
+        entropy=0,
     )
     model = CaptioningLSTM(11, options)
     memory = model.encode(torch.zeros(2, 32, 32, 3, dtype=torch.uint8))
@@ -80,7 +84,7 @@ def test_the_baseline_follows_the_rewards_and_luck_is_measured_from_it():
     for log_probs in ([[-1.0, -2.0], [-5.0, 0.0]], [[-1.0, -1.0], [-3.0, 0.0]]):
         rewards = [sum(row) for row in log_probs]
         baseline += 0.1 * (sum(rewards) / 2 - baseline)
-        cost = model.further_loss(memory, labels, maps, lambda found=log_probs: torch.tensor(found))
+        cost = model.auxiliary_loss(memory, labels, maps, lambda found=log_probs: torch.tensor(found))
         assert model.baseline.item() == pytest.approx(baseline)
         first, second = (reward - baseline for reward in rewards)
         assert cost.item() == pytest.approx(-first * (log(0.5) + log(0.2)) - second * log(0.9))

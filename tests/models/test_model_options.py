@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from translucid.inspection.maps import forced_pass
+from translucid.decoding.maps import forced_pass
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
@@ -15,7 +15,7 @@ def test_the_maps_that_a_model_gives_are_those_that_it_promises(preset):
     options = options.model_copy(update={"width": 16, **({"feed_forward": 16} if hasattr(options, "heads") else {})})
     source = end = torch.tensor([[3]])
     if options.reads == "images":
-        source = torch.zeros(1, options.eye.size, options.eye.size, 3, dtype=torch.uint8)
+        source = torch.zeros(1, options.image_encoder.size, options.image_encoder.size, 3, dtype=torch.uint8)
     maps = forced_pass(build_model(options, 20, 20).eval(), source, end).maps
     assert list(options.maps.items()) == [(name, weights.size(1)) for name, weights in maps.items()]
     assert options.looks == any(name.endswith(".cross") for name in maps)

@@ -13,7 +13,7 @@ from typing import Any
 import sentencepiece
 import torch
 
-from translucid.builtin.phrasebook import generate
+from translucid.corpora.phrasebook import generate
 
 
 @cache

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from translucid.builtin.phrasebook import generate
-from translucid.builtin.scenes.generation import generate as generate_scenes
-from translucid.builtin.scenes.painting import paint
+from translucid.corpora.phrasebook import generate
+from translucid.corpora.scenes.generation import generate as generate_scenes
+from translucid.corpora.scenes.painting import paint
 
 WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
 """What must be 0."""

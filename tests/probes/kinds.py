@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from translucid.builtin import phrasebook
-from translucid.builtin.scenes import writing
 from translucid.cli.main import run
+from translucid.corpora import phrasebook
+from translucid.corpora.scenes import writing
 
 TRAINING = [
     "training.batch_tokens=400",
@@ -91,7 +91,12 @@ IMAGES = Kind(
     20,
     "caption-soft",
     [
-        *("model.eye.size=32", "model.eye.stride=16", "model.eye.channels=4", "model.width=16"),
+        *(
+            "model.image_encoder.size=32",
+            "model.image_encoder.stride=16",
+            "model.image_encoder.channels=4",
+            "model.width=16",
+        ),
         *("data.tokenizer.vocabulary=200", "data.shift=2", "data.mirror=true", *TRAINING),
         "decoding.max_length_extra=8",
     ],
@@ -123,7 +128,7 @@ def write_to_tune(folder: Path, count: int = 600) -> list[str]:
     pairs = write_pairs(folder, count)
     begun = ["train", *pairs, "--out", str(folder / "base"), "--no-tune"]
     assert run([*begun, "--set", *TEXT.settings, "training.max_steps=25"]) == 0
-    return ["--from", str(folder / "base"), *pairs, "--mix", f"{pairs[3]}=0.2", "--valid-general", pairs[1]]
+    return ["--init-from", str(folder / "base"), *pairs, "--mix", f"{pairs[3]}=0.2", "--valid-general", pairs[1]]
 
 
 TUNED = Kind(
@@ -131,6 +136,6 @@ TUNED = Kind(
     write_to_tune,
     150,
     None,
-    [*TRAINING, "training.stay_like=0.1", "training.adapter_rank=2", "training.freeze=[encoder]"],
+    [*TRAINING, "training.distillation_weight=0.1", "training.adapter_rank=2", "training.freeze=[encoder]"],
     TEXT.stored,
 )

@@ -209,10 +209,10 @@ def _image_steps(page: Page) -> None:
 def _scene() -> bytes:
     import io
 
-    from translucid.builtin.scenes import generate
-    from translucid.builtin.scenes.painting import paint
-    from translucid.builtin.scenes.writing import some
-    from translucid.caption_demonstration import SHAPES
+    from translucid.corpora.scenes import generate
+    from translucid.corpora.scenes.painting import paint
+    from translucid.corpora.scenes.writing import some
+    from translucid.lessons.caption_demonstration import SHAPES
 
     file = io.BytesIO()
     scene = next(generate(1, split="test", seed=5, shapes=some(SHAPES)))  # the captioner of the demo knows its shapes

@@ -44,8 +44,8 @@ def refused_commands(run: Path, work: Path, corpus: list[str]) -> Iterator[list[
     yield [*anew, "--train", str(other), "--set", "data.tokenizer.vocabulary=1000000"]
     yield [*anew, "--train", str(other), "--set", "model.width=7"]
     for start in ("nowhere", str(_damaged(work / "whole", work / "damaged"))):
-        yield [*anew, "--train", str(other), "--from", start]
-    yield [*anew, "--train", str(other), "--from", str(run), "--set", "model.width=24"]
+        yield [*anew, "--train", str(other), "--init-from", start]
+    yield [*anew, "--train", str(other), "--init-from", str(run), "--set", "model.width=24"]
     yield ["tune", str(run), "--train", "nowhere.tsv"]
     yield ["tune", str(run), "--valid", str(bad)]
     yield ["evaluate", str(run), "--test", str(bad)]

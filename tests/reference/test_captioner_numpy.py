@@ -6,10 +6,10 @@ import torch
 
 from tests.reference.test_recurrent_numpy import lstm, sigmoid, softmax, weights_of
 from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
-from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, EyeOptions
+from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, ImageEncoderOptions
 
 D, V = 6, 11
-EYE = EyeOptions(size=32, stride=16, channels=4)
+IMAGE_ENCODER = ImageEncoderOptions(size=32, stride=16, channels=4)
 GRID = torch.randn(2, 4, 32, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 """Two images of four cells, as a network has made them."""
 RNN = "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
@@ -18,7 +18,7 @@ TARGETS = torch.tensor([[2, 5, 6, 7], [2, 8, 9, 10]])
 
 def model_of(**options):
     torch.manual_seed(3)
-    model = CaptioningLSTM(V, CaptionerOptions(width=D, eye=EYE, **options)).double().eval()
+    model = CaptioningLSTM(V, CaptionerOptions(width=D, image_encoder=IMAGE_ENCODER, **options)).double().eval()
     for parameter in model.parameters():
         parameter.data.normal_(std=0.7)
     return model
@@ -75,7 +75,7 @@ def test_without_positions_the_order_of_the_cells_does_not_matter(kind, position
         model = model_of(positions=positions)
     else:
         options = CaptioningTransformerOptions(
-            width=D, heads=2, feed_forward=8, encoder_layers=1, positions=positions, eye=EYE
+            width=D, heads=2, feed_forward=8, encoder_layers=1, positions=positions, image_encoder=IMAGE_ENCODER
         )
         model = CaptioningTransformer(V, options).double().eval()
     order = torch.tensor([2, 0, 3, 1])

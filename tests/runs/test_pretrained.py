@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
-from translucid.data.tokenizer import Tokenizer
+from translucid.corpora.phrasebook import generate
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.runs.pretrained import Pretrained
 from translucid.runs.run_folder import RunFolder

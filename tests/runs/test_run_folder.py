@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.layers.positions import sinusoidal_positions
 from translucid.runs.run_folder import FOUND, RunFolder
 from translucid.runs.staging import staged
 from translucid.runs.tensor_file import load_tensors, save_tensors
-from translucid.translator import Translator
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def test_a_model_does_not_change_with_its_file(run):
 
 
 def test_another_tokenizer_of_the_same_size_is_noticed(run, corpora):
-    from translucid.data.tokenizer import Tokenizer
-    from translucid.data.tokenizer_options import TokenizerOptions
+    from translucid.data.tokenizing.tokenizer import Tokenizer
+    from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
     other = Tokenizer.learn(corpora.train[0][:50], TokenizerOptions(vocabulary=200), seed=1)
     other.save(run.path)

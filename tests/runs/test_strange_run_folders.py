@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.api.translator import Translator
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model, hollow_model, weight_shapes
@@ -16,7 +17,6 @@ from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
-from translucid.translator import Translator
 
 
 @pytest.fixture

@@ -7,21 +7,21 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
-from translucid.builtin.phrasebook import generate
-from translucid.builtin.scenes import generate as generate_scenes
-from translucid.builtin.scenes.painting import paint
-from translucid.builtin.scenes.words import COMMON
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
+from translucid.corpora.phrasebook import generate
+from translucid.corpora.scenes import generate as generate_scenes
+from translucid.corpora.scenes.painting import paint
+from translucid.corpora.scenes.words import COMMON
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.serving import document_jobs
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.document_jobs import DocumentJobs
+from translucid.serving.routes import document_jobs
+from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.server_options import ServerOptions
 from translucid.training.experiment import run_experiment
 
@@ -108,9 +108,14 @@ def held(monkeypatch):
 
 @pytest.fixture(scope="session")
 def eyes(tmp_path_factory):
-    """A run folder whose model writes about images, with fresh weights but for a sharp eye."""
+    """A run folder whose model writes about images, with fresh weights but for a sharp image_encoder."""
     words = [caption.text for scene in generate_scenes(60, shapes=tuple(COMMON)) for caption in scene.captions]
-    assignments = ["model.width=32", "model.eye.channels=8", "model.eye.size=64", "data.tokenizer.vocabulary=120"]
+    assignments = [
+        "model.width=32",
+        "model.image_encoder.channels=8",
+        "model.image_encoder.size=64",
+        "data.tokenizer.vocabulary=120",
+    ]
     settings = resolve(preset="caption-soft", assignments=assignments)
     tokenizer = Tokenizer.learn([Pair("", text) for text in words], settings.data.tokenizer, seed=1)
     torch.manual_seed(3)

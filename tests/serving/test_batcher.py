@@ -6,10 +6,10 @@ import time
 import pytest
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.stopping import Stopped, asked_between_steps, between_steps
-from translucid.serving.batcher import CHUNK_CHARACTERS, Batcher, translate
-from translucid.serving.errand import Errand
-from translucid.serving.failures import ApiError
+from translucid.ground.cancellation import Stopped, asked_between_steps, between_steps
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate
+from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.texts import LONGEST, Layout
 
 
@@ -43,12 +43,12 @@ def slow():
 
 @pytest.fixture
 def errand():
-    return Errand("somebody", 60)
+    return RequestTask("somebody", 60)
 
 
 @pytest.fixture(autouse=True)
 def one_batch_at_a_time(monkeypatch):
-    monkeypatch.setattr("translucid.serving.batcher.TURN", 1000)
+    monkeypatch.setattr("translucid.serving.queue.batcher.TURN", 1000)
 
 
 def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slow, errand):
@@ -67,7 +67,7 @@ def test_each_gets_as_many_translations_as_it_asked_for(slow, errand):
     batcher = Batcher(queue=100, batch=10)
     batcher.submit(errand, slow, ["z"])
     assert slow.began.wait(10)
-    futures = [batcher.submit(Errand(f"{i}", 60), slow, ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
+    futures = [batcher.submit(RequestTask(f"{i}", 60), slow, ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
     slow.go.set()
     assert [future.result(10) for future in futures] == [["A"], ["AAA"], ["A"], ["AAA"], ["AA"]]
     assert [(options.nbest, options.beam) for options in slow.options[1:]] == [(1, 2), (3, 3), (2, 2)]
@@ -88,11 +88,11 @@ def test_a_full_queue_refuses(slow, errand):
 
 def test_clients_take_turns(slow):
     batcher = Batcher(queue=100, batch=3)
-    batcher.submit(Errand("many", 60), slow, ["z"])
+    batcher.submit(RequestTask("many", 60), slow, ["z"])
     assert slow.began.wait(10)
     for text in "abcdef":
-        batcher.submit(Errand("many", 60), slow, [text])
-    last = batcher.submit(Errand("few", 60), slow, ["x"])
+        batcher.submit(RequestTask("many", 60), slow, [text])
+    last = batcher.submit(RequestTask("few", 60), slow, ["x"])
     slow.go.set()
     assert last.result(10) == ["X"]
     batcher.close()
@@ -103,7 +103,7 @@ def test_who_has_left_is_not_translated_for(slow, errand):
     batcher = Batcher(queue=10, batch=10)
     batcher.submit(errand, slow, ["a"])
     assert slow.began.wait(10)
-    gone = Errand("somebody", 60)
+    gone = RequestTask("somebody", 60)
     batcher.submit(gone, slow, ["b"])
     there = batcher.submit(errand, slow, ["c"])
     gone.left = True
@@ -115,7 +115,7 @@ def test_who_has_left_is_not_translated_for(slow, errand):
 
 def test_a_batch_ends_when_nobody_waits_for_it(slow):
     batcher = Batcher(queue=10, batch=10)
-    gone, late = Errand("a", 60), Errand("b", 0.05)
+    gone, late = RequestTask("a", 60), RequestTask("b", 0.05)
     futures = [batcher.submit(one, slow, [text]) for one, text in ((gone, "a"), (late, "b"))]
     assert slow.began.wait(10)
     gone.left = True
@@ -128,7 +128,7 @@ def test_a_batch_ends_when_nobody_waits_for_it(slow):
 
 
 def test_a_batch_that_takes_long_lets_others_go_before_it(slow, errand, monkeypatch):
-    monkeypatch.setattr("translucid.serving.batcher.TURN", 0.01)
+    monkeypatch.setattr("translucid.serving.queue.batcher.TURN", 0.01)
     batcher = Batcher(queue=10, batch=10)
     stuck = batcher.submit(errand, slow, ["a"])
     assert slow.began.wait(10)

@@ -12,13 +12,13 @@ import pytest
 import torch
 from PIL import Image
 
-from translucid.captioner import Captioner
+from translucid.api.captioner import Captioner
 from translucid.cli import main
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.faithfulness import part_count
 from translucid.inspection.explain.image_case import image_case
-from translucid.models.captioner.eye import Eye
+from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.serving import catalogue
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import Quota, ServerOptions
@@ -62,8 +62,8 @@ def test_the_caption_is_the_librarys_with_where_it_looked(client, eyes, scene):
     "asked", [{"nbest": "3"}, {"ways": "2"}, {"prefix": "a", "ways": "2"}, {"caption": "a red star"}]
 )
 def test_the_network_looks_once_however_much_is_asked(client, scene, monkeypatch, asked):
-    look, seen = Eye.look, []
-    monkeypatch.setattr(Eye, "look", lambda eye, pixels: seen.append(len(pixels)) or look(eye, pixels))
+    look, seen = ImageEncoder.look, []
+    monkeypatch.setattr(ImageEncoder, "look", lambda eye, pixels: seen.append(len(pixels)) or look(eye, pixels))
     assert ask(client, scene, **asked).status_code == 200
     assert seen == [1]
 
@@ -314,7 +314,7 @@ def test_keys_quotas_and_time(serve, eyes, scene):
 
 
 def test_a_full_workshop_sends_away(client, scene, monkeypatch):
-    monkeypatch.setattr("translucid.serving.workshop.PLACES", 0)
+    monkeypatch.setattr("translucid.serving.queue.worker_pool.PLACES", 0)
     assert ask(client, scene).status_code == 503
 
 
@@ -381,7 +381,7 @@ def test_languages_are_not_given_to_a_model_of_images(eyes):
 
 
 def test_a_model_without_attention(serve, eyes, scene, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.looked.Looked.looks", property(lambda _: False))
+    monkeypatch.setattr("translucid.inspection.attention_result.Looked.looks", property(lambda _: False))
     answer = ask(serve(str(eyes)), scene).json()
     assert answer["grid"] is None
     assert answer["words"] and not any("weights" in row for row in answer["words"])

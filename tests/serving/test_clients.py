@@ -13,12 +13,12 @@ import torch
 import uvicorn
 from hypothesis import HealthCheck, Phase, given, settings
 
+from translucid.api.translator import Translator
 from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.remembering import Remembering
+from translucid.serving.routes.memory import Remembering
 from translucid.serving.server_options import ServerOptions
-from translucid.translator import Translator
 
 
 @contextmanager

@@ -5,15 +5,15 @@ import shutil
 import pytest
 
 from translucid import Translator
-from translucid.builtin.phrasebook import generate
-from translucid.confidence_fitting import fit_confidence
+from translucid.api.confidence_fitting import fit_confidence
+from translucid.corpora.phrasebook import generate
 from translucid.ground.console import Console
 
 
 @pytest.fixture
 def sure(run, tmp_path, monkeypatch):
     """The run, which can tell how sure it is."""
-    chrf = "translucid.confidence_fitting.sentence_chrf"
+    chrf = "translucid.api.confidence_fitting.sentence_chrf"
     monkeypatch.setattr(chrf, lambda texts, references: [10.0 * (len(text) % 10) for text in references])
     pairs = tmp_path / "pairs.tsv"
     lines = [f"{p.source}\t{p.target}\n" for p in generate(150, split="test", max_words=8)]

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from translucid.api.translator import Translator
 from translucid.documents.document import Segment, Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Mark, Marked, Side
-from translucid.ground.stopping import Stopped
-from translucid.serving import document_jobs, editing
-from translucid.serving.job_files import JobFiles
-from translucid.translator import Translator
+from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.ground.cancellation import Stopped
+from translucid.serving.queue.job_files import JobFiles
+from translucid.serving.routes import document_jobs, editing
 
 from .test_documents import ended, send, until
 

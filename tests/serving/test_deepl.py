@@ -2,7 +2,7 @@
 
 import pytest
 
-from translucid.serving import glossaries
+from translucid.serving.routes import glossaries
 
 
 def say(client, **fields):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import deepl
 import pytest
 
-from translucid.translator import Translator
+from translucid.api.translator import Translator
 
 from .test_clients import address  # noqa: F401
 

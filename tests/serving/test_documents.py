@@ -11,11 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from translucid.api.translator import Translator
 from translucid.serving import app as application
-from translucid.serving import document_jobs, job_files, texts
-from translucid.serving.document_jobs import DocumentJobs
-from translucid.serving.job_files import JobFiles
-from translucid.translator import Translator
+from translucid.serving import texts
+from translucid.serving.queue import job_files
+from translucid.serving.queue.job_files import JobFiles
+from translucid.serving.routes import document_jobs
+from translucid.serving.routes.document_jobs import DocumentJobs
 
 LANGUAGES = {"source": "en", "target": "es"}
 

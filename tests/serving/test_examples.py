@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from translucid.runs.run_folder import RunFolder
-from translucid.serving.examples import examples_of
+from translucid.serving.routes.examples import examples_of
 
 PAIRS = "".join(f"{' '.join(['word'] * count)}\t{' '.join(['palabra'] * count)}\n" for count in (3, 5, 5, 7, 7, 9, 60))
 

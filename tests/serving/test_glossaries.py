@@ -2,8 +2,8 @@
 
 import pytest
 
-from translucid.serving.failures import ApiError
-from translucid.serving.glossaries import LIFETIME, MOST, SHARE, Dictionary, Glossaries, Glossary, read_entries
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.routes.glossaries import LIFETIME, MOST, SHARE, Dictionary, Glossaries, Glossary, read_entries
 
 CLIENTS = MOST // SHARE
 

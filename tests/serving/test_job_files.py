@@ -5,8 +5,8 @@ import io
 import pytest
 
 from translucid.documents.document import Segment, Target
-from translucid.documents.marked import Marked
-from translucid.serving.job_files import JobFiles, Row
+from translucid.documents.tagged_text import Marked
+from translucid.serving.queue.job_files import JobFiles, Row
 
 
 class FullDisk(io.BytesIO):

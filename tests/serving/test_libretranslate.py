@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from translucid.api.translator import Translator
 from translucid.serving.server_options import Quota
-from translucid.translator import Translator
 
 
 def say(client, **fields):

@@ -9,9 +9,9 @@ from translucid.decoding.limits import length_penalty
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
-from translucid.serving import offered
+from translucid.serving import language_pairs as offered
 from translucid.serving.catalogue import load
-from translucid.serving.failures import ApiError
+from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 
 ASKED = {"q": "I like soccer", "source": "en", "target": "es"}
@@ -55,7 +55,7 @@ def test_languages_are_listed_by_their_usual_codes(many):
 
 
 def test_every_pair_is_translated_by_usual_codes_and_by_the_models_own(many, m2m):
-    from translucid.translator import Translator
+    from translucid.api.translator import Translator
 
     ours = Translator.load(m2m, "cpu", source="en", target="es")
     spanish = ours.translate(ASKED["q"]).text
@@ -155,12 +155,12 @@ def test_who_asks_for_all_pairs_does_not_fill_the_memory(m2m, monkeypatch):
 
 
 def test_pairs_do_not_mix_in_a_batch(m2m):
-    from translucid.serving.errand import Errand
+    from translucid.serving.queue.request_task import RequestTask
 
     catalogue = load([str(m2m)], "cpu", ServerOptions())
     pairs = [catalogue.find("en", "es"), catalogue.find("es", "en")] * 3
     wanted = [one.translator.translate(ASKED["q"]).text for one in pairs]
-    futures = [one.batcher.submit(Errand("x", 60), one.translator, [ASKED["q"]]) for one in pairs]
+    futures = [one.batcher.submit(RequestTask("x", 60), one.translator, [ASKED["q"]]) for one in pairs]
     assert [future.result(60)[0].text for future in futures] == wanted
     assert wanted[0] != wanted[1]
     catalogue.close()

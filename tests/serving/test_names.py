@@ -11,7 +11,7 @@ import pytest
 
 from translucid.cli import main
 from translucid.serving import catalogue
-from translucid.serving.door import is_loopback
+from translucid.serving.edge.host_check import is_loopback
 
 ASKED = {"q": "I sing", "source": "en", "target": "es"}
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
-from translucid.serving import document_jobs
+from translucid.serving.routes import document_jobs
 
 from .test_clients import address, serving  # noqa: F401
 from .test_page import browser, watched  # noqa: F401

@@ -7,7 +7,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
-from translucid.captioner import Captioner
+from translucid.api.captioner import Captioner
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.image_case import image_case
 

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
-from translucid.data.corpus import Pair
-from translucid.data.terms.term import Term
+from translucid.data.readers.corpus import Pair
 from translucid.memory.translation_memory import TranslationMemory
+from translucid.terminology.term import Term
 
 from .test_clients import serving
 from .test_page import browser, watched  # noqa: F401

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
+from translucid.api.translator import Translator
 from translucid.inspection.saving import save
-from translucid.translator import Translator
 
 from .test_clients import serving
 from .test_page import CHROMIUM, browser, type_in, watched  # noqa: F401

@@ -3,11 +3,11 @@
 import numpy as np
 from playwright.sync_api import expect
 
+from translucid.api.translator import Translator
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.saving import save
-from translucid.translator import Translator
 
 from .test_page import browser, type_in, watched  # noqa: F401
 from .test_page_seeing import GIVEN, RIBBONS, TEXT, address, page, seen  # noqa: F401

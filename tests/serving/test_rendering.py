@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from translucid.ground.stopping import Stopped, asked_between_steps
-from translucid.serving import rendering
-from translucid.serving.rendering import rendered
+from translucid.ground.cancellation import Stopped, asked_between_steps
+from translucid.serving.edge import rendering
+from translucid.serving.edge.rendering import rendered
 
 
 @pytest.mark.parametrize(

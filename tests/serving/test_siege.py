@@ -14,12 +14,13 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from translucid.serving import app as application
-from translucid.serving import connections, door, incoming
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.connections import Connection, Listening, most_connections
+from translucid.serving.edge import connections, incoming
+from translucid.serving.edge import host_check as door
+from translucid.serving.edge.connections import Connection, Listening, most_connections
+from translucid.serving.queue.worker_pool import PLACES
 from translucid.serving.server_options import Quota, ServerOptions
-from translucid.serving.workshop import PLACES
 
 LONG = "The children are reading a book in the garden and I like soccer. " * 7
 

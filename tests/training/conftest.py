@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.conftest import EYES
+from tests.conftest import IMAGE_ENCODER
 from translucid.ground.console import Console
 from translucid.runs.configuration import resolve
 from translucid.training.experiment import run_experiment
 
-TINY = [*EYES, "model.dropout=0.2"]
+TINY = [*IMAGE_ENCODER, "model.dropout=0.2"]
 KINDS = {
     "caption-soft": [],
     "caption-hard": [],

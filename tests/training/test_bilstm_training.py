@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from translucid.cli.main import run
+from translucid.data.readers.texts import read_texts
+from translucid.data.stores.text_store import EncodedTexts
 from translucid.data.stream import BothWays
-from translucid.data.text_store import EncodedTexts
-from translucid.data.texts import read_texts
 from translucid.runs.run_folder import RunFolder
 from translucid.training.running_text import StreamValidator
 

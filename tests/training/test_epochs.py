@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 import torch
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus
-from translucid.data.subword_dropout import VariedCorpus
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.tokenizing.subword_dropout import VariedCorpus
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.training.epochs import PairEpochs

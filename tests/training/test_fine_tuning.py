@@ -10,34 +10,39 @@ import pytest
 import torch
 
 from tests.conftest import SETTINGS
-from translucid.builtin.phrasebook import generate
+from translucid.api.translator import Translator
+from translucid.corpora.phrasebook import generate
 from translucid.data.batching import Batch
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
-from translucid.runs.beginning import FINE_TUNING, settings_from
 from translucid.runs.configuration import fixed_settings, resolve, resumed
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
+from translucid.runs.initialization import FINE_TUNING, settings_from
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training.afterwards import show_gain
 from translucid.training.experiment import run_experiment
-from translucid.training.first_model import Anchor, FirstOpinion
 from translucid.training.frozen import freeze, parts
-from translucid.training.guarded import GuardedValidator
 from translucid.training.objective import batch_loss
+from translucid.training.post_training import show_gain
+from translucid.training.regression_guard import GuardedValidator
+from translucid.training.stay_close import L2SP, DistillationLoss
 from translucid.training.trainer import Trainer
 from translucid.training.validation import GENERAL
-from translucid.translator import Translator
 
 from .test_resume import assert_same_run
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=12, encoder_layers=2, decoder_layers=1, dropout=0.0)
 TUNING = ["training.max_steps=8", "training.validate_every=4", "training.learning_rate=0.01", "training.warmup=2"]
 ENGINES = "torch", "ctranslate2"
-KEEPING = ["training.stay_near=0.1", "training.stay_like=0.3", "training.adapter_rank=2", "training.freeze=[encoder]"]
+KEEPING = [
+    "training.l2_sp=0.1",
+    "training.distillation_weight=0.3",
+    "training.adapter_rank=2",
+    "training.freeze=[encoder]",
+]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +62,7 @@ def domain():
 
 @pytest.fixture(scope="module")
 def tune(base, domain):
-    """Fine-tune: tune(folder, "training.stay_near=1", resume=True)."""
+    """Fine-tune: tune(folder, "training.l2_sp=1", resume=True)."""
 
     def tuning(folder, *settings, begin_from=base, resume=False, corpora=domain):
         assignments = [*SETTINGS, *TUNING, *settings]
@@ -174,7 +179,7 @@ def test_the_pull_is_the_derivative_of_the_distance():
         torch.nn.Parameter(torch.randn(4)),
         torch.nn.Parameter(torch.ones(1)),
     ]
-    anchor = Anchor(parameters, 0.7)
+    anchor = L2SP(parameters, 0.7)
     first = [parameter.detach().double().numpy().copy() for parameter in parameters]
     gradients = [torch.randn(3, 2), torch.randn(4)]
     for parameter, gradient in zip(parameters, gradients, strict=False):
@@ -190,7 +195,7 @@ def test_the_pull_is_the_derivative_of_the_distance():
 def test_the_first_opinion_is_a_cross_entropy_between_two_models():
     torch.manual_seed(3)
     model = build_model(SMALL.model_copy(update={"dropout": 0.5}), 20, 20).double()
-    opinion = FirstOpinion(model, 0.3)
+    opinion = DistillationLoss(model, 0.3)
     first = copy.deepcopy(model).eval()
     for parameter in model.parameters():
         parameter.data += 0.3 * torch.randn_like(parameter)
@@ -216,7 +221,9 @@ def test_the_first_opinion_is_a_cross_entropy_between_two_models():
 def test_an_opinion_of_no_weight_is_the_usual_loss():
     model = build_model(SMALL, 20, 20)
     batch = batch_of()
-    torch.testing.assert_close(FirstOpinion(model, 0.0)(batch, 0.1).smoothed, batch_loss(model, batch, 0.1).smoothed)
+    torch.testing.assert_close(
+        DistillationLoss(model, 0.0)(batch, 0.1).smoothed, batch_loss(model, batch, 0.1).smoothed
+    )
 
 
 @pytest.mark.parametrize(
@@ -287,17 +294,17 @@ def test_an_interruption_right_after_the_first_validation(tune, tmp_path, monkey
 
 def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
     train(tmp_path / "base", "training.max_steps=5")
-    tune(tmp_path / "run", "training.stay_like=0.5", begin_from=tmp_path / "base")
+    tune(tmp_path / "run", "training.distillation_weight=0.5", begin_from=tmp_path / "base")
     train(tmp_path / "other", "training.max_steps=6")
     (tmp_path / "other" / "model.safetensors").replace(tmp_path / "base" / "model.safetensors")
     with pytest.raises(UserError, match=r"the model of training.begin_from has changed"):
-        tune(tmp_path / "run", "training.stay_like=0.5", begin_from=tmp_path / "base", resume=True)
+        tune(tmp_path / "run", "training.distillation_weight=0.5", begin_from=tmp_path / "base", resume=True)
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["training.stay_near=1"], "stay_near is for what begins as another run"),
+        (["training.l2_sp=1"], "l2_sp is for what begins as another run"),
         (["training.adapter_rank=4"], "adapter_rank is for what begins as another run"),
         (["data.tokenizer.added=9"], "added is for translators that begin as another run"),
         (
@@ -305,17 +312,17 @@ def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
             "for the vocabulary as it is",
         ),
         (
-            ["training.begin_from=a", "training.stay_like=0.1", "training.sharded=true"],
-            "stay_like wants whole matrices",
+            ["training.begin_from=a", "training.distillation_weight=0.1", "training.sharded=true"],
+            "distillation_weight wants whole matrices",
         ),
-        (["training.begin_from=a", "training.stay_near=1", "training.adapter_rank=4"], "leaves as they are anyway"),
+        (["training.begin_from=a", "training.l2_sp=1", "training.adapter_rank=4"], "leaves as they are anyway"),
         (
             ["training.begin_from=a", "training.adapter_rank=4", "model.kind=recurrent"],
             "adapter_rank is for Transformers",
         ),
         (
-            ["training.begin_from=a", "training.stay_like=0.1", "model.kind=language-lstm"],
-            "stay_like is for translators",
+            ["training.begin_from=a", "training.distillation_weight=0.1", "model.kind=language-lstm"],
+            "distillation_weight is for translators",
         ),
         (["data.valid_general=[a.tsv]"], "valid_general is for what is fine-tuned"),
         (["data.mix={a.tsv: 0.6, b.tsv: 0.4}"], "leaves nothing of an epoch"),

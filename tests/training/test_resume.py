@@ -12,7 +12,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels.dropout import Dropout
 from translucid.models.build import build_model
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.weights import Weights, under

@@ -12,13 +12,13 @@ import pytest
 import torch
 import yaml
 
-from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores.text_store import EncodedTexts, Size, TextStore
 from translucid.data.stream import Stream
-from translucid.data.text_store import EncodedTexts, Size, TextStore
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted

@@ -15,9 +15,9 @@ from sacrebleu.metrics.bleu import BLEU
 from tests.training.conftest import TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.batching import Batch
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.evaluation.caption_scores import papers_tokens
 from translucid.evaluation.cider import cider_d
 from translucid.ground.errors import UserError
@@ -31,11 +31,14 @@ from translucid.training import self_critical
 from translucid.training.caption_reward import PRECISION, CaptionReward, precisions
 from translucid.training.self_critical import SelfCritical, advantages, draw
 
-EYE = {"size": 16, "stride": 8, "channels": 4}
+IMAGE_ENCODER = {"size": 16, "stride": 8, "channels": 4}
 MODELS = [
-    lambda: CaptioningLSTM(6, CaptionerOptions(eye=EYE, width=8, dropout=0.3)),
+    lambda: CaptioningLSTM(6, CaptionerOptions(image_encoder=IMAGE_ENCODER, width=8, dropout=0.3)),
     lambda: CaptioningTransformer(
-        6, CaptioningTransformerOptions(eye=EYE, width=8, heads=2, feed_forward=8, decoder_layers=1, dropout=0.3)
+        6,
+        CaptioningTransformerOptions(
+            image_encoder=IMAGE_ENCODER, width=8, heads=2, feed_forward=8, decoder_layers=1, dropout=0.3
+        ),
     ),
 ]
 END = SPECIAL.end

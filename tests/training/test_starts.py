@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.conftest import EYES
+from tests.conftest import IMAGE_ENCODER
 from tests.training.test_resume import assert_same_run
-from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
-from translucid.data.chunked import ChunkedFiles
+from translucid.corpora.phrasebook import generate
+from translucid.data.stores.chunked import ChunkedFiles
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.trainer import Trainer
@@ -36,7 +36,7 @@ PAIRS = ["--train", "pairs.tsv", "--valid", "valid.tsv"]
 TEXTS = ["--train", "texts.txt", "--valid", "valid.txt"]
 LABELS = ["--train", "labels.jsonl", "--valid", "valid.jsonl"]
 CAPTIONS = ["--train", "scenes/train.tsv", "--valid", "scenes/valid.tsv", "--images", "scenes/images.tar"]
-FROM = ["--from", "translator", *PAIRS]
+FROM = ["--init-from", "translator", *PAIRS]
 STARTS = {
     "fresh": ["--model", "tiny", *PAIRS, "--set", *TRANSFORMER, *LAYERS],
     "recurrent": ["--model", "rnn-bahdanau", *PAIRS, "--set", "model.width=16", VOCABULARY],
@@ -46,8 +46,8 @@ STARTS = {
     "from": [*FROM, "--set"],
     "from, frozen": [*FROM, "--set", "training.freeze=[encoder,embeddings]"],
     "from, adapter": [*FROM, "--set", "training.adapter_rank=2"],
-    "from, near": [*FROM, "--set", "training.stay_near=0.1"],
-    "from, like": [*FROM, "--set", "training.stay_like=0.5"],
+    "from, near": [*FROM, "--set", "training.l2_sp=0.1"],
+    "from, like": [*FROM, "--set", "training.distillation_weight=0.5"],
     "from, more pieces": [*FROM, "--set", "data.tokenizer.added=5"],
     "from, reserved pieces": [*FROM, "--set", "data.placeholders=0.2"],
     "from, mixed": [*FROM, "--mix", "valid.tsv=0.5", "--valid-general", "pairs.tsv", "--set"],
@@ -58,11 +58,11 @@ STARTS = {
     "target text": ["--init-decoder", "lm-transformer", "--target-text", "valid.txt", *PAIRS, "--set"],
     "language, lstm": ["--model", "lm-lstm", *TEXTS, "--set", *LANGUAGE["lm-lstm"]],
     "language, bilstm": ["--model", "lm-bilstm", *TEXTS, "--set", *LANGUAGE["lm-bilstm"]],
-    "language, from": ["--from", "lm-lstm", *TEXTS, "--set", *WINDOW],
+    "language, from": ["--init-from", "lm-lstm", *TEXTS, "--set", *WINDOW],
     "classifier": ["--model", "classifier", *LABELS, "--set", VOCABULARY, "model.language.width=8"],
-    "classifier, from": ["--model", "classifier", "--from", "lm-bilstm", *LABELS, "--set"],
-    "captioner": ["--model", "caption-soft", *CAPTIONS, "--set", *EYES],
-    "captioner, from": ["--from", "captioner", *CAPTIONS, "--set"],
+    "classifier, from": ["--model", "classifier", "--init-from", "lm-bilstm", *LABELS, "--set"],
+    "captioner": ["--model", "caption-soft", *CAPTIONS, "--set", *IMAGE_ENCODER],
+    "captioner, from": ["--init-from", "captioner", *CAPTIONS, "--set"],
 }
 BEGUN = [name for name in STARTS if "from" in name or name in ("encoder", "decoder", "both halves", "elmo")]
 
@@ -183,7 +183,7 @@ def test_the_weights_that_it_begins_with_are_in_the_model(name, tmp_path):
     killed(tmp_path / "run", start, (Trainer, "_update"))
     tensors = under("model.", RunFolder(tmp_path / "run").load_state()[0])
     ours = [tensor for tensor in tensors.values() if tensor.dim() > 1]
-    options = ("--from", "--init-encoder", "--init-decoder", "--elmo")
+    options = ("--init-from", "--init-encoder", "--init-decoder", "--elmo")
     for source in {value for option, value in pairwise(start) if option in options}:
         theirs = [tensor for tensor in load_tensors(Path(source) / "model.safetensors")[0].values() if tensor.dim() > 1]
         found = sum(any(_begins_with(mine, tensor) for mine in ours) for tensor in theirs)

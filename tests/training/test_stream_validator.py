@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.text_store import EncodedTexts, Size
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores.text_store import EncodedTexts, Size
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.models.build import build_model
 from translucid.models.language_options import LSTMLanguageOptions
 from translucid.training.running_text import StreamValidator

@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from translucid.builtin.phrasebook import generate
+from translucid.api.translator import Translator
 from translucid.cli.main import run
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve, resumed
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.translator import Translator
 
 TERMS = ["data.terms=0.5", "data.source_language=en", "data.target_language=es"]
 
@@ -60,7 +60,7 @@ def test_the_share_of_terms_can_not_change(train, pairs, tmp_path):
 
 def test_a_run_that_begins_from_another_gets_the_pieces(small_run, corpus, tmp_path, capfd):
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", tmp_path / "run"]
-    command = ["train", "--from", small_run, *files, "--no-tune", "--set", *TERMS, "training.max_steps=2"]
+    command = ["train", "--init-from", small_run, *files, "--no-tune", "--set", *TERMS, "training.max_steps=2"]
     assert run([str(each) for each in command]) == 0
     before, now = RunFolder(small_run).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
     assert now.marks_terms and now.source_size == before.source_size + 3

@@ -6,11 +6,11 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.kernels import linear, onednn, rounding
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training import trainer

@@ -6,11 +6,11 @@ import signal
 
 import pytest
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.trainer import Trainer

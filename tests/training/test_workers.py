@@ -13,8 +13,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from translucid.builtin.phrasebook import generate
 from translucid.cli.main import run
+from translucid.corpora.phrasebook import generate
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
@@ -78,8 +78,8 @@ def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
 
 def test_two_processes_fine_tune_as_one_does(corpus, alone, tmp_path):
     """With what is frozen, differences of low rank, and what the first model says."""
-    more = ["--from", str(alone), "--valid-general", str(corpus / "train.tsv"), "--set", "training.adapter_rank=2"]
-    more += ["training.freeze=[encoder]", "training.stay_like=0.3", "training.learning_rate=0.01"]
+    more = ["--init-from", str(alone), "--valid-general", str(corpus / "train.tsv"), "--set", "training.adapter_rank=2"]
+    more += ["training.freeze=[encoder]", "training.distillation_weight=0.3", "training.learning_rate=0.01"]
     finish(start(corpus, tmp_path / "two", *more, "training.max_steps=9"))
     finish(start(corpus, tmp_path / "two", "--set", "training.max_steps=20", resume=True))
     assert run(arguments(corpus, tmp_path / "one", *more)) == 0

@@ -36,7 +36,7 @@ def align(
     """Align the words of given sentence pairs, one line of `0-0 1-2` a pair (source word first, counted from 0).
 
     The model is made to write each target, and the alignment is read off its attention; or off the alignment layer that
-    `translucid tune --links` has taught it, unless --layer or --shift says otherwise.
+    `translucid tune --alignments` has taught it, unless --layer or --shift says otherwise.
 
     **Examples**
 
@@ -44,13 +44,13 @@ def align(
 
         translucid align runs/en-es --reverse runs/es-en --pairs pairs.tsv --layer 1 --shift
     """
+    from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
     from translucid.ground.atomic import write_output
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import read_alignment
-    from translucid.runs.corpora import pairs_of
-    from translucid.translator import Translator
+    from translucid.runs.corpus_files import pairs_of
 
     if not pairs:
         raise UserError("there is nothing to align", fix="Give sentence pairs with --pairs FILES.")

@@ -13,9 +13,9 @@ from typing import Annotated, BinaryIO, Literal
 import typer
 
 from translucid.cli import completing
-from translucid.data.file_kinds import PAIR_ENDINGS, refuse_as_pairs
-from translucid.engines.heeding import TermsMode
-from translucid.ground.atomic import behind_links, is_stream
+from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
+from translucid.engines.terminology_engine import TermsMode
+from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
 
 EngineOption = Annotated[
@@ -28,7 +28,9 @@ SetOption = Annotated[
 ]
 WithOption = Annotated[
     list[Path] | None,
-    typer.Option("--with", metavar="RUN", help="Average with this run's probabilities; give it again for each more."),
+    typer.Option(
+        "--ensemble", metavar="RUN", help="Average with this run's probabilities; give it again for each more."
+    ),
 ]
 SourceOption = Annotated[
     str | None, typer.Option("--source-language", metavar="CODE", help="What the texts are in, for a model of many.")
@@ -127,7 +129,7 @@ def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str]
         return
     if file.exists() and not overwrite:
         raise UserError("is there already", file=file, fix="Replace it with --overwrite.")
-    folder = behind_links(file).parent
+    folder = resolve_symlinks(file).parent
     if not folder.is_dir():
         raise UserError("can't be written (there is no such folder)", file=file, fix="Check the path.")
     if not os.access(folder, os.W_OK):

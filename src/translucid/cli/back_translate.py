@@ -60,7 +60,7 @@ def back_translate(
 
         translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine
     """
-    from translucid.data.file_kinds import refuse_as_texts
+    from translucid.data.readers.file_kinds import refuse_as_texts
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.interop.on_the_fly import run_of

@@ -38,9 +38,9 @@ def classify(
 
         translucid classify runs/mood --input reviews.txt --output moods.tsv
 
-        translucid classify runs/mood --with runs/mood-backwards --format jsonl < reviews.txt
+        translucid classify runs/mood --ensemble runs/mood-backwards --format jsonl < reviews.txt
     """
-    from translucid.data.file_kinds import refuse_documents, refuse_file_names
+    from translucid.data.readers.file_kinds import refuse_documents, refuse_file_names
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.jobs.classifying import ClassifyJob

@@ -19,7 +19,7 @@ from translucid.ground.console import Console
 if TYPE_CHECKING:
     from translucid.data.cleaning.cleaner import Report
     from translucid.data.cleaning.gain import Surprise
-    from translucid.data.corpus import Pair
+    from translucid.data.readers.corpus import Pair
 
 ENDINGS = (".tsv", ".gz")
 SHOWN = 120
@@ -123,8 +123,8 @@ def clean(
 
 def surprise_of(run: Path, device: str) -> Surprise:
     """Return what a run's model makes of pairs."""
-    from translucid.inspection.pair_scores import score_pairs
-    from translucid.translator import Translator
+    from translucid.api.translator import Translator
+    from translucid.decoding.pair_scores import score_pairs
 
     translator = Translator.load(run, device, "torch")
 

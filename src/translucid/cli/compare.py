@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, TokenizeOption, pair_up
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -67,15 +67,15 @@ def compare(
 
         translucid compare beam1.txt beam5.txt --test test.tsv --json > compared.json
     """
-    from translucid.data.corpus import read_lines
-    from translucid.data.standard_input import refuse_twice
+    from translucid.data.readers.corpus import read_lines
+    from translucid.data.readers.standard_input import refuse_twice
     from translucid.evaluation.comparing import compare as compared
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
     from translucid.evaluation.rare_words import frequencies as counted
     from translucid.evaluation.rare_words import split_words
     from translucid.ground.errors import UserError
     from translucid.interop.on_the_fly import run_of
-    from translucid.runs.corpora import pairs_of
+    from translucid.runs.corpus_files import pairs_of
     from translucid.runs.data_options import DataOptions
 
     refuse_twice(test, reference, frequencies)
@@ -137,10 +137,10 @@ def _output(
     log: Console,
 ) -> list[str]:
     """Let a run translate, or read what another system has written."""
-    from translucid.data.corpus import read_lines
+    from translucid.api.scoring import translated
+    from translucid.api.translator import Translator
+    from translucid.data.readers.corpus import read_lines
     from translucid.ground.errors import UserError
-    from translucid.scoring import translated
-    from translucid.translator import Translator
 
     if not path.is_dir():
         lines = list(read_lines(path))
@@ -156,7 +156,7 @@ def _output(
 
 def _texts(files: Sequence[str], backwards: bool) -> Iterator[str]:
     """Yield the texts of the target language that stand in files."""
-    from translucid.data.corpus import read_lines, read_pairs
+    from translucid.data.readers.corpus import read_lines, read_pairs
 
     plain = [file for file in files if file.removesuffix(".gz").endswith(".txt")]
     for file in plain:

@@ -47,10 +47,10 @@ def stats(
 
         translucid data stats --train 'train.{en,de}.gz' --json
     """
-    from translucid.data.bad_lines import BadLines
-    from translucid.data.corpus import read_pairs
     from translucid.data.filtering import Filter
-    from translucid.data.standard_input import refuse_twice
+    from translucid.data.readers.bad_lines import BadLines
+    from translucid.data.readers.corpus import read_pairs
+    from translucid.data.readers.standard_input import refuse_twice
     from translucid.data.statistics import Overlap, SplitStatistics
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
@@ -132,7 +132,7 @@ def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overl
 
 def _print_normalisation(console: Console, where: str, side: SideStatistics) -> None:
     """Say which characters a vocabulary that is learned from a side has not."""
-    from translucid.data.normalisation import ADAPTIVE, described
+    from translucid.data.tokenizing.normalisation import ADAPTIVE, described
 
     if changed := side.not_ascii.changed(ADAPTIVE):
         console.print(f"  {where}: normalisation changes {described(changed)}", soft_wrap=True)
@@ -159,7 +159,7 @@ def phrasebook(
 
         translucid data phrasebook long.jsonl --split test --count 500 --min-words 30
     """
-    from translucid.builtin.phrasebook import generate
+    from translucid.corpora.phrasebook import generate
     from translucid.evaluation.alignment_error import to_pharaoh
     from translucid.ground.atomic import write_output
     from translucid.ground.console import counting
@@ -210,8 +210,8 @@ def scenes(
     from translucid.ground.errors import missing_package
 
     try:
-        from translucid.builtin.scenes.words import SHAPES
-        from translucid.builtin.scenes.writing import FILES, sizes, write_corpus
+        from translucid.corpora.scenes.words import SHAPES
+        from translucid.corpora.scenes.writing import FILES, sizes, write_corpus
     except ModuleNotFoundError as error:
         raise missing_package("painting", error.name, "vision") from error
 

@@ -48,12 +48,12 @@ def demo(
 
 
 def _translations(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
-    from translucid.builtin.phrasebook import ENGLISH_BOOK
-    from translucid.data.corpus import read_pairs
-    from translucid.demonstration import find_alignments, phrasebook_files, train_demo
+    from translucid.api.scoring import score
+    from translucid.api.translator import Translator
+    from translucid.corpora.phrasebook import ENGLISH_BOOK
+    from translucid.data.readers.corpus import read_pairs
     from translucid.inspection.terminal import looked_at
-    from translucid.scoring import score
-    from translucid.translator import Translator
+    from translucid.lessons.demonstration import find_alignments, phrasebook_files, train_demo
 
     console, log = Console(), Console(stderr=True)
     train_demo(out, overwrite=overwrite, device=device, console=log, command=command)
@@ -81,15 +81,15 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
 
 
 def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
-    from translucid.caption_demonstration import scene_files, train_caption_demo
-    from translucid.caption_scoring import score_captions
-    from translucid.captioner import Captioner
-    from translucid.data.corpus import read_pairs
-    from translucid.data.image_files import ImageFiles
+    from translucid.api.caption_scoring import score_captions
+    from translucid.api.captioner import Captioner
+    from translucid.data.images.image_files import ImageFiles
+    from translucid.data.readers.corpus import read_pairs
     from translucid.evaluation.scene_gold import read_gold
-    from translucid.inspection.lit_image import LitImage
+    from translucid.inspection.saliency_overlay import LitImage
     from translucid.inspection.saving_images import save_looked
     from translucid.inspection.terminal_images import drawings
+    from translucid.lessons.caption_demonstration import scene_files, train_caption_demo
 
     console, log = Console(), Console(stderr=True)
     train_caption_demo(out, overwrite=overwrite, device=device, console=log, command=command)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from translucid.data.file_kinds import has_structure, is_file, names_file
+from translucid.data.readers.file_kinds import has_structure, is_file, names_file
 from translucid.documents.kinds import ENDINGS, kind_of, not_translated
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError

@@ -55,10 +55,10 @@ def heads(
     if captioner := captioner_of(run := run_of(run)):
         _save(heads_of_image(captioner, text, layer, kind), out)
         return
+    from translucid.api.translator import Translator
+    from translucid.decoding.maps import chosen_maps
     from translucid.inspection import refuse_untranslated
-    from translucid.inspection.maps import chosen_maps
     from translucid.inspection.plots import draw_attention, draw_heads
-    from translucid.translator import Translator
 
     translator = Translator.load(run, source=source_language, target=target_language)
     chosen_maps(translator.heads, kind, layer)
@@ -94,11 +94,11 @@ def mask(
         translucid draw mask runs/demo "I like soccer" "They are going to the beach" --kind padding --out padding.png
     """
     _refuse(out, overwrite, *texts)
+    from translucid.api.translator import Translator
     from translucid.cli.images import captioner_of, mask_of_images
     from translucid.ground.errors import UserError
     from translucid.inspection.masks import draw_batch_mask
     from translucid.interop.on_the_fly import run_of
-    from translucid.translator import Translator
 
     if captioner := captioner_of(run := run_of(run)):
         _save(mask_of_images(captioner, run, texts, kind), out)
@@ -153,10 +153,10 @@ def beam(
         translucid draw beam runs/eyes photograph.jpg --out beam.svg
     """
     _refuse(out, overwrite, text)
+    from translucid.api.translator import Translator
     from translucid.cli.images import captioner_of, picture_of
     from translucid.inspection.plots import draw_beam
     from translucid.interop.on_the_fly import run_of
-    from translucid.translator import Translator
 
     if captioner := captioner_of(run := run_of(run)):
         trace = captioner.trace(picture_of(captioner, text), width)

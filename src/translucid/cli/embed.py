@@ -13,7 +13,7 @@ from translucid.cli.arguments import input_bytes, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.embedder import Layer
+    from translucid.api.embedder import Layer
 
 ENDINGS = (".npz", ".safetensors")
 LayerOption = Annotated[
@@ -47,8 +47,8 @@ def embed(
     """
     import numpy as np
 
-    from translucid.data.texts import read_texts
-    from translucid.embedder import TOGETHER, Embedder
+    from translucid.api.embedder import TOGETHER, Embedder
+    from translucid.data.readers.texts import read_texts
     from translucid.ground.atomic import output
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError

@@ -105,27 +105,27 @@ def evaluate(
     A run that classifies texts is scored by accuracy, F1, what is taken for what, and calibration; --samples shows
     errors, those first of which the model is surest.
 
-        translucid evaluate runs/mood --test labelled.jsonl --with runs/mood-backwards --samples 5
+        translucid evaluate runs/mood --test labelled.jsonl --ensemble runs/mood-backwards --samples 5
     A model of language is scored by how well it foretells texts: perplexity a word and bits a character, which compare
     models of any vocabulary.
 
         translucid evaluate runs/english articles.txt
     """
+    from translucid.api.scoring import read_alignments_there, score, score_terms
+    from translucid.api.translator import Translator
     from translucid.cli.images import refuse_for
     from translucid.cli.texts import evaluate_labels
-    from translucid.data.corpus import read_lines
-    from translucid.data.standard_input import refuse_twice
+    from translucid.data.readers.corpus import read_lines
+    from translucid.data.readers.standard_input import refuse_twice
     from translucid.evaluation.alignment_error import read_gold
-    from translucid.evaluation.term_score import terms_table
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
     from translucid.interop.on_the_fly import run_of
-    from translucid.runs.corpora import pairs_of
+    from translucid.runs.corpus_files import pairs_of
     from translucid.runs.run_folder import RunFolder
-    from translucid.scoring import read_alignments_there, score, score_terms
-    from translucid.translator import Translator
+    from translucid.terminology.term_score import terms_table
 
     if not (test := [*(files or []), *(test or [])]):
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
@@ -138,7 +138,7 @@ def evaluate(
     about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
     about |= {"--keep-best": keep_best, "--split-sentences": split_sentences, "--terms": terms}
     if configuration.model.reads == "images":
-        refuse_for("texts", {**about, "--with": beside})
+        refuse_for("texts", {**about, "--ensemble": beside})
         evaluate_captions(
             run, configuration, test, images, gold, as_json, beam, hypotheses, samples, perplexity, device
         )
@@ -149,7 +149,7 @@ def evaluate(
         return
     if configuration.model.reads == "running text":
         sourced: dict[str, object] = {**about, "--images": images, "--gold": gold, "--hypotheses": hypotheses}
-        sourced |= {"--beam": beam, "--samples": samples, "--with": beside}
+        sourced |= {"--beam": beam, "--samples": samples, "--ensemble": beside}
         if given := next((name for name, value in sourced.items() if value), None):
             raise UserError(f"{given} is for models that write about a source", fix="Leave it out.")
         evaluate_texts(run, configuration, test, as_json, device)
@@ -216,9 +216,9 @@ def evaluate(
 
 def evaluate_texts(run: Path, configuration: Configuration, test: list[str], as_json: bool, device: str) -> None:
     """The same for a model of language; see `evaluate`."""
+    from translucid.api.generator import Generator
     from translucid.data.filtering import Skipped
-    from translucid.data.texts import keep_texts, read_texts
-    from translucid.generator import Generator
+    from translucid.data.readers.texts import keep_texts, read_texts
     from translucid.ground.errors import UserError
     from translucid.runs.run_folder import RunFolder
 
@@ -250,10 +250,10 @@ def evaluate_captions(
     device: str,
 ) -> None:
     """The same for a run that writes captions; see `evaluate`."""
-    from translucid.caption_scoring import score_captions
-    from translucid.captioner import Captioner
-    from translucid.data.corpus import read_pairs
-    from translucid.data.image_files import ImageFiles
+    from translucid.api.caption_scoring import score_captions
+    from translucid.api.captioner import Captioner
+    from translucid.data.images.image_files import ImageFiles
+    from translucid.data.readers.corpus import read_pairs
     from translucid.evaluation.scene_gold import read_gold
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError

@@ -14,7 +14,7 @@ from translucid.cli.arguments import SourceOption, TargetOption, refuse_to_repla
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.captioner import Captioner
+    from translucid.api.captioner import Captioner
     from translucid.inspection.explain import Faithfulness
 
 KINDS = (".png", ".svg", ".pdf", ".html", ".json")
@@ -73,9 +73,10 @@ def explain(
 
         translucid explain runs/mood "I want my money back" --method gradients --save why.html
     """
+    from translucid.api.translator import Translator
     from translucid.cli.images import captioner_of, refuse_for
     from translucid.cli.texts import classifier_of, explain_label
-    from translucid.data.file_kinds import refuse_file_names
+    from translucid.data.readers.file_kinds import refuse_file_names
     from translucid.ground.errors import UserError
     from translucid.inspection import refuse_picture, refuse_untranslated
     from translucid.inspection.explain import compare_with_random, refuse_method
@@ -84,7 +85,6 @@ def explain(
     from translucid.inspection.explain.shown import record
     from translucid.inspection.terminal import importance_table
     from translucid.interop.on_the_fly import run_of
-    from translucid.translator import Translator
 
     refuse_method(method)
     refuse_to_replace(save, overwrite, KINDS)

@@ -12,7 +12,7 @@ from translucid.engines import ALLOWED
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.data.tokenizer import Tokenizer
+    from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.engines.engine import TorchEngine
 
 
@@ -59,13 +59,13 @@ def export(
         languages = source_language, target_language
         _to_huggingface(run, out, languages, plain=quantization == "float32" and not check, overwrite=overwrite)
         return
+    from translucid.api.translator import Translator
     from translucid.engines.trials import Comparison, greedy_texts
     from translucid.engines.tuned import Tuned
     from translucid.ground.errors import UserError
-    from translucid.ground.folders import refuse_to_lose
-    from translucid.runs.corpora import pairs_of
+    from translucid.ground.paths import refuse_to_lose
+    from translucid.runs.corpus_files import pairs_of
     from translucid.runs.run_folder import RunFolder
-    from translucid.translator import Translator
 
     console = Console(stderr=True)
     if to == "marian":

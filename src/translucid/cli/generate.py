@@ -53,12 +53,12 @@ def generate(
 
         translucid generate runs/english "The old house" --temperature 0.7 --top-p 0.9 --nbest 5 --seed 7
 
-        translucid generate runs/english "The old house" --beam 5 --max-tokens 20 --format jsonl --considered 5
+        translucid generate runs/english "The old house" --beam 5 --max-tokens 20 --format jsonl --top-candidates 5
 
         translucid generate runs/english --input beginnings.txt --output texts.txt
     """
-    from translucid.data.file_kinds import refuse_documents, refuse_file_names
-    from translucid.generator import writing
+    from translucid.api.generator import writing
+    from translucid.data.readers.file_kinds import refuse_documents, refuse_file_names
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.jobs.generating import GenerateJob
@@ -71,7 +71,7 @@ def generate(
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
     if considered and output_format is not Format.jsonl:
-        raise UserError("--considered has no place in plain text", fix="Add --format jsonl.")
+        raise UserError("--top-candidates has no place in plain text", fix="Add --format jsonl.")
     refuse_documents(input_file)
     refuse_file_names(texts or ())
     refuse_to_replace(output, overwrite)

@@ -15,7 +15,7 @@ from translucid.cli.arguments import refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.data.corpus import Pair
+    from translucid.data.readers.corpus import Pair
 
 WINDOW = 1000
 """Texts guessed together."""
@@ -42,11 +42,11 @@ def guess_labels(
 
         translucid data guess-labels --train labelled.jsonl --text reviews.txt.gz --out guessed.jsonl
 
-        translucid train --model classifier --from runs/english --train labelled.jsonl guessed.jsonl --out runs/mood
+        translucid train --model classifier --init-from runs/english --train labelled.jsonl guessed.jsonl --out runs/mood
     """
-    from translucid.data.bad_lines import BadLines
     from translucid.data.filtering import draw
-    from translucid.data.texts import read_texts
+    from translucid.data.readers.bad_lines import BadLines
+    from translucid.data.readers.texts import read_texts
     from translucid.ground.atomic import output
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError, missing_package

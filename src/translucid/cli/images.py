@@ -14,9 +14,9 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from translucid.captioner import Captioner
-    from translucid.data.images import Picture
-    from translucid.inspection.looked import Looked
+    from translucid.api.captioner import Captioner
+    from translucid.data.images.pixels import Picture
+    from translucid.inspection.attention_result import Looked
     from translucid.inspection.masks import MaskKind
 
 
@@ -32,7 +32,7 @@ def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
     configuration = folder.configuration()
     if configuration.model.reads != "images":
         return None
-    from translucid.captioner import Captioner
+    from translucid.api.captioner import Captioner
 
     return Captioner.open(folder, configuration, device)
 
@@ -68,8 +68,8 @@ def look_at_image(
         UserError: there is no image, it can't be read, no words are to be looked at, or the model has no attention, no
             such layer or no such head.
     """
-    from translucid.inspection.lit_image import LitImage
-    from translucid.inspection.maps import chosen_maps
+    from translucid.decoding.maps import chosen_maps
+    from translucid.inspection.saliency_overlay import LitImage
     from translucid.inspection.saving_images import save_looked
     from translucid.inspection.terminal_images import drawings, place_table
 
@@ -125,8 +125,8 @@ def heads_of_image(
     Raises:
         UserError: the image can't be read, or the model has no such attention, or it is that between cells.
     """
-    from translucid.inspection.looked_html import sections_of
-    from translucid.inspection.maps import chosen_maps
+    from translucid.decoding.maps import chosen_maps
+    from translucid.inspection.attention_result_html import sections_of
     from translucid.inspection.plots import draw_attention, draw_heads, draw_lit_rows
 
     chosen_maps(captioner.configuration.model.maps, kind, layer)

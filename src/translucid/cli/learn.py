@@ -43,7 +43,7 @@ def learn(
 
         translucid learn --save lessons
     """
-    from translucid.ground.folders import refuse_to_lose, whole_folder
+    from translucid.ground.paths import refuse_to_lose, whole_folder
     from translucid.lessons.lessons import LESSONS
     from translucid.lessons.models import Models
 
@@ -88,7 +88,7 @@ def _live(models: Models, port: int, show: bool, console: Console) -> None:
         from translucid.lessons.live import Live
         from translucid.serving.app import create_app
         from translucid.serving.catalogue import load
-        from translucid.serving.connections import Connection, Listening
+        from translucid.serving.edge.connections import Connection, Listening
         from translucid.serving.server_options import ServerOptions
     except ModuleNotFoundError as error:
         raise missing_package("the lessons' server", error.name, "serve") from error

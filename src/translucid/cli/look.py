@@ -13,8 +13,8 @@ from translucid.cli.arguments import SourceOption, TargetOption, pair_up, refuse
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.translation import Translation
-    from translucid.translator import Translator
+    from translucid.api.translation import Translation
+    from translucid.api.translator import Translator
 
 
 def look(
@@ -83,7 +83,7 @@ def look(
         refuse_method(method)
     from translucid.cli.images import captioner_of, look_at_image, refuse_for
     from translucid.cli.texts import classifier_of, look_at_text
-    from translucid.data.file_kinds import refuse_file_names
+    from translucid.data.readers.file_kinds import refuse_file_names
     from translucid.interop.on_the_fly import run_of
 
     run = run_of(run)
@@ -98,12 +98,12 @@ def look(
         refuse_for("texts", {"--flow": flow, "--tsv": tsv, "--why": why})
         look_at_image(captioner, run, text, target, layer, head, save)
         return
+    from translucid.api.translator import Translator
     from translucid.decoding.hypothesis import percent
+    from translucid.decoding.maps import chosen_maps
     from translucid.evaluation.confidence.features import UNSURE
-    from translucid.inspection.maps import chosen_maps
     from translucid.inspection.saving import save as save_attention
     from translucid.inspection.terminal import heatmap, looked_at, with_unsure
-    from translucid.translator import Translator
 
     if tsv:
         if text is not None or target is not None or save is None or save.suffix.lower() != ".npz":
@@ -178,7 +178,7 @@ def _save_all(translator: Translator, files: list[str], save: Path) -> None:
     """Write the attention of a model that is made to write the targets of sentence pairs."""
     from translucid.ground.console import counting
     from translucid.inspection.archive import save_maps
-    from translucid.runs.corpora import pairs_of
+    from translucid.runs.corpus_files import pairs_of
 
     pairs = list(pairs_of(translator.configuration.data, *pair_up(files)))
     log = Console(stderr=True)

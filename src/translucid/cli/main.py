@@ -48,7 +48,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.gpu_memory import is_memory_full
 from translucid.kernels.machine import wait_asleep
-from translucid.kernels.process import take_over
+from translucid.kernels.process import configure_process
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE")
 """What options are for that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0 done, 2 the user's input is wrong, 1 our fault, 130 and 143 interrupted."""
     raise_on_sigterm()
     wait_asleep()
-    take_over()
+    configure_process()
     _hold_closed_streams()
     _write_utf8()
     code = run(list(sys.argv[1:] if arguments is None else arguments))

@@ -56,8 +56,8 @@ def add(
 
         translucid memory add mine.memory corrected.po --who Ana
     """
-    from translucid.data.bad_lines import BadLines
-    from translucid.data.corpus import read_pairs
+    from translucid.data.readers.bad_lines import BadLines
+    from translucid.data.readers.corpus import read_pairs
     from translucid.ground.console import counting
     from translucid.memory.database import ENDING, is_database
     from translucid.memory.translation_memory import TranslationMemory

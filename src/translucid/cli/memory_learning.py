@@ -47,9 +47,9 @@ def learn(
     from translucid.memory.opening import open_memory
     from translucid.memory.translation_memory import TranslationMemory
     from translucid.runs.run_folder import RunFolder
-    from translucid.training.afterwards import measure_trained, show_gain, tune_trained
     from translucid.training.experiment import prepared
-    from translucid.training.remembered import keep_adapter, lesson, note_learned, remove_earlier_pairs
+    from translucid.training.memory_updates import keep_adapter, lesson, note_learned, remove_earlier_pairs
+    from translucid.training.post_training import measure_trained, show_gain, tune_trained
 
     if out is None and adapter is None:
         raise UserError("there is nowhere to keep what is learned", fix="Give --out RUN, or --adapter NAME.")

@@ -61,7 +61,7 @@ def _shape(model: ModelOptions) -> str:
     if model.kind == "recurrent":
         return f"{model.cell.upper()} {model.layers}+{model.layers}, width {model.width}"
     if model.kind == "captioner":
-        return f"{model.eye.network} network, LSTM, width {model.width}"
+        return f"{model.image_encoder.network} network, LSTM, width {model.width}"
     if model.kind == "language-lstm" or model.kind == "language-bilstm":
         return f"LSTM {model.layers} layers, width {model.width}, hidden {model.hidden}"
     if model.kind == "classifier":
@@ -70,7 +70,7 @@ def _shape(model: ModelOptions) -> str:
         return f"{model.layers} layers, width {model.width}, {model.heads} heads, context {model.context}"
     layers = f"{model.encoder_layers}+{model.decoder_layers} layers, width {model.width}"
     if model.kind == "captioning-transformer":
-        layers = f"{model.eye.network} network, {layers}"
+        layers = f"{model.image_encoder.network} network, {layers}"
     return layers if model.kind == "attention-only" else f"{layers}, {model.heads} heads"
 
 

@@ -14,7 +14,7 @@ from translucid.cli.embed import LayerOption, layer_of
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.embedder import Neighbour
+    from translucid.api.embedder import Neighbour
 
 AROUND = 8
 """Words shown on either side."""
@@ -41,8 +41,8 @@ def nearest(
 
         translucid nearest runs/elmo "they play chess" --word play --among reviews.jsonl --same --layer 2 --jsonl
     """
-    from translucid.data.texts import read_texts
-    from translucid.embedder import Embedder
+    from translucid.api.embedder import Embedder
+    from translucid.data.readers.texts import read_texts
     from translucid.ground.console import counting
 
     wanted = layer_of(layer)

@@ -39,10 +39,10 @@ def score(
 
         translucid score runs/es memory.tsv | paste - memory.tsv | sort -n | head
     """
+    from translucid.api.translator import Translator
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
     from translucid.jobs.scoring_pairs import ScoredSum, score_lines
-    from translucid.translator import Translator
 
     corpora = pair_up(files)
     translator = Translator.load(run, device, "torch", source=source_language, target=target_language)

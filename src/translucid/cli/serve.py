@@ -126,15 +126,15 @@ def serve(
     try:
         import uvicorn
 
-        from translucid.data.terms.term import read_terms
         from translucid.lessons.beside import recorded_routes
         from translucid.serving.app import create_app
         from translucid.serving.catalogue import load
-        from translucid.serving.connections import AT_ONCE, Connection, Listening, most_connections
-        from translucid.serving.door import ANY, is_loopback
-        from translucid.serving.guard import trusted_proxies
-        from translucid.serving.remembering import Remembering
+        from translucid.serving.edge.connections import AT_ONCE, Connection, Listening, most_connections
+        from translucid.serving.edge.host_check import ANY, is_loopback
+        from translucid.serving.edge.rate_limits import trusted_proxies
+        from translucid.serving.routes.memory import Remembering
         from translucid.serving.server_options import Quota, ServerOptions, read_keys
+        from translucid.terminology.term import read_terms
     except ModuleNotFoundError as error:
         raise missing_package("the server", error.name, "serve") from error
     if not re.fullmatch(r"(/[\w.~-]+)*", url_prefix, re.ASCII):
@@ -238,7 +238,7 @@ def _log_requests() -> None:
     import logging
     import sys
 
-    from translucid.serving.measuring import requests
+    from translucid.serving.edge.measuring import requests
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))

@@ -15,9 +15,9 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from translucid.api.text_classifier import Classified, TextClassifier
     from translucid.evaluation.classification import ClassifierScores
     from translucid.inspection.explain.label_case import LabelCase
-    from translucid.text_classifier import Classified, TextClassifier
 
 KINDS = (".html", ".json")
 """What is shown of a label is saved as."""
@@ -33,7 +33,7 @@ def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
 
     if RunFolder(run).configuration().model.reads != "texts with labels":
         return None
-    from translucid.text_classifier import TextClassifier
+    from translucid.api.text_classifier import TextClassifier
 
     return TextClassifier.load(run, device=device)
 
@@ -44,11 +44,11 @@ def evaluate_labels(
     """Classify a test set and score that; see `translucid evaluate --help`."""
     import numpy as np
 
-    from translucid.data.texts import read_texts
+    from translucid.api.text_classifier import TextClassifier
+    from translucid.data.readers.texts import read_texts
     from translucid.evaluation.classification import classification_scores
     from translucid.ground.atomic import write_output
     from translucid.ground.console import counting
-    from translucid.text_classifier import TextClassifier
 
     texts = [text for text in read_texts(*test) if text.source.strip()]
     if not texts:
@@ -92,7 +92,7 @@ def _show_scores(console: Console, scores: ClassifierScores, labels: Sequence[st
 def look_at_text(classifier: TextClassifier, text: str | None, target: str | None, save: Path | None) -> None:
     """Show how the judgement of a text moves as its words are read; see `translucid look --help`."""
     from translucid.ground.atomic import write_output
-    from translucid.inspection.coloured import Coloured, coloured_page
+    from translucid.inspection.highlighted_text import Coloured, coloured_page
 
     _refuse_kind(save)
     found, case = _judged(classifier, text, target)
@@ -134,9 +134,9 @@ def explain_label(
 ) -> None:
     """Say which words speak for a label, and test whether that is true; see `translucid explain --help`."""
     from translucid.ground.atomic import write_output
-    from translucid.inspection.coloured import Coloured, coloured_page
     from translucid.inspection.explain import compare_with_random, explain
     from translucid.inspection.explain.shown import record
+    from translucid.inspection.highlighted_text import Coloured, coloured_page
 
     _refuse_kind(save)
     found, case = _judged(classifier, text, target)

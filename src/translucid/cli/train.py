@@ -53,7 +53,7 @@ goes on learning the text of its language:
 A translator of your own, from one that is there: fine-tuned on your texts, with four of five sentences general ones,
 so that it does not forget; the model kept is the best on yours that has lost no more than a BLEU on the others:
 
-    translucid train --from runs/es --train mine.tsv --mix general.tsv=0.8 --valid mine-dev.tsv \
+    translucid train --init-from runs/es --train mine.tsv --mix general.tsv=0.8 --valid mine-dev.tsv \
         --valid-general general-dev.tsv --out runs/mine
 
 Captions, one `image TAB caption` a line, several lines for an image, and the images in a folder or a tar:
@@ -66,7 +66,7 @@ Running text, one text a line (`.txt`, `.jsonl` with `text`, `.tsv`), for a mode
 
 A classifier of texts (`.jsonl` with `text` and `label`, `.tsv`) that begins with what such a model has learned:
 
-    translucid train --model classifier --from runs/english --train labelled.jsonl --out runs/mood
+    translucid train --model classifier --init-from runs/english --train labelled.jsonl --out runs/mood
 
 `translucid models` lists presets and recipes, `translucid models --keys` every key that can be set.
 """
@@ -107,7 +107,7 @@ def train(
     ] = None,
     valid_general: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILES", help="With --from: validation pairs of what is not to be forgotten."),
+        typer.Option(metavar="FILES", help="With --init-from: validation pairs of what is not to be forgotten."),
     ] = None,
     images: Annotated[
         list[str] | None,
@@ -125,7 +125,7 @@ def train(
     ] = None,
     begin_from: Annotated[
         Path | None,
-        typer.Option("--from", metavar="RUN", help="Begin with the tokenizer and the weights of this run."),
+        typer.Option("--init-from", metavar="RUN", help="Begin with the tokenizer and the weights of this run."),
     ] = None,
     init_encoder: Annotated[
         Path | None,
@@ -158,16 +158,16 @@ def train(
 
     Ctrl-C saves, --resume goes on exactly.
     """
-    from translucid.data.standard_input import NAME, refuse_twice
-    from translucid.runs.beginning import settings_from
+    from translucid.data.readers.standard_input import NAME, refuse_twice
     from translucid.runs.configuration import resolve, resumed, unchanged
+    from translucid.runs.initialization import settings_from
     from translucid.runs.pretrained import Pretrained
     from translucid.runs.recipes import recipe, recipes
     from translucid.runs.run_folder import RunFolder
     from translucid.runs.settings import read_settings
     from translucid.runs.staging import finish_replacing, interrupted_configuration, refuse_to_replace_sources
-    from translucid.training.afterwards import measure_trained, show_gain, tune_trained
     from translucid.training.experiment import prepared
+    from translucid.training.post_training import measure_trained, show_gain, tune_trained
 
     shipped = False
     if config:
@@ -192,7 +192,7 @@ def train(
         overrides["data.skip_bad"] = True
     pretrained = Pretrained(*(RunFolder(run) if run else None for run in (init_encoder, init_decoder, elmo)))
     if begin_from and any(pretrained):
-        raise UserError("--from already says what all of the model begins with", fix="Leave the other runs out.")
+        raise UserError("--init-from already says what all of the model begins with", fix="Leave the other runs out.")
     preset = model or (str(read_settings(config).get("preset", "")) if config else "") or None
     begun = None
     if begin_from or any(pretrained):
@@ -248,8 +248,8 @@ def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:
     Raises:
         UserError: there is nothing, a file stands there already, or it can't be written.
     """
-    from translucid.data.lines import kind_of, opened
-    from translucid.data.standard_input import NAME
+    from translucid.data.readers.lines import kind_of, opened
+    from translucid.data.readers.standard_input import NAME
     from translucid.ground.atomic import output
 
     ending = kind_of(Path(NAME))

@@ -162,7 +162,7 @@ def translate(
 
         translucid translate runs/es --input huge.txt --output out.txt --ray auto
 
-        translucid translate runs/es --with runs/es-2 --with runs/es-3 "Good morning"
+        translucid translate runs/es --ensemble runs/es-2 --ensemble runs/es-3 "Good morning"
 
         translucid translate runs/es --beam 20 --rerank-with runs/es-en --tune-on dev.tsv --input in.txt
 
@@ -289,11 +289,11 @@ def _tuned(job: Job, files: list[str], console: Console) -> Job:
     """Choose the weights of the ranking, and say what they bring."""
     from dataclasses import replace
 
+    from translucid.api.translator import Translator
     from translucid.engines.noisy_channel import NoisyChannel
     from translucid.jobs.rank_tuning import tune_weights
-    from translucid.runs.corpora import pairs_of
+    from translucid.runs.corpus_files import pairs_of
     from translucid.runs.run_folder import RunFolder
-    from translucid.translator import Translator
 
     assert job.reverse and job.configuration
     t = Translator.open(RunFolder(job.run), job.configuration, job.device, job.engine, others=job.others)

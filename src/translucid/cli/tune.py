@@ -13,13 +13,13 @@ from translucid.engines import ALLOWED
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.alignment_fitting import Taught
-    from translucid.confidence_fitting import Fitted
+    from translucid.api.alignment_fitting import Taught
+    from translucid.api.confidence_fitting import Fitted
 
 _GO_WITH = {
     "": {"--train", "--valid", "--shortlists", "--sentences"},
     "--confidence": {"--valid", "--sentences", "--threshold", "--features", "--dropout-passes", "--diagram"},
-    "--links": {"--train"},
+    "--alignments": {"--train"},
 }
 """Options that go with what is asked for."""
 
@@ -88,7 +88,7 @@ def tune(
     time with CTranslate2, nothing with our own search); attention (half more); passes with dropout. From then on
     `translate --format jsonl`, `look`, documents and the server tell the probability that a translation is good.
 
-    With --links the run learns which words of a translation belong to which of its source, from a few hundred pairs
+    With --alignments the run learns which words of a translation belong to which of its source, from a few hundred pairs
     whose words somebody, or another program, has linked: a .jsonl with source, target and alignment, or lines of
     `0-0 1?2` for the pairs of --train. The model does not change: one more attention is learned on top of it. It is
     kept if it is right more often than the model's own attention on a tenth that is held out; from then on word
@@ -106,17 +106,17 @@ def tune(
 
         translucid tune runs/mine --confidence --valid dev.tsv --threshold 50 --dropout-passes 10
 
-        translucid tune runs/mine --links gold.jsonl
+        translucid tune runs/mine --alignments gold.jsonl
 
-        translucid tune runs/mine --links links.txt --train pairs.tsv
+        translucid tune runs/mine --alignments links.txt --train pairs.tsv
     """
-    from translucid.alignment_fitting import fit_alignment
-    from translucid.confidence_fitting import fit_confidence
+    from translucid.api.alignment_fitting import fit_alignment
+    from translucid.api.confidence_fitting import fit_confidence
+    from translucid.api.validation_fitting import fit_validation_scores
     from translucid.engines.tuning import SENTENCES, find_fastest
     from translucid.ground.errors import UserError
     from translucid.inspection import PICTURES, refuse_picture
     from translucid.interop.on_the_fly import run_of
-    from translucid.validation_fitting import fit_validation_scores
 
     console = Console(stderr=True)
     given = {
@@ -130,8 +130,8 @@ def tune(
         "--diagram": diagram,
     }
     if links and confidence:
-        raise UserError("--links and --confidence are two things to learn", fix="Ask for one after the other.")
-    goes = "--links" if links else "--confidence" if confidence else ""
+        raise UserError("--alignments and --confidence are two things to learn", fix="Ask for one after the other.")
+    goes = "--alignments" if links else "--confidence" if confidence else ""
     if lone := next((name for name, value in given.items() if value is not None and name not in _GO_WITH[goes]), None):
         if goes:
             raise UserError(f"{lone} does not go with {goes}", fix="Leave it out.")

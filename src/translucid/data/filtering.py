@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from translucid.data.corpus import Pair, TargetText
+from translucid.data.readers.corpus import Pair, TargetText
 from translucid.ground.option_group import OptionGroup
 
 Item = TypeVar("Item")

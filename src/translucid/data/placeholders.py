@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-from translucid.data.corpus import Pair
-from translucid.data.fixed import kept_parts
-from translucid.data.reserved import PLACEHOLDERS
+from translucid.data.non_translatable import kept_parts
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.reserved import PLACEHOLDERS
 
 _PIECE = re.compile("|".join(PLACEHOLDERS))
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from translucid.data.corpus import Pair
 from translucid.data.filtering import Filter, fault
-from translucid.data.normalisation import ADAPTIVE, Characters
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.normalisation import ADAPTIVE, Characters
 
 EXAMPLES = 3
 """Examples kept of each finding."""

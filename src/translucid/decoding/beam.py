@@ -34,7 +34,7 @@ def beam_search(
     """
     sentences, device = len(problem.limits), problem.limits.device
     rows, state = problem.begin()
-    finished, goal = Finished(sentences), Goal.begin(sentences, beam, nbest, device)
+    finished, goal = Finished(sentences), PruningBound.begin(sentences, beam, nbest, device)
     if trace is not None:
         trace.begin(problem.model.bos)
     steering = Steering.by(constraints, problem.model.bos, problem.model.eos, device) if constraints else None
@@ -89,7 +89,7 @@ def beam_search(
 
 
 @dataclass(frozen=True)
-class Goal:
+class PruningBound:
     """What the finished hypotheses of B sentences leave to be searched for."""
 
     width: Tensor
@@ -108,10 +108,10 @@ class Goal:
         """[B, 1] the score that is to be reached."""
         return self.scores[:, -1:]
 
-    def after(self, ends: Tensor, score: Tensor) -> Goal:
+    def after(self, ends: Tensor, score: Tensor) -> PruningBound:
         """Return what is left to search for when those of the candidates [B, K] that have ended are finished too."""
         scores = torch.cat([self.scores, score.masked_fill(~ends, -torch.inf)], 1)
-        return Goal(self.width - ends.sum(1), scores.topk(self.scores.size(1)).values)
+        return PruningBound(self.width - ends.sum(1), scores.topk(self.scores.size(1)).values)
 
 
 def likeliest(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:

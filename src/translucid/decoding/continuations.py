@@ -10,7 +10,7 @@ from torch import Tensor
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.search import search
-from translucid.ground.stopping import between_steps
+from translucid.ground.cancellation import between_steps
 from translucid.models.protocol import SequenceModel
 
 

@@ -8,12 +8,12 @@ from pydantic import Field, model_validator
 
 from translucid.ground.option_group import OptionGroup
 
-Considered: TypeAlias = Literal["all pieces", "seen pieces", "small shortlist", "large shortlist"]
+CandidateVocabulary: TypeAlias = Literal["all pieces", "seen pieces", "small shortlist", "large shortlist"]
 """Target pieces among which the next one is searched for: all; those that the training text has; or those that the
 words of the sentence may become, few or more."""
 
 
-BY_WORDS: tuple[Considered, ...] = ("small shortlist", "large shortlist")
+BY_WORDS: tuple[CandidateVocabulary, ...] = ("small shortlist", "large shortlist")
 """Those that depend on the words of the sentence."""
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from translucid.data.corpus import read_lines
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.readers.corpus import read_lines
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.models.protocol import Maps, Memory, SequenceModel, StateT

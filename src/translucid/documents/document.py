@@ -8,9 +8,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
+from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
-from translucid.ground.stopping import between_steps
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a document, and of what is packed in it, at most."""

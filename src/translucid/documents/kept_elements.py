@@ -16,10 +16,10 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from translucid.data.placeholder_syntax import UNITS
-from translucid.documents.marked import KeptElement, Mark, Marked, Side
-from translucid.documents.placing import CLOSING, parts_words
 from translucid.documents.stand_ins import WITHOUT_SPACES, parts_of
+from translucid.documents.tag_projection import CLOSING, parts_words
 from translucid.documents.tag_tree import TagNode, tag_tree
+from translucid.documents.tagged_text import KeptElement, Mark, Marked, Side
 from translucid.documents.word_links import PUNCTUATION, Span
 
 MOST_COPIES = 24

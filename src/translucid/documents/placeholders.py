@@ -12,10 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from translucid.data.fixed import differences, kept_parts, lost_numbers
+from translucid.data.non_translatable import differences, kept_parts, lost_numbers
 from translucid.documents.kept_elements import Collapsed, collapsed, copy_places, spans_of
-from translucid.documents.marked import Marked
-from translucid.documents.placing import placed, readable
 from translucid.documents.stand_ins import (
     LAST,
     Unit,
@@ -30,6 +28,8 @@ from translucid.documents.stand_ins import (
     touched,
     unit_of,
 )
+from translucid.documents.tag_projection import placed, readable
+from translucid.documents.tagged_text import Marked
 from translucid.documents.text_parts import (
     Edit,
     Part,

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
-from translucid.data.fixed import stands_alone
+from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import MOST_PARTS, Target, TooManyParts
-from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.splicing import Edit, splice
-from translucid.ground.stopping import between_steps
+from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.ground.cancellation import between_steps
 
 DIRECTION_SIGNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Invisible signs that say in which direction text is written, for a class of characters."""

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from translucid.data.fixed import FOUND, kept_parts, numbers
+from translucid.data.non_translatable import FOUND, kept_parts, numbers
 from translucid.data.placeholder_syntax import UNITS
-from translucid.data.reserved import PLACEHOLDERS
-from translucid.documents.marked import Marked
+from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from translucid.documents.tagged_text import Marked
 
 NAMES = "Tom", "Max", "Nina", "Oscar", "Eva", "Victor", "Sonia", "Martin"
 """They are the same in many languages."""

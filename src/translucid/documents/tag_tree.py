@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Marked, Side
 from translucid.documents.word_links import Span
 
 DEEPEST = 200

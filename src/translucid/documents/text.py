@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from translucid.data.languages import Languages
 from translucid.documents.document import Segment, SegmentList, Target
-from translucid.documents.marked import Marked
 from translucid.documents.spans import DIRECTION_SIGNS
 from translucid.documents.splicing import Edit, TextFile
+from translucid.documents.tagged_text import Marked
 
 _LINE = re.compile(rf"[^\s{DIRECTION_SIGNS}](?:[^\r\n]*[^\s{DIRECTION_SIGNS}])?")
 

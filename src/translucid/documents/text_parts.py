@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from translucid.data.fixed import kept_parts
+from translucid.data.non_translatable import kept_parts
 from translucid.documents.kept_elements import expanded
-from translucid.documents.marked import Mark, Marked, Side
 from translucid.documents.spans import DIRECTION_SIGNS
 from translucid.documents.stand_ins import is_address, parts_of
+from translucid.documents.tagged_text import Mark, Marked, Side
 
 _TAG = re.compile(
     r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>"

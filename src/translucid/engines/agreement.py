@@ -18,7 +18,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 
 if TYPE_CHECKING:
-    from translucid.data.tokenizer import Tokenizer
+    from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.engines.engine import Engine
 
 TOLERANCE = 0.02

@@ -1,4 +1,4 @@
-"""The alignment layer that `translucid tune --links` has taught for a run, as it is kept in the run folder."""
+"""The alignment layer that `translucid tune --alignments` has taught for a run, as it is kept in the run folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from translucid.inspection.alignment_layer import AlignmentLayer
     from translucid.models.protocol import SequenceModel
 
-_FIX = "Delete it, or run translucid tune --links again."
+_FIX = "Delete it, or run translucid tune --alignments again."
 
 
 def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceModel) -> AlignmentLayer | None:
@@ -26,8 +26,8 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
     """
     import torch
 
+    from translucid.decoding.maps import forced_pass
     from translucid.inspection.alignment_layer import AlignmentLayer
-    from translucid.inspection.maps import forced_pass
 
     file = run.path / ALIGNMENT
     if not file.exists():

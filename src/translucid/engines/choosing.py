@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.agreement import TOLERANCE, disagreement, refuse_disagreement
 from translucid.engines.tuned import SHORTLIST, Tuned, load_tuned, save_tuned
 from translucid.ground.errors import UserError

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError

@@ -10,15 +10,15 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.bulk import decode_sentences
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.batched import decode_sentences
 from translucid.decoding.constraints import Constraints
-from translucid.decoding.decoding_options import Considered, DecodingOptions
+from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.pair_scores import pair_scores
 from translucid.decoding.search import search
 from translucid.decoding.shortlist import Shortlist, read_shortlist
 from translucid.decoding.trace import BeamTrace
-from translucid.inspection.pair_scores import pair_scores
 from translucid.models.protocol import SequenceModel
 
 
@@ -68,7 +68,7 @@ class TorchEngine:
         model: SequenceModel,
         word_starts: Tensor,
         device: torch.device,
-        considered: Considered = "all pieces",
+        considered: CandidateVocabulary = "all pieces",
         shortlist: Shortlist | None = None,
         opening: Sequence[int] = (),
     ) -> None:
@@ -102,7 +102,7 @@ class TorchEngine:
         starts = torch.tensor(tokenizer.target_word_starts(), device=device)
         return cls(model, starts, device, opening=tokenizer.target_opening)
 
-    def narrowed(self, considered: Considered, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
+    def narrowed(self, considered: CandidateVocabulary, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
         """Return the same that considers only pieces of a shortlist, a file that `translucid tune` has written, if any.
 
         Raises:

@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from translucid.data.cutting import Piece
 from translucid.data.languages import short_code
 from translucid.data.placeholders import NameStandIn, name_pattern
-from translucid.data.reserved import PLACEHOLDERS
-from translucid.data.terms.matching import Match, TermList
-from translucid.data.terms.term import Term
-from translucid.data.terms.words import unspaced, words_in
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.segmentation import Piece
+from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.term_reader import terms_in
 from translucid.ground.special import SPECIAL
+from translucid.terminology.matching import Match, TermList
+from translucid.terminology.term import Term
+from translucid.terminology.words import unspaced, words_in
 
 FEW = 2
 """Pieces of a name that a model is trusted to copy, at most."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.ranking import in_order
@@ -119,7 +119,7 @@ class NoisyChannel:
 
     def reverse_log_probs(self, sentences: Sequence[list[int]], found: Sequence[list[Hypothesis]]) -> list[list[float]]:
         """Return log p(x | y) of each hypothesis, in nats; of one that can't be read, less than any other has."""
-        from translucid.inspection.pair_scores import pair_ids, pair_scores
+        from translucid.decoding.pair_scores import pair_ids, pair_scores
 
         opening, told = len(self.tokenizer.source_opening), len(self.own_tokenizer.target_opening)
         sources = [self.tokenizer.decode_source(sentence[opening:]) for sentence in sentences]

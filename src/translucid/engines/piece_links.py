@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.maps import cross_attention
+from translucid.decoding.pair_scores import paired_batches
 from translucid.ground.special import SPECIAL
-from translucid.inspection.maps import cross_attention
-from translucid.inspection.pair_scores import paired_batches
 from translucid.models.protocol import SequenceModel
 
 FAINT = 0.1

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from translucid.data.cutting import MOST_PIECES, Piece
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.segmentation import MOST_PIECES, Piece
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis

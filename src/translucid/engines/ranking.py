@@ -9,7 +9,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 
 if TYPE_CHECKING:
-    from translucid.data.tokenizer import Tokenizer
+    from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.engines.engine import Engine
 
 

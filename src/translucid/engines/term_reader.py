@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from translucid.data.cutting import Piece
-from translucid.data.fixed import kept_parts
-from translucid.data.terms.links import TermLink
-from translucid.data.terms.matching import Match, TermList, TermUse
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.non_translatable import kept_parts
+from translucid.data.segmentation import Piece
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.terminology.links import TermLink
+from translucid.terminology.matching import Match, TermList, TermUse
 
 if TYPE_CHECKING:
     from translucid.decoding.hypothesis import Hypothesis

@@ -9,9 +9,9 @@ from typing import NamedTuple, get_args
 
 import torch
 
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import BY_WORDS, Considered, DecodingOptions
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
 from translucid.engines import ALLOWED
 from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
@@ -47,7 +47,7 @@ def trials(
     pairs: Sequence[Pair],
     options: DecodingOptions,
     ways: Sequence[Tuned],
-    shortlists: Mapping[Considered, Path],
+    shortlists: Mapping[CandidateVocabulary, Path],
     language: str | None = None,
 ) -> Iterator[Trial]:
     """Translate the sources of `pairs` in each of these ways; what the first one writes decides on the metric.
@@ -94,12 +94,12 @@ def _engine(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: P
     )
 
 
-def all_ways(model: SequenceModel, lists: Iterable[Considered], *, opened: bool = False) -> list[Tuned]:
+def all_ways(model: SequenceModel, lists: Iterable[CandidateVocabulary], *, opened: bool = False) -> list[Tuned]:
     """Return every way to translate with a model and these lists, that without any loss first.
 
     `opened`: outputs begin with a token that is given, with which CTranslate2 takes no lists by source words.
     """
-    considered: list[Considered] = ["all pieces", *lists]
+    considered: list[CandidateVocabulary] = ["all pieces", *lists]
     ways = [Tuned(engine="torch", considered=each) for each in considered]
     if isinstance(model, Transformer) and model.options.elmo is None:
         ways[:0] = [

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from translucid.data.corpus import read_lines
-from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import Considered
+from translucid.data.readers.corpus import read_lines
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
@@ -27,7 +27,7 @@ class Tuned(BaseModel):
     """What searches."""
     quantization: Literal["float32", "int8"] = "float32"
     """The weights of CTranslate2; ours are always float32."""
-    considered: Considered = "all pieces"
+    considered: CandidateVocabulary = "all pieces"
     """The target pieces that are considered."""
     languages: tuple[str | None, str | None] | None = None
     """Those between which a shortlist was learned, if the model has many; between others, all pieces are."""

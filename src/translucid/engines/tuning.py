@@ -10,10 +10,11 @@ from pathlib import Path
 
 import torch
 
-from translucid.data.pieces import SPACE
-from translucid.data.reserved import PLACEHOLDERS
-from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import Considered
+from translucid.data.tokenizing.pieces import SPACE
+from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import CandidateVocabulary
+from translucid.decoding.pair_scores import pair_ids
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import TOLERANCE, disagreement
 from translucid.engines.choosing import choose_engine
@@ -24,9 +25,8 @@ from translucid.engines.trials import Trial, all_ways, fastest, trials
 from translucid.engines.tuned import Tuned, save_tuned
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.inspection.pair_scores import pair_ids
 from translucid.models.protocol import SequenceModel
-from translucid.runs.corpora import read_corpora
+from translucid.runs.corpus_files import read_corpora
 from translucid.runs.run_folder import RunFolder
 
 CPU = torch.device("cpu")
@@ -34,7 +34,7 @@ PAIRS = 50_000
 """Training pairs that shortlists are learned from, at most."""
 SENTENCES = 1000
 """Sentences that are translated each time, at most."""
-LISTS: dict[Considered, tuple[int, int]] = {"small shortlist": (20, 400), "large shortlist": (80, 1200)}
+LISTS: dict[CandidateVocabulary, tuple[int, int]] = {"small shortlist": (20, 400), "large shortlist": (80, 1200)}
 """Of each shortlist: the pieces that a source piece brings in, and the frequent ones that are always in."""
 
 
@@ -87,7 +87,7 @@ def find_fastest(
     each_told = own.tokenizer.told == "each on its own side"
     always = sorted(own.tokenizer.languages.values()) if each_told else []  # which no target text has
     always += [SPACE, *PLACEHOLDERS] if tokenizer.has_placeholders else []
-    lists: dict[Considered, str] = {}
+    lists: dict[CandidateVocabulary, str] = {}
     if data.train and (tokenizer.joint or own.tokenizer.shared_ids):
         with counting(console, "reading the training text", None) as advance:
             targets = (pair.target for pair in corpora.kept(data.filter))

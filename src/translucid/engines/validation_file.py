@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.confidence_file import Languages
 from translucid.evaluation.familiarity import ValidationScores
 from translucid.ground.atomic import write_atomically

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from translucid.data.fixed import without_fixed
-from translucid.data.pieces import SPACE
-from translucid.data.terms.words import words_in
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.non_translatable import without_fixed
+from translucid.data.tokenizing.pieces import SPACE
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.terminology.words import words_in
 
 # The weights and limits were set on 3,000 pairs held out of Tatoeba's training text and on sentences of invented and
 # foreign words. The figures of the validation and test pairs were in view when one of five weights was chosen, so they

@@ -15,8 +15,8 @@ from rich.text import Text
 from torch import Tensor
 
 from translucid.data.batching import Batch
+from translucid.data.stores.text_store import EncodedTexts, Size
 from translucid.data.stream import stream_of
-from translucid.data.text_store import EncodedTexts, Size
 from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
 

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
 from translucid.evaluation.criterion import long_enough
-from translucid.evaluation.doubts import LOOP
 from translucid.evaluation.metrics import CorpusScore, ReferenceSets, bleu_tokenizer, corpus_scores
+from translucid.evaluation.quality_checks import LOOP
 
 
 class Forced(NamedTuple):

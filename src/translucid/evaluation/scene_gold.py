@@ -8,9 +8,9 @@ from typing import Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
 
-from translucid.builtin.scenes import GROUND
-from translucid.builtin.scenes.words import COLOURS, MATERIALS, NUMBERS, PLURALS, SAID, SIZES
-from translucid.data.corpus import read_lines
+from translucid.corpora.scenes import GROUND
+from translucid.corpora.scenes.words import COLOURS, MATERIALS, NUMBERS, PLURALS, SAID, SIZES
+from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 
 Box: TypeAlias = tuple[float, float, float, float]

@@ -92,7 +92,7 @@ def output(path: Path) -> Iterator[BinaryIO]:
             with open_stream(path) as stream:
                 yield stream
         else:
-            with _replacing(behind_links(path)) as file:
+            with _replacing(resolve_symlinks(path)) as file:
                 yield file
 
 
@@ -152,7 +152,7 @@ class _OneWay(FileIO):
         raise UnsupportedOperation("tell")
 
 
-def behind_links(path: Path) -> Path:
+def resolve_symlinks(path: Path) -> Path:
     """Return the file that is to be replaced: what a link points to, so that it stays a link."""
     return path.resolve() if path.is_symlink() else path
 

@@ -21,9 +21,9 @@ from translucid.attention.attend import scaled_dot_product
 from translucid.attention.masks import causal_mask
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.attention.scores import Concat
+from translucid.decoding.maps import forced_features, forced_pass
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
-from translucid.inspection.maps import forced_features, forced_pass
 from translucid.models.attention_only import BareAttention
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import RecurrentModel

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from translucid.decoding.maps import chosen_maps, rollout
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
-from translucid.inspection.maps import chosen_maps, rollout
 from translucid.inspection.words import WordMap, word_map, word_spans
 from translucid.models.protocol import Maps
 

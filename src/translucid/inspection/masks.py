@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
 from translucid.data.batching import padded
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 from translucid.inspection.plots import draw_masks, draw_padding
 

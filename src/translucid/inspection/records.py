@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.limits import length_penalty
+from translucid.decoding.maps import chosen_maps
 from translucid.decoding.trace import BeamTrace
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.maps import chosen_maps
 from translucid.inspection.words import WordMap
 
 SIDES = ("encoder", "decoder")

@@ -9,9 +9,9 @@ from typing import Any
 
 from translucid.ground.atomic import write_output
 from translucid.inspection.archive import save_maps
-from translucid.inspection.lit_image import LitImage
-from translucid.inspection.looked import Looked
-from translucid.inspection.looked_html import page, sections_of
+from translucid.inspection.attention_result import Looked
+from translucid.inspection.attention_result_html import page, sections_of
+from translucid.inspection.saliency_overlay import LitImage
 
 
 def save_looked(looked: Looked, file: Path, name: str, layer: int | None = None, head: int | None = None) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.decoding.hypothesis import percent
-from translucid.inspection.lit_image import LitImage, spread
+from translucid.inspection.saliency_overlay import LitImage, spread
 from translucid.inspection.terminal import BAR, SHADES
 
 WIDEST = 16

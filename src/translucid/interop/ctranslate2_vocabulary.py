@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from translucid.data.tokenizer import LARGEST, Tokenizer
+from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.imported import LONGEST_JSON, Keys, read_file, read_json

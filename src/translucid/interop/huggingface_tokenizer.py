@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from translucid.data.tokenizer import LARGEST, Tokenizer
+from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.atomic import write_atomically
 from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPELLED

@@ -13,9 +13,9 @@ from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported
 from translucid.interop.marian import from_marian
 from translucid.runs.configuration import Configuration, validated
-from translucid.runs.fitting import fill
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, staged
+from translucid.runs.weight_loading import fill
 
 if TYPE_CHECKING:
     from translucid.models.protocol import Model

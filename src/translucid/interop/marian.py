@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from translucid.data.tokenizer import LARGEST, Tokenizer
+from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.reading import refuse_strange
 from translucid.interop.imported import LONGEST_JSON, Imported, Keys, read_file
 from translucid.interop.marian_vocabulary import read_vocabulary
 from translucid.interop.pieces import Vocabulary, languages_in, only_here, pieces_of, rewritten
 from translucid.kernels.machine import refuse_more_than_memory
-from translucid.runs.careful_yaml import parse_yaml
+from translucid.runs.safe_yaml import parse_yaml
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

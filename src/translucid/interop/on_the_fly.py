@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from translucid import __version__
+from translucid.ground.cache import find_kept, keep
 from translucid.ground.errors import UserError
-from translucid.ground.keeping import find_kept, keep
 
 KEPT = 4
 """Imported models that stay, those used last."""

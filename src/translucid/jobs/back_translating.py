@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from translucid.data.corpus import Pair
 from translucid.data.filtering import fault
+from translucid.data.readers.corpus import Pair
 from translucid.jobs.job import Done, Job, Worker, is_utf8
 from translucid.jobs.output import PartRecord
 from translucid.jobs.windows import Window

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from translucid import __version__
-from translucid.caption import Caption
-from translucid.captioner import WINDOW, Captioner
-from translucid.data.image_files import ImageFiles
-from translucid.data.images import Picture
+from translucid.api.caption import Caption
+from translucid.api.captioner import WINDOW, Captioner
+from translucid.data.images.image_files import ImageFiles
+from translucid.data.images.pixels import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from translucid import __version__
+from translucid.api.text_classifier import WINDOW, Classified, TextClassifier
 from translucid.ground.reading import digest
 from translucid.jobs.job import Done, is_utf8
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.run_folder import RunFolder
-from translucid.text_classifier import WINDOW, Classified, TextClassifier
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from translucid import __version__
+from translucid.api.generation import Generated, Piece
+from translucid.api.generator import Generator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.generation import Generated, Piece
-from translucid.generator import Generator
 from translucid.ground.reading import digest
 from translucid.jobs.job import Done
 from translucid.jobs.windows import Window
@@ -47,7 +47,7 @@ class GenerateJob:
             "the device": device,
             "--format": self.form,
             "--max-tokens": self.max_tokens,
-            "--considered": self.considered,
+            "--top-candidates": self.considered,
             "the window": self.window,
             "the number of columns": self.columns,
             **self.options.model_dump(),

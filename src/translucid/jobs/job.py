@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from translucid import __version__
+from translucid.api.segment_translator import links_between, shown_matches
+from translucid.api.translation import Translation
+from translucid.api.translator import WINDOW, Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.alignment_file import alignment_mark
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import confidence_mark
-from translucid.engines.heeding import TermsMode
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
 from translucid.engines.ranking import RankedEngine, Ranking
+from translucid.engines.terminology_engine import TermsMode
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.engines.validation_file import validation_mark
@@ -35,9 +38,6 @@ from translucid.memory.recall import Recall
 from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
-from translucid.segment_translator import links_between, shown_matches
-from translucid.translation import Translation
-from translucid.translator import WINDOW, Translator
 
 Say = Callable[[str], None]
 """Takes a line for the person who waits."""

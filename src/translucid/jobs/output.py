@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from translucid.ground.atomic import behind_links, explained, is_stream, open_stream, sync_folder, write_atomically
+from translucid.ground.atomic import explained, is_stream, open_stream, resolve_symlinks, sync_folder, write_atomically
 from translucid.ground.errors import UserError
 from translucid.jobs.job import Say
-from translucid.jobs.warned import Warned
+from translucid.jobs.warning_summary import Warned
 from translucid.jobs.windows import Place
 
 
@@ -111,7 +111,7 @@ class FileOutput(Output):
 
     def __init__(self, file: Path) -> None:
         """`file`: need not exist; if it does, it stays as it is until the new one is whole; so does a link to it."""
-        self.file = file = behind_links(file)
+        self.file = file = resolve_symlinks(file)
         self.part = file.with_name(f".{file.name}.part")
         self.record_file = file.with_name(f".{file.name}.part.json")
         self.lock_file = file.with_name(f".{file.name}.lock")

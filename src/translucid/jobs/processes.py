@@ -18,7 +18,7 @@ from translucid.jobs.job import AnyJob, Done, Way
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import device_of_worker
 from translucid.kernels.machine import cores
-from translucid.kernels.process import take_over
+from translucid.kernels.process import configure_process
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def _work(job: AnyJob, threads: int, pipe: Connection[Any, Any]) -> None:
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # PyTorch's, should it be loaded
-        take_over()
+        configure_process()
         worker = job.worker(threads)
         pipe.send(worker.device)
         while True:

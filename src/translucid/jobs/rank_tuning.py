@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from translucid.data.corpus import Pair
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.noisy_channel import ChannelWeights, NoisyChannel
 from translucid.evaluation.criterion import Criterion
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.translator import Translator
 
 REVERSE = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
 LENGTH = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)

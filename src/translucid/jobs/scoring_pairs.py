@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from translucid.data.bad_lines import BadLine
-from translucid.data.corpus import Pair, sides
+from translucid.api.translator import WINDOW, Translator
+from translucid.data.readers.bad_lines import BadLine
+from translucid.data.readers.corpus import Pair, sides
+from translucid.decoding.pair_scores import PairScore, perplexity, score_pairs
 from translucid.ground.errors import UserError
-from translucid.inspection.pair_scores import PairScore, perplexity, score_pairs
-from translucid.runs.corpora import pairs_of
+from translucid.runs.corpus_files import pairs_of
 from translucid.runs.data_options import DataOptions
-from translucid.translator import WINDOW, Translator
 
 
 @dataclass(frozen=True)

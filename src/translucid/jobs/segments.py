@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import NearMatch, Segment, Target
-from translucid.documents.marked import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Marked, Side
 from translucid.engines.alignment_file import alignment_mark
 from translucid.engines.confidence_file import confidence_mark
 from translucid.jobs.job import Done, Job, Worker
 from translucid.jobs.windows import Window
-from translucid.segment_translator import SegmentTranslator
 
 SEGMENTS = 256
 """That are translated together; what is kept of an interrupted job is a multiple of it."""

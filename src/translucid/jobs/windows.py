@@ -8,7 +8,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import BinaryIO
 
-from translucid.translator import WINDOW
+from translucid.api.translator import WINDOW
 
 _CHUNK = 1 << 20
 

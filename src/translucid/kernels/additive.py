@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from translucid.kernels.seam import is_plain
+from translucid.kernels.dispatch import is_plain
 
 BLOCK = 1 << 18
 """Hidden values that are held at a time."""

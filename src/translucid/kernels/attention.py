@@ -27,8 +27,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from translucid.kernels.dispatch import is_plain
 from translucid.kernels.rounding import rounding
-from translucid.kernels.seam import is_plain
 
 LONGEST = 128
 """Positions of a memory up to which keeping the weights is cheap: those of 4,096 queries in 4 heads take 4 MB."""

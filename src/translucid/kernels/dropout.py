@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from translucid.kernels.seam import is_plain
+from translucid.kernels.dispatch import is_plain
 
 COARSE = 0.02
 """Share of itself by which a dropout may be rounded."""

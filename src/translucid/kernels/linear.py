@@ -19,9 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from translucid.kernels.dispatch import is_plain
 from translucid.kernels.onednn import fast_products, onednn_is_better
 from translucid.kernels.rounding import rounding
-from translucid.kernels.seam import is_plain
 
 LARGE = 2_000_000
 """Multiplications in a product from which on oneDNN is the faster one, and rounding pays; it takes longer to begin."""

@@ -31,9 +31,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from translucid.kernels.dispatch import is_plain
 from translucid.kernels.onednn import fast_products
 from translucid.kernels.rounding import factor
-from translucid.kernels.seam import is_plain
 
 ROWS = 1024
 """Target positions whose logits are held at a time; 1,024 rows of 10,000 entries are 40 MB, half that in bfloat16."""

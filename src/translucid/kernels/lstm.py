@@ -13,8 +13,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from translucid.kernels.dispatch import is_plain
 from translucid.kernels.rounding import factor
-from translucid.kernels.seam import is_plain
 
 
 def lstm(

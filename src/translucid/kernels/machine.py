@@ -113,7 +113,7 @@ def give_memory_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def step_back() -> None:
+def lower_priority() -> None:
     """Let this thread, and those that it starts, work when no other has something to do; on Linux only.
 
     There, and only there, a priority is a thread's own.

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from translucid.kernels.dispatch import is_plain
 from translucid.kernels.machine import amd
-from translucid.kernels.seam import is_plain
 
 _MATMUL: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 _lock = Lock()

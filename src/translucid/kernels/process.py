@@ -10,7 +10,7 @@ from translucid.kernels.machine import amd, avx512, keep_freed_memory
 _ours = False
 
 
-def take_over() -> None:
+def configure_process() -> None:
     """Say that this process is our own command, or a worker of it, which may be set up for speed as a whole.
 
     Freed memory is kept, denormal numbers are 0 as soon as a model is loaded into PyTorch, and CTranslate2 takes its

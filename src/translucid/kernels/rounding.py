@@ -17,8 +17,8 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
+from translucid.kernels.dispatch import is_plain
 from translucid.kernels.machine import bfloat16
-from translucid.kernels.seam import is_plain
 
 _wanted: ContextVar[bool] = ContextVar("wanted", default=False)
 

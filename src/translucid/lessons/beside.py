@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from translucid.lessons.serving import PLACE, TRANSLATOR, recorded_files
-from translucid.serving.assets import Asset
-from translucid.serving.failures import ApiError
+from translucid.serving.edge.assets import Asset
+from translucid.serving.edge.failures import ApiError
 
 
 def recorded_routes() -> APIRouter:

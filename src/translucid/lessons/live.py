@@ -13,11 +13,11 @@ from translucid.lessons.models import Models
 from translucid.lessons.pages import fixed_files, record_script
 from translucid.lessons.recording import SENTENCE, Record, record_of
 from translucid.lessons.serving import HEADERS, PLACE, TRANSLATOR, kind
-from translucid.serving.desk import Desk
-from translucid.serving.errand import Errand
-from translucid.serving.failures import ApiError
-from translucid.serving.guard import address_of
-from translucid.serving.incoming import text_field
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import text_field
+from translucid.serving.edge.rate_limits import address_of
+from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.queue.request_task import RequestTask
 
 LONGEST = 120
 """Characters of a reader's own sentence."""
@@ -28,7 +28,7 @@ class Live:
     """The handlers; `routes` binds them to their paths."""
 
     models: Models
-    desk: Desk
+    desk: RequestContext
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -43,7 +43,7 @@ class Live:
     async def record(self, request: Request, name: str) -> Response:
         """Return the figures of a lesson."""
         lesson = _named(name)
-        errand = Errand(address_of(request), self.desk.options.seconds)
+        errand = RequestTask(address_of(request), self.desk.options.seconds)
         made = self.desk.workshop.submit(errand, lambda: record_of(self.models, lesson))
         return _fixed(record_script(name, await errand.result(request, made)), kind("record.js"))()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
+from translucid.api.translation import Translation
+from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.lessons.lessons import Lesson
 from translucid.lessons.runs import RECURRENT, demo_run, finished, recurrent_run
-from translucid.translation import Translation
-from translucid.translator import Translator
 
 
 class Models:

@@ -11,14 +11,14 @@ from torch import Tensor
 
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.attention.scores import Concat
-from translucid.builtin.phrasebook import ENGLISH_BOOK, generate
+from translucid.corpora.phrasebook import ENGLISH_BOOK, generate
 from translucid.decoding.beam import beam_search
+from translucid.decoding.maps import forced_pass
 from translucid.decoding.search import prepare
 from translucid.decoding.trace import BeamTrace
 from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.atomic import write_atomically
 from translucid.inspection.equation import equation
-from translucid.inspection.maps import forced_pass
 from translucid.lessons.lessons import Lesson
 from translucid.lessons.models import Models, translated
 from translucid.lessons.pages import as_json, recorded

@@ -6,12 +6,12 @@ import json
 import os
 from pathlib import Path
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.demonstration import train_demo
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
+from translucid.lessons.demonstration import train_demo
 from translucid.runs.configuration import resolve
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
 

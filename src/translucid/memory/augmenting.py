@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from translucid.data.corpus import Pair
-from translucid.data.reserved import MATCH
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.reserved import MATCH
 from translucid.memory.folding import spaced
 from translucid.memory.match import Match
 from translucid.memory.translation_memory import TELL, TranslationMemory

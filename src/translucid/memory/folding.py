@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 
-from translucid.data.fixed import fixed_parts
+from translucid.data.non_translatable import fixed_parts
 
 FIXED = "\0"
 """Stands for a placeholder, a tag or an address; no entry of a memory has it."""

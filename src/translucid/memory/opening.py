@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from translucid import __version__
-from translucid.data.corpus import read_pairs, sides
 from translucid.data.languages import Languages
+from translucid.data.readers.corpus import read_pairs, sides
+from translucid.ground.cache import find_kept, keep
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.ground.keeping import find_kept, keep
 from translucid.memory.database import ENDING, VERSION, is_database
 from translucid.memory.translation_memory import TranslationMemory
 

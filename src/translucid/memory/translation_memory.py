@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from translucid.data.corpus import Pair
 from translucid.data.languages import Languages, same_language
+from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.memory.database import LONGEST, WAIT, connect, create, explained, writing
 from translucid.memory.folding import UNWRITABLE, Folded, found_in, spaced

@@ -38,9 +38,9 @@ def build_model(
     refuse_too_large(hollow_model(options, source_vocabulary, target_vocabulary, pieces))
     model = _built(options, source_vocabulary, target_vocabulary, pieces)
     if isinstance(options, CaptioningShape):
-        from translucid.models.captioner.eye import Eye
+        from translucid.models.captioner.image_encoder import ImageEncoder
 
-        assert isinstance(model.source_embedding, Eye)
+        assert isinstance(model.source_embedding, ImageEncoder)
         load_learned(model.source_embedding.network)
     return model
 

@@ -10,7 +10,7 @@ from translucid.ground.option_group import OptionGroup
 from translucid.models.model_shape import BlocksShape, ModelShape
 
 
-class EyeOptions(OptionGroup):
+class ImageEncoderOptions(OptionGroup):
     """How an image becomes a grid of cells."""
 
     network: str = Field("small", pattern=r"^(small|efficientnet-lite0|timm:[A-Za-z0-9_.\-]+)$")
@@ -26,7 +26,7 @@ class EyeOptions(OptionGroup):
     """Leave the network as it is. What it makes of an image is then computed once and kept."""
 
     @model_validator(mode="after")
-    def _fits_together(self) -> EyeOptions:
+    def _fits_together(self) -> ImageEncoderOptions:
         if self.size % self.stride:
             raise ValueError(f"a cell of {self.stride} pixels does not divide size={self.size}")
         if self.frozen and self.network == "small":
@@ -42,7 +42,7 @@ class EyeOptions(OptionGroup):
 class CaptioningShape(ModelShape):
     """What models that write about images have in common."""
 
-    eye: EyeOptions = Field(default_factory=EyeOptions)
+    image_encoder: ImageEncoderOptions = Field(default_factory=ImageEncoderOptions)
     """How an image becomes a grid."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
     """How the model knows where in the image a cell is; without, the grid is a bag of cells."""
@@ -57,7 +57,7 @@ class CaptioningShape(ModelShape):
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of cells; in memory and maps they stand one row after the other."""
-        return self.eye.side, self.eye.side
+        return self.image_encoder.side, self.image_encoder.side
 
 
 class CaptionerOptions(CaptioningShape):

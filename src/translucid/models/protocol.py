@@ -89,8 +89,8 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     """From sources, such as ids [B, S], to what the encoder reads [B, S, D]; explanations hand that to `read`."""
     output: nn.Linear
     """From decoder features [.., D] to logits [.., V]."""
-    taught_more: bool = False
-    """Whether training adds `further_loss` to the loss."""
+    has_auxiliary_loss: bool = False
+    """Whether training adds `auxiliary_loss` to the loss."""
 
     def __init__(self, special: SpecialTokens[int] = SPECIAL) -> None:
         """`special`: ids of the special tokens."""
@@ -151,7 +151,7 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Feed one token a row [N]; return the decoder's last states [N, D] and the state that has seen it."""
 
-    def further_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
+    def auxiliary_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
         """Return what a batch costs beyond its words [], summed over targets, such as for where the decoder looked.
 
         Args:

@@ -1,6 +1,6 @@
 """Adapters of a run: what a fine-tuning has learned, as differences of low rank in a small file of its own.
 
-translucid train --from RUN --set training.adapter_rank=8 ..   writes OUT/adapter.safetensors
+translucid train --init-from RUN --set training.adapter_rank=8 ..   writes OUT/adapter.safetensors
 translucid translate RUN --adapter OUT                         or a file, or NAME of RUN/adapters/NAME.safetensors
 """
 
@@ -92,7 +92,7 @@ class Adapter:
         return {name: (tensors[f"{name}.up"], tensors[f"{name}.down"]) for name in self.names}
 
 
-class Wearer:
+class AdapterSlot:
     """A model that wears one adapter or none, and changes it without being loaded anew."""
 
     def __init__(self, run: RunFolder) -> None:
@@ -102,7 +102,7 @@ class Wearer:
         self.adapter: Adapter | None = None
         self._bare: dict[str, Tensor] = {}
 
-    def dress(self, model: nn.Module) -> None:
+    def attach(self, model: nn.Module) -> None:
         """Let this be the model; it is loaded only when somebody wants it."""
         self.model = model
         self._change(self.adapter)
@@ -112,7 +112,7 @@ class Wearer:
         """Of the adapter that is worn, if one is."""
         return self.adapter.fingerprint if self.adapter else None
 
-    def put_on(self, given: str | Path | None) -> None:
+    def activate(self, given: str | Path | None) -> None:
         """Wear this adapter instead of what is worn.
 
         Raises:

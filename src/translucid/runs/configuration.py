@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError, nearest
@@ -51,7 +51,13 @@ _FIXED = (
 """Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
 _FIXED_LATER = (
     *("data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo"),
-    *("data.placeholders", "training.freeze", "training.stay_near", "training.stay_like", "training.adapter_rank"),
+    *(
+        "data.placeholders",
+        "training.freeze",
+        "training.l2_sp",
+        "training.distillation_weight",
+        "training.adapter_rank",
+    ),
 )
 """More such keys; one that is not set is not named, as there are checkpoints that have none of it."""
 
@@ -118,7 +124,7 @@ class Configuration(OptionGroup):
         if isinstance(self.model, CaptioningShape):
             if only:
                 raise ValueError(f"data.{only[0]} is for sentence pairs, not for images with captions")
-            if self.model.eye.frozen and (self.data.mirror or self.data.shift):
+            if self.model.image_encoder.frozen and (self.data.mirror or self.data.shift):
                 raise ValueError("data.mirror and data.shift change pixels, of which a frozen network sees no more")
         elif self.data.mirror or self.data.shift:
             raise ValueError("data.mirror and data.shift are for images")
@@ -153,18 +159,20 @@ class Configuration(OptionGroup):
 
     @model_validator(mode="after")
     def _who_is_fine_tuned(self) -> Configuration:
-        if self.training.stay_like and self.model.reads != "text":
-            raise ValueError("training.stay_like is for translators")
+        if self.training.distillation_weight and self.model.reads != "text":
+            raise ValueError("training.distillation_weight is for translators")
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
             raise ValueError("training.adapter_rank is for Transformers")
         if self.data.tokenizer.added and (self.model.reads != "text" or not self.training.begin_from):
             raise ValueError(
-                "data.tokenizer.added is for translators that begin as another run: name it with train --from"
+                "data.tokenizer.added is for translators that begin as another run: name it with train --init-from"
             )
         if self.data.tokenizer.added and self.training.adapter_rank:
             raise ValueError("training.adapter_rank is for the vocabulary as it is, without data.tokenizer.added")
         if self.data.valid_general and not self.training.begin_from:
-            raise ValueError("data.valid_general is for what is fine-tuned: name what it begins as with train --from")
+            raise ValueError(
+                "data.valid_general is for what is fine-tuned: name what it begins as with train --init-from"
+            )
         return self
 
     @model_validator(mode="after")

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from translucid.data.filtering import Filter
 from translucid.data.languages import find_code
-from translucid.data.reserved import MATCH, PLACEHOLDERS, TERM
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, TERM
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 
@@ -34,7 +34,7 @@ class DataOptions(OptionGroup):
     """Further training files, such as those of the general corpus in fine-tuning, and what share of each epoch is drawn
     from them. The rest is `train` and the like, as large as they are: an epoch goes through them once."""
     valid_general: list[str] = Field(default_factory=list)
-    """Validation files of what the model could do before it was fine-tuned; see training.may_forget."""
+    """Validation files of what the model could do before it was fine-tuned; see training.max_regression."""
     reverse: bool = False
     """Learn from the target to the source of the files, those of evaluation too; `synthetic` is read as it stands."""
     images: list[str] = Field(default_factory=list)

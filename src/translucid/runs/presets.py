@@ -193,7 +193,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "classifier": Preset(
-        "texts with labels: a model of language, given with --from, learns to tell them apart (ULMFiT, 2018)",
+        "texts with labels: a model of language, given with --init-from, learns to tell them apart (ULMFiT, 2018)",
         {
             "model": {"kind": "classifier"},
             "data": {"tokenizer": {"vocabulary": 8000}, "max_tokens": 1024},
@@ -230,7 +230,7 @@ PRESETS: dict[str, Preset] = {
         {
             "model": {
                 "kind": "captioning-transformer",
-                "eye": {"network": "efficientnet-lite0", "size": 160, "stride": 16, "frozen": True},
+                "image_encoder": {"network": "efficientnet-lite0", "size": 160, "stride": 16, "frozen": True},
                 "width": 128,
                 "heads": 4,
                 "feed_forward": 512,

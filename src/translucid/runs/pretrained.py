@@ -14,13 +14,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
-from translucid.runs.fitting import load_weights, refuse_misfits, unshared
 from translucid.runs.presets import PRESETS
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
+from translucid.runs.weight_loading import load_weights, refuse_misfits, unshared
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from translucid import __version__
-from translucid.data.corpus import Pair, read_pairs
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
-from translucid.runs.careful_yaml import LONGEST
 from translucid.runs.configuration import Configuration, validated
-from translucid.runs.fitting import fill, refuse_misfits, refuse_other_options
+from translucid.runs.safe_yaml import LONGEST
 from translucid.runs.settings import read_settings
 from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
+from translucid.runs.weight_loading import fill, refuse_misfits, refuse_other_options
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +34,7 @@ FOUND = "tuned.json", "shortlist.tsv"
 CONFIDENCE = "confidence.json"
 """How features of the model's translations become a probability that they are good."""
 ALIGNMENT = "alignment.safetensors"
-"""Tells which words of a translation belong to which of its source, as `tune --links` has taught it."""
+"""Tells which words of a translation belong to which of its source, as `tune --alignments` has taught it."""
 VALIDATION = "validation-scores.json"
 """What the model's own validation sentences measure; sentences that differ too much are warned of."""
 ADAPTER = "adapter.safetensors"

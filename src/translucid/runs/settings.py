@@ -10,7 +10,7 @@ import yaml
 
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
-from translucid.runs.careful_yaml import LONGEST, parse_yaml
+from translucid.runs.safe_yaml import LONGEST, parse_yaml
 
 Settings = dict[str, Any]
 """Values by key, and groups of them."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from translucid.data.corpus import sides
+from translucid.data.readers.corpus import sides
 from translucid.ground.atomic import sync_folder
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration

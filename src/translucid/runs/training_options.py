@@ -18,7 +18,7 @@ class TrainingOptions(OptionGroup):
     seed: int = Field(1, ge=0, lt=1 << 63)
     """Decides the first weights, the order of the data and every dropout."""
     begin_from: str | None = None
-    """A run whose tokenizer and weights are begun with; `train --from` sets it."""
+    """A run whose tokenizer and weights are begun with; `train --init-from` sets it."""
     init_encoder: str | None = None
     """A run of a model of language with which a translator's encoder begins; `train --init-encoder` sets it."""
     init_decoder: str | None = None
@@ -63,13 +63,13 @@ class TrainingOptions(OptionGroup):
     unfreezing, Howard and Ruder 2018)."""
     freeze: list[str] = Field(default_factory=list)
     """Parts that stay as they are: encoder, decoder, embeddings, output, or a part of them, such as encoder.0."""
-    stay_near: float = Field(0.0, ge=0, le=MANY)
+    l2_sp: float = Field(0.0, ge=0, le=MANY)
     """Of what begins as another run: L of the L/2 |w - w0|^2 that is added to the loss of a token, w0 the weights that
     it began with (Barone et al. 2017)."""
-    stay_like: float = Field(0.0, ge=0, le=1)
+    distillation_weight: float = Field(0.0, ge=0, le=1)
     """Of translators that begin as another run: the share of the loss that is the cross-entropy to what the first model
     would say next, instead of to the right token (Khayrallah et al. 2018)."""
-    may_forget: float = Field(1.0, ge=0, le=100)
+    max_regression: float = Field(1.0, ge=0, le=100)
     """BLEU that a translator may lose on data.valid_general; weights that have lost more are not the best ones."""
     adapter_rank: int = Field(0, ge=0, le=1 << 12)
     """Of Transformers that begin as another run: leave its matrices as they are and learn for each a difference of this
@@ -115,11 +115,11 @@ class TrainingOptions(OptionGroup):
 
     @model_validator(mode="after")
     def _what_is_begun_with_is_there(self) -> TrainingOptions:
-        for name in ("stay_near", "stay_like", "adapter_rank"):
+        for name in ("l2_sp", "distillation_weight", "adapter_rank"):
             if getattr(self, name) and not self.begin_from:
-                raise ValueError(f"training.{name} is for what begins as another run: name it with train --from")
+                raise ValueError(f"training.{name} is for what begins as another run: name it with train --init-from")
             if getattr(self, name) and self.sharded:
                 raise ValueError(f"training.{name} wants whole matrices, and training.sharded holds parts of them")
-        if self.stay_near and self.adapter_rank:
-            raise ValueError("training.stay_near holds weights that training.adapter_rank leaves as they are anyway")
+        if self.l2_sp and self.adapter_rank:
+            raise ValueError("training.l2_sp holds weights that training.adapter_rank leaves as they are anyway")
         return self

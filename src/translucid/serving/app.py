@@ -19,26 +19,26 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
 from translucid.kernels.machine import give_memory_back
-from translucid.serving.accepting import Accepting
-from translucid.serving.assets import Asset
-from translucid.serving.captioning import Captioning
 from translucid.serving.catalogue import Catalogue
-from translucid.serving.deepl import DeepL
-from translucid.serving.deepl_documents import DeepLDocuments
-from translucid.serving.deepl_glossaries import DeepLGlossaries
-from translucid.serving.deepl_multilingual_glossaries import DeepLMultilingualGlossaries
-from translucid.serving.desk import Desk
-from translucid.serving.document_jobs import DocumentJobs
-from translucid.serving.door import Door
-from translucid.serving.editing import Editing
-from translucid.serving.failures import answer_errors
-from translucid.serving.guard import Guard
-from translucid.serving.judging import Judging
-from translucid.serving.libretranslate import LibreTranslate
-from translucid.serving.looking import Looking
-from translucid.serving.measuring import measure
-from translucid.serving.picturing import Picturing
-from translucid.serving.remembering import Remembering
+from translucid.serving.edge.assets import Asset
+from translucid.serving.edge.failures import answer_errors
+from translucid.serving.edge.host_check import Door
+from translucid.serving.edge.measuring import measure
+from translucid.serving.edge.rate_limits import Guard
+from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.routes.captioning import Captioning
+from translucid.serving.routes.deepl import DeepL
+from translucid.serving.routes.deepl_documents import DeepLDocuments
+from translucid.serving.routes.deepl_glossaries import DeepLGlossaries
+from translucid.serving.routes.deepl_multilingual_glossaries import DeepLMultilingualGlossaries
+from translucid.serving.routes.document_jobs import DocumentJobs
+from translucid.serving.routes.document_review import Accepting
+from translucid.serving.routes.editing import Editing
+from translucid.serving.routes.inspection import Looking
+from translucid.serving.routes.libretranslate import LibreTranslate
+from translucid.serving.routes.memory import Remembering
+from translucid.serving.routes.plots import Picturing
+from translucid.serving.routes.text_models import Judging
 from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
@@ -50,14 +50,14 @@ def create_app(
     catalogue: Catalogue,
     options: ServerOptions | None = None,
     memory: Remembering | None = None,
-    lessons: Callable[[Desk], APIRouter] | None = None,
+    lessons: Callable[[RequestContext], APIRouter] | None = None,
 ) -> FastAPI:
     """Return the application that serves these models, with a translation memory if there is one.
 
     `lessons`: gives the routes of the lessons, if they are to be beside the models; the page leads to them.
     """
     options = options or ServerOptions()
-    desk = Desk(catalogue, options, Guard(options), memory, lessons=lessons is not None)
+    desk = RequestContext(catalogue, options, Guard(options), memory, lessons=lessons is not None)
     jobs = DocumentJobs(desk)
 
     @asynccontextmanager

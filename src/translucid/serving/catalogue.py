@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from babel.core import get_global
 
-from translucid.data.terms.term import Term
+from translucid.api.generator import Generator
+from translucid.api.text_classifier import TextClassifier
+from translucid.api.translator import Translator
 from translucid.engines.choosing import EngineName
-from translucid.generator import Generator
 from translucid.ground.errors import UserError
 from translucid.interop.on_the_fly import run_of
 from translucid.runs.run_folder import RunFolder
-from translucid.serving.batcher import Batcher
-from translucid.serving.examples import examples_of
-from translucid.serving.failures import ApiError
-from translucid.serving.offered import ANY, Offered, Served, begin_with, is_language, offer
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.language_pairs import ANY, Offered, Served, begin_with, is_language, offer
+from translucid.serving.queue.batcher import Batcher
+from translucid.serving.routes.examples import examples_of
 from translucid.serving.server_options import ServerOptions
-from translucid.text_classifier import TextClassifier
-from translucid.translator import Translator
+from translucid.terminology.term import Term
 
 if TYPE_CHECKING:
-    from translucid.captioner import Captioner
+    from translucid.api.captioner import Captioner
 
 
 Model = TypeVar("Model")
@@ -173,7 +173,7 @@ def load(
         if reads != "text" and source:
             raise UserError("does not go from one language to another", file=folder, fix=f"Write {folder} alone.")
         if reads == "images":
-            from translucid.captioner import Captioner  # needs Pillow
+            from translucid.api.captioner import Captioner  # needs Pillow
 
             captioners.append(Named(unique, Captioner.open(run, configuration, device)))
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from translucid.data.corpus import read_lines
+from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 
 PAGE_HEADERS = {

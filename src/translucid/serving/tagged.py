@@ -9,15 +9,15 @@ from fastapi import Request
 
 from translucid.documents.document import Document
 from translucid.documents.kinds import read_document
-from translucid.serving.desk import Desk
-from translucid.serving.errand import Errand
-from translucid.serving.offered import Served
+from translucid.serving.language_pairs import Served
+from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.texts import fill
 
 
 async def translate_tagged(
-    desk: Desk,
-    errand: Errand,
+    desk: RequestContext,
+    errand: RequestTask,
     request: Request,
     served: Served,
     texts: Sequence[str],
@@ -43,7 +43,7 @@ async def translate_tagged(
 
 
 async def translate_html(
-    desk: Desk, errand: Errand, request: Request, served: Served, texts: Sequence[str]
+    desk: RequestContext, errand: RequestTask, request: Request, served: Served, texts: Sequence[str]
 ) -> list[str]:
     """Translate HTML, whole pages or fragments; errors as of `translate_tagged`."""
     languages = served.source, served.target

@@ -12,19 +12,19 @@ from typing import Literal, NamedTuple
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.api.translation import Translation
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.sentences import split_sentences
 from translucid.documents.document import Document, Target
-from translucid.documents.marked import Marked
 from translucid.documents.placeholders import Way
-from translucid.ground.stopping import between_steps
-from translucid.segment_translator import SegmentTranslator
-from translucid.serving.batcher import in_chunks, options_for, translate
-from translucid.serving.desk import Desk, off_the_loop
-from translucid.serving.errand import Errand
-from translucid.serving.failures import no_request_to_blame
-from translucid.serving.offered import Served
-from translucid.translation import Translation
+from translucid.documents.tagged_text import Marked
+from translucid.ground.cancellation import between_steps
+from translucid.serving.edge.failures import no_request_to_blame
+from translucid.serving.language_pairs import Served
+from translucid.serving.queue.batcher import in_chunks, options_for, translate
+from translucid.serving.queue.request_context import RequestContext, off_the_loop
+from translucid.serving.queue.request_task import RequestTask
 
 SHORT = 600
 """Characters of a request that is translated together with others; longer ones take turns in the workshop."""
@@ -98,7 +98,7 @@ def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def begin(
-    desk: Desk, errand: Errand, served: Served, texts: Sequence[str], nbest: int = 1
+    desk: RequestContext, errand: RequestTask, served: Served, texts: Sequence[str], nbest: int = 1
 ) -> Future[list[Translation]]:
     """Have some sentences of one request translated.
 
@@ -119,7 +119,7 @@ def heeding(served: Served, terms: Mapping[str, str]) -> Served:
     return replace(served, translator=served.translator.with_terms(terms.items())) if terms else served
 
 
-def translated(desk: Desk, served: Served, sources: Iterable[Marked], nbest: int = 1) -> Iterator[Target]:
+def translated(desk: RequestContext, served: Served, sources: Iterable[Marked], nbest: int = 1) -> Iterator[Target]:
     """Translate texts with their marks, in small parts, between which others may have their turn."""
     recall = desk.memory.recall(served.source, served.target) if desk.memory else None
     segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), recall)
@@ -130,7 +130,7 @@ def translated(desk: Desk, served: Served, sources: Iterable[Marked], nbest: int
         yield from targets
 
 
-def fill(desk: Desk, served: Served, documents: Sequence[Document]) -> list[bytes]:
+def fill(desk: RequestContext, served: Served, documents: Sequence[Document]) -> list[bytes]:
     """Translate short documents, such as HTML or XML of a request; in the workshop."""
     targets = translated(desk, served, [segment.source for document in documents for segment in document.segments])
     filled = []
@@ -162,7 +162,7 @@ class TakenApart(NamedTuple):
     """The translations of those sentences that a memory has."""
 
 
-async def take_apart(desk: Desk, served: Served, texts: Sequence[str]) -> TakenApart:
+async def take_apart(desk: RequestContext, served: Served, texts: Sequence[str]) -> TakenApart:
     """Take texts apart into sentences, and look these up in the server's memory, exactly.
 
     A text or a line that the memory has as a whole stays whole.
@@ -190,8 +190,8 @@ async def take_apart(desk: Desk, served: Served, texts: Sequence[str]) -> TakenA
 
 
 async def translate_texts(
-    desk: Desk,
-    errand: Errand,
+    desk: RequestContext,
+    errand: RequestTask,
     request: Request,
     served: Served,
     texts: Sequence[str],
@@ -219,8 +219,8 @@ async def translate_texts(
 
 
 async def _by_model(
-    desk: Desk,
-    errand: Errand,
+    desk: RequestContext,
+    errand: RequestTask,
     request: Request,
     served: Served,
     sentences: Sequence[str],

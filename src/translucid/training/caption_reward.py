@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.caption_scores import papers_tokens
 from translucid.evaluation.cider import LONGEST, Cider, grams
 from translucid.ground.special import SPECIAL, SPELLED

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, plan_epoch
-from translucid.data.captioned import CaptionedImages, VariedImages
-from translucid.data.encoded import EncodedCorpus
-from translucid.data.labelled import LabelledTexts
-from translucid.data.order import BLOCK, Order
-from translucid.data.subword_dropout import VariedCorpus
+from translucid.data.readers.captioned import CaptionedImages, VariedImages
+from translucid.data.readers.labelled import LabelledTexts
+from translucid.data.sampler import BLOCK, Order
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.ground.errors import UserError
 from translucid.training.workers import Workers
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import torch
 
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
@@ -19,18 +19,18 @@ from translucid.kernels.process import tune_ours
 from translucid.layers.low_rank import adapt
 from translucid.models.build import build_model
 from translucid.models.protocol import Model
-from translucid.runs.beginning import begin, begun_tokenizer, lacks_pieces
 from translucid.runs.configuration import Configuration, fixed_settings
-from translucid.runs.corpora import Corpora, read_corpora
+from translucid.runs.corpus_files import Corpora, read_corpora
+from translucid.runs.initialization import begin, begun_tokenizer, lacks_pieces
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
 from translucid.runs.training_options import TrainingOptions
+from translucid.training.dataset import Beginning, Material, TrainingData, sha256
 from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze
+from translucid.training.fuzzy_matches import with_matches
 from translucid.training.gpu_memory import explained_when_full, refuse_too_large
 from translucid.training.labels import LabelledMaterial
-from translucid.training.matched import with_matches
-from translucid.training.material import Beginning, Lessons, Material, sha256
 from translucid.training.progress import Progress
 from translucid.training.provenance import device_name, provenance
 from translucid.training.record import board_missing
@@ -93,7 +93,7 @@ def prepared(
 ) -> Iterator[tuple[Trainer, Display]]:
     """Make all ready for a training as configured, which leaves its run in `folder`: what is left to do is `fit`.
 
-    Settings of the process stay as they are; a program of its own gains some speed by `kernels.process.take_over`.
+    Settings of the process stay as they are; a program of its own gains some speed by `kernels.process.configure_process`.
 
     Args:
         configuration: all settings; for a resumed run, those of its folder, with later limits if wanted.
@@ -227,7 +227,7 @@ def _trainer(
     tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
     torch.manual_seed(options.seed)
     model = _built(build_model, configuration, tokenizer)
-    if state is None or options.stay_near or options.stay_like:
+    if state is None or options.l2_sp or options.distillation_weight:
         begin(model, options, tokenizer)
     _fit_for_tuning(model, options)
     if workers.rank:  # the same weights as the first, but dropout of its own
@@ -236,7 +236,7 @@ def _trainer(
         "the tokenizer": tokenizer.fingerprint,
         "a setting that can not change (model, data, seed)": sha256(fixed_settings(configuration)),
     }
-    if options.stay_near or options.stay_like or options.adapter_rank:
+    if options.l2_sp or options.distillation_weight or options.adapter_rank:
         assert options.begin_from
         origin[BEGUN] = RunFolder(Path(options.begin_from)).model_digest()
     before = state[1].get("origin") if state else None
@@ -275,7 +275,7 @@ def _trainer(
     return trainer
 
 
-def _tell_of_lines(lessons: Lessons, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:
+def _tell_of_lines(lessons: TrainingData, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:
     """Show how much there is to learn from, and which lines were skipped."""
     console, unit = setup.console, lessons.skipped.unit
     console.print(f"training on {lessons.skipped.summary()}")

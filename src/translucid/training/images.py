@@ -10,22 +10,22 @@ from pathlib import Path
 
 import numpy as np
 
-from translucid.data.captioned import CaptionedImages, VariedImages
-from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
-from translucid.data.image_files import ImageFiles
-from translucid.data.image_store import ImageStore, Look, StoredImages
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.images.image_files import ImageFiles
+from translucid.data.readers.captioned import CaptionedImages, VariedImages
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores.image_store import ImageStore, Look, StoredImages
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.models.captioner.eye import Eye
+from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptioningShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
 from translucid.training.caption_reward import CaptionReward
+from translucid.training.dataset import VALIDATION, Beginning, TrainingData, learn_vocabulary, sha256
 from translucid.training.epochs import PairEpochs
-from translucid.training.material import VALIDATION, Beginning, Lessons, learn_vocabulary, sha256
 from translucid.training.text import counted, tell_of_too_long
 from translucid.training.validation import ImageValidator
 
@@ -67,11 +67,13 @@ class ImageMaterial:
             tokenizer, self.configuration = learn_vocabulary(captions, self.configuration, console)
             return tokenizer
 
-    def lessons(self, at: Beginning) -> Lessons:
+    def lessons(self, at: Beginning) -> TrainingData:
         """See `Material`."""
         data, options, tokenizer = self.configuration.data, self.configuration.training, at.tokenizer
-        eye, identity = self.shape.eye, self._identity(at.model)
-        store = ImageStore(at.run.images_folder, eye.size, _looking(_eye(at.model)) if eye.frozen else None)
+        image_encoder, identity = self.shape.image_encoder, self._identity(at.model)
+        store = ImageStore(
+            at.run.images_folder, image_encoder.size, _looking(_eye(at.model)) if image_encoder.frozen else None
+        )
         stored = at.stored(lambda: self._read(at, store, identity), lambda: store.open(identity))
         places = {name: place for place, name in enumerate(self.names)}
 
@@ -106,7 +108,7 @@ class ImageMaterial:
         reward = CaptionReward(tokenizer, train.captions()) if options.self_critical else None
         valid_by = valid, options.validate_sentences, validator.decoding.model_dump(mode="json")
         validated_on = {VALIDATION: sha256(json.dumps(valid_by))}
-        return Lessons(epochs, validator, fingerprints, self.skipped, validated_on, reward)
+        return TrainingData(epochs, validator, fingerprints, self.skipped, validated_on, reward)
 
     def _read(self, at: Beginning, store: ImageStore, identity: str) -> StoredImages | None:
         """Open the stored images; those that are damaged on disk, or others than those there, are read again."""
@@ -130,26 +132,32 @@ class ImageMaterial:
 
     def _identity(self, model: Model) -> str:
         """Return what the stored images are made of: the images, their size, and the network if it is frozen."""
-        eye, network = self.shape.eye, ""
-        if eye.frozen:
+        image_encoder, network = self.shape.image_encoder, ""
+        if image_encoder.frozen:
             digest = hashlib.sha256()
             for name, weight in _eye(model).network.named_parameters():
                 digest.update(name.encode())
                 digest.update(weight.detach().cpu().numpy().data)
             network = digest.hexdigest()
-        parts = self.names, self.files.digest(), eye.size, eye.stride if eye.frozen else 0, network
+        parts = (
+            self.names,
+            self.files.digest(),
+            image_encoder.size,
+            image_encoder.stride if image_encoder.frozen else 0,
+            network,
+        )
         return sha256(json.dumps(parts))
 
 
-def _eye(model: Model) -> Eye:
-    eye = getattr(model, "source_embedding", None)
-    assert isinstance(eye, Eye)
-    return eye
+def _eye(model: Model) -> ImageEncoder:
+    image_encoder = getattr(model, "source_embedding", None)
+    assert isinstance(image_encoder, ImageEncoder)
+    return image_encoder
 
 
-def _looking(eye: Eye) -> Look:
+def _looking(image_encoder: ImageEncoder) -> Look:
     """Return what a frozen network makes of pixels, in half the memory."""
-    return lambda pixels: eye.grids(pixels).astype(np.float16)
+    return lambda pixels: image_encoder.grids(pixels).astype(np.float16)
 
 
 def _beside(train: Sequence[str]) -> list[str]:

@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from translucid.data.batching import plan_epoch
-from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
-from translucid.data.labelled import LabelledTexts
-from translucid.data.texts import keep_texts
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.readers.corpus import Pair
+from translucid.data.readers.labelled import LabelledTexts
+from translucid.data.readers.texts import keep_texts
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.classification import macro_f1
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
@@ -25,9 +25,9 @@ from translucid.models.classifier import Classifier
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
+from translucid.training.dataset import VALIDATION, Beginning, TrainingData, learn_vocabulary, sha256
 from translucid.training.epochs import PairEpochs
-from translucid.training.material import VALIDATION, Beginning, Lessons, learn_vocabulary, sha256
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
@@ -74,7 +74,7 @@ class LabelledMaterial:
             tokenizer, self.configuration = learn_vocabulary(texts, self.configuration, console)
             return tokenizer
 
-    def lessons(self, at: Beginning) -> Lessons:
+    def lessons(self, at: Beginning) -> TrainingData:
         """See `Material`."""
         options = self.configuration.training
         self._warn_of_labels(at.console)
@@ -89,7 +89,7 @@ class LabelledMaterial:
         )
         validator = LabelValidator(encoded(self.corpora.valid), at.tokenizer, batch_tokens=options.batch_tokens)
         validated_on = {VALIDATION: sha256(json.dumps(self.corpora.valid))}
-        return Lessons(epochs, validator, {TEXTS: sha256(json.dumps(self.train))}, self.skipped, validated_on)
+        return TrainingData(epochs, validator, {TEXTS: sha256(json.dumps(self.train))}, self.skipped, validated_on)
 
 
 def _refuse_strange_labels(texts: Sequence[Pair], labels: Sequence[str], file: str | None) -> None:

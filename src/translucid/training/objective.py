@@ -64,7 +64,7 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
 
     `loss_of`: another loss than `smoothed_loss`, of what that is given.
     """
-    maps: Maps | None = {} if model.taught_more and model.training else None
+    maps: Maps | None = {} if model.has_auxiliary_loss and model.training else None
     memory = model.encode(batch.source, lengths=batch.lengths)
     features = model.features(memory, batch.targets_in, maps)
     labels = batch.labels.flatten()
@@ -81,7 +81,7 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
         found[places] = -nn.functional.cross_entropy(logits, labels, reduction="none")
         return found.view_as(batch.labels)
 
-    further = model.further_loss(memory, batch.labels, maps, log_probs)
+    further = model.auxiliary_loss(memory, batch.labels, maps, log_probs)
     return loss._replace(smoothed=loss.smoothed + further)
 
 

@@ -8,12 +8,12 @@ from itertools import chain
 
 import torch
 
-from translucid.data.corpus import Pair
 from translucid.data.filtering import Skipped
+from translucid.data.readers.corpus import Pair
+from translucid.data.readers.texts import keep_texts
+from translucid.data.stores.text_store import EncodedTexts, StoredTexts, TextStore
 from translucid.data.stream import stream_of
-from translucid.data.text_store import EncodedTexts, StoredTexts, TextStore
-from translucid.data.texts import keep_texts
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.language import TextScores, directions, measured, together
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
@@ -21,8 +21,8 @@ from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
-from translucid.runs.corpora import Corpora
-from translucid.training.material import VALIDATION, Beginning, Lessons, learn_vocabulary, sha256
+from translucid.runs.corpus_files import Corpora
+from translucid.training.dataset import VALIDATION, Beginning, TrainingData, learn_vocabulary, sha256
 from translucid.training.stream_epochs import StreamEpochs
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
@@ -54,7 +54,7 @@ class RunningTextMaterial:
             tokenizer, self.configuration = learn_vocabulary(every, self.configuration, console, tagged=True)
         return tokenizer
 
-    def lessons(self, at: Beginning) -> Lessons:
+    def lessons(self, at: Beginning) -> TrainingData:
         """See `Material`."""
         options = self.configuration.training
         identity = sha256(json.dumps((self.corpora.digest, at.tokenizer.fingerprint, self.backwards)))
@@ -68,7 +68,9 @@ class RunningTextMaterial:
         valid = [text.source for text in self.corpora.valid]
         encoded = EncodedTexts.encode(valid, at.tokenizer, backwards=self.backwards)
         validator = StreamValidator(encoded, at.tokenizer, window=options.window)
-        return Lessons(epochs, validator, {TEXT: identity}, stored.skipped, {VALIDATION: sha256(json.dumps(valid))})
+        return TrainingData(
+            epochs, validator, {TEXT: identity}, stored.skipped, {VALIDATION: sha256(json.dumps(valid))}
+        )
 
     def _encoded(self, at: Beginning, store: TextStore, identity: str) -> StoredTexts | None:
         """Open the encoded text; what is not there, damaged, or of other files is encoded anew."""

@@ -8,24 +8,24 @@ from contextlib import nullcontext
 from functools import cached_property
 from itertools import chain, islice
 
-from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus, chunks
 from translucid.data.filtering import Skipped, keep
-from translucid.data.order import by_temperature, mixed_in
 from translucid.data.placeholders import hidden_pairs
-from translucid.data.store import CorpusStore, StoredCorpus
-from translucid.data.subword_dropout import VariedCorpus
-from translucid.data.terms.lemmas import Lemmas
-from translucid.data.terms.mining import Lexicon
-from translucid.data.terms.teaching import with_terms
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.readers.corpus import Pair
+from translucid.data.sampler import by_temperature, mixed_in
+from translucid.data.stores.encoded import EncodedCorpus, chunks
+from translucid.data.stores.store import CorpusStore, StoredCorpus
+from translucid.data.tokenizing.subword_dropout import VariedCorpus
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
-from translucid.runs.corpora import Corpora
+from translucid.runs.corpus_files import Corpora
+from translucid.terminology.lemmas import Lemmas
+from translucid.terminology.mining import Lexicon
+from translucid.terminology.teaching import with_terms
+from translucid.training.dataset import GENERAL_PAIRS, VALIDATION, Beginning, TrainingData, learn_vocabulary, sha256
 from translucid.training.epochs import PairEpochs
-from translucid.training.guarded import GuardedValidator
-from translucid.training.material import GENERAL_PAIRS, VALIDATION, Beginning, Lessons, learn_vocabulary, sha256
+from translucid.training.regression_guard import GuardedValidator
 from translucid.training.validation import TextValidator, Validator
 
 TEXT = "the training text"
@@ -71,7 +71,7 @@ class TextMaterial:
             raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
         return tokenizer
 
-    def lessons(self, at: Beginning) -> Lessons:
+    def lessons(self, at: Beginning) -> TrainingData:
         """See `Material`."""
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
         tokenizer, identity = at.tokenizer, self._identity(at.tokenizer)
@@ -99,10 +99,10 @@ class TextMaterial:
         if self.corpora.general:
             assert isinstance(validator, TextValidator)
             general = self._validator(self.corpora.general, at)
-            validator = GuardedValidator(validator, general, options.may_forget)
+            validator = GuardedValidator(validator, general, options.max_regression)
             validated_on |= {GENERAL_PAIRS: sha256(json.dumps(self.corpora.general))}
-            validated_on |= {"training.may_forget": str(options.may_forget)}
-        return Lessons(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped, validated_on)
+            validated_on |= {"training.max_regression": str(options.max_regression)}
+        return TrainingData(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped, validated_on)
 
     def _validator(self, pairs: Sequence[Pair], at: Beginning) -> TextValidator:
         """Return what measures a model on pairs, and say how many of them the loss leaves out.

@@ -20,11 +20,10 @@ from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
+from translucid.training.dataset import GENERAL_PAIRS
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
-from translucid.training.first_model import Anchor, FirstOpinion
 from translucid.training.interrupt import Interrupt
-from translucid.training.material import GENERAL_PAIRS
 from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
 from translucid.training.progress import Progress
@@ -32,6 +31,7 @@ from translucid.training.random_states import random_states, restore_random_stat
 from translucid.training.record import Recent, Record
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
 from translucid.training.self_critical import Reward, SelfCritical
+from translucid.training.stay_close import L2SP, DistillationLoss
 from translucid.training.stream_loss import carried_by
 from translucid.training.validation import GENERAL, Validator
 from translucid.training.weights import Weights, under
@@ -76,7 +76,7 @@ class Trainer:
         """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains.
 
         `origin`: fingerprints, by name, of what must be the same when the training is resumed; `reward`: of what the
-        model draws itself, for its self-critical share; `validated_on`: see `Lessons`; `begins_ready`: see `Progress`.
+        model draws itself, for its self-critical share; `validated_on`: see `TrainingData`; `begins_ready`: see `Progress`.
         """
         self._has_earlier_best = False
         """Whether the best weights by scores that are not compared any more are kept until the next validation."""
@@ -94,10 +94,10 @@ class Trainer:
         self._unread: deque[_Made] = deque()
         """The last updates, as far as their figures may still be on their way to the host."""
         self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
-        self.anchor = Anchor(self.weights.parameters, options.stay_near) if options.stay_near else None
-        if options.stay_like:
+        self.anchor = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
+        if options.distillation_weight:
             assert isinstance(self.weights.model, SequenceModel)
-            self.weights.loss = FirstOpinion(self.weights.model, options.stay_like)
+            self.weights.loss = DistillationLoss(self.weights.model, options.distillation_weight)
         validator.bfloat16 = self.bfloat16 and device.type == "cuda"
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=self.bfloat16)
 

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from translucid.data.batching import plan_epoch
-from translucid.data.captioned import CaptionedImages
-from translucid.data.corpus import Pair
-from translucid.data.encoded import EncodedCorpus
-from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.bulk import decode_images, decode_sentences
+from translucid.data.readers.captioned import CaptionedImages
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.batched import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.criterion import Criterion
 from translucid.evaluation.metrics import reference_sets

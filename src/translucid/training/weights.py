@@ -16,7 +16,7 @@ from translucid.data.batching import Batch
 from translucid.models.classifier import Classifier
 from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import Model, SequenceModel
-from translucid.runs.fitting import load_weights, unshared
+from translucid.runs.weight_loading import load_weights, unshared
 from translucid.training.objective import Loss, batch_loss, label_loss
 from translucid.training.stream_loss import StreamLoss
 from translucid.training.workers import Workers

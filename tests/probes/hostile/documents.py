@@ -14,7 +14,7 @@ from tests.probes.hostile.tally import Tally
 from tests.probes.packed import packed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.marked import Marked
+from translucid.documents.tagged_text import Marked
 
 TEXTS: dict[str, bytes] = {
     "a.po": b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n != 1;\\n"\n\n#, python-format\nmsgid "%s cat"\n'

@@ -17,10 +17,10 @@ from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.settings import KEYS, ODD
 from tests.probes.hostile.small_run import make_run
 from tests.probes.hostile.tally import Tally
+from translucid.api.translator import Translator
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import read_settings
 from translucid.runs.tensor_file import load_tensors, save_tensors
-from translucid.translator import Translator
 
 FILES = [
     *(

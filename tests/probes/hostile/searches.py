@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.probes.hostile.generating import each
 from tests.probes.hostile.tally import Tally
-from translucid.decoding.bulk import decode_sentences
+from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import length_limit
 from translucid.models.build import build_model

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import torch
 
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.piece_links import learn_links
 from translucid.engines.tuned import Tuned, save_tuned
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
-from translucid.runs.fitting import unshared
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.weight_loading import unshared
 
 SETTINGS = {
     "model": {"width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1, "decoder_layers": 1},

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.probes.hostile.generating import each
 from tests.probes.hostile.tally import Tally
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
+from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter, fault
+from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
 ODD = [
     *("", " ", "\x00", "\ud800", "\udfff", "\ufeff", "\u202e", "\u200d", "\u2028", "\x85", "\x7f", "\x1b[2J", "\uffff"),

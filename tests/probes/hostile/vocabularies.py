@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tests.probes.hostile.damage import damaged
 from tests.probes.hostile.tally import Tally
-from translucid.builtin.phrasebook import generate
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
-from translucid.data.tokenizer_options import TokenizerOptions
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
 SECONDS = 20
 REFUSED, ACCEPTED, FAILED = b"r", b"a", b"f"

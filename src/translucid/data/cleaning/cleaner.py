@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from translucid.data.cleaning.digest_set import DigestSet
 from translucid.data.cleaning.profile import Profile
 from translucid.data.cleaning.rules import Rule, rules
-from translucid.data.corpus import Pair, PlacedPair
 from translucid.data.filtering import Filter
+from translucid.data.readers.corpus import Pair, PlacedPair
 from translucid.data.statistics import digest, digest_pair
 
 UNREADABLE, MODEL = "unreadable", "model"

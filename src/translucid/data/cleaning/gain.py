@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from translucid.data.cleaning.cleaner import MODEL, Judged
-from translucid.data.corpus import Pair
+from translucid.data.readers.corpus import Pair
 
 WINDOW = 2048
 """Pairs that are asked about together; the other pair is half a window away."""

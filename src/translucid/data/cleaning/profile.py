@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from translucid.data.corpus import Pair
 from translucid.data.languages import Languages, parts
+from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
 

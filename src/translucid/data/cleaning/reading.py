@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from translucid.data.bad_lines import BadLine
 from translucid.data.cleaning.cleaner import UNREADABLE, Cleaner, Judged
 from translucid.data.cleaning.profile import SAMPLE, Profile
-from translucid.data.corpus import Pair, PlacedPair, placed_pairs
 from translucid.data.filtering import draw
 from translucid.data.languages import Languages
+from translucid.data.readers.bad_lines import BadLine
+from translucid.data.readers.corpus import Pair, PlacedPair, placed_pairs
 from translucid.ground.errors import UserError
 
 STEP = 1000

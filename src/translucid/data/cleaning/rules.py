@@ -10,9 +10,9 @@ from ftfy import fix_encoding
 from ftfy.badness import is_bad
 
 from translucid.data.cleaning.profile import Profile, known_language, log_ratio
-from translucid.data.corpus import Pair
 from translucid.data.filtering import Filter, fault
-from translucid.data.fixed import fixed_parts, lost_numbers, stands_alone, without_fixed
+from translucid.data.non_translatable import fixed_parts, lost_numbers, stands_alone, without_fixed
+from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
 

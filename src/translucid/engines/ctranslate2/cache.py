@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from translucid.ground.cache import find_kept, keep
 from translucid.ground.errors import UserError
-from translucid.ground.keeping import find_kept, keep
 
 KEPT = 8
 """Models that stay, those used last."""

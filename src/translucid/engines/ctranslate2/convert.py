@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from translucid.attention.multi_head import MultiHeadAttention
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.ground.errors import UserError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.convert import save_ctranslate2
-from translucid.ground.folders import refuse_to_lose, whole_folder
+from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.models.protocol import SequenceModel
 
 HOLDS = "model.bin", "a CTranslate2 model"

@@ -30,16 +30,16 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import ctranslate2
 
 from translucid import __version__
-from translucid.data.tokenizer import Tokenizer
-from translucid.decoding.decoding_options import Considered, DecodingOptions
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import find_loop, length_limit, length_penalty
 from translucid.engines.agreement import equations_digest, largest_difference
 from translucid.engines.ctranslate2.cache import open_converted
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
+from translucid.ground.cancellation import asked_about, between_steps
 from translucid.ground.reading import digest
 from translucid.ground.special import SPELLED
-from translucid.ground.stopping import asked_about, between_steps
 from translucid.kernels.machine import cores
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class CTranslate2Engine:
         *,
         longest: int | None,
         device: str = "cpu",
-        considered: Considered = "all pieces",
+        considered: CandidateVocabulary = "all pieces",
         threads: int | None = None,
     ) -> None:
         """Open a converted model.
@@ -130,7 +130,7 @@ class CTranslate2Engine:
         tokenizer: Tokenizer,
         *,
         quantization: Quantization = "float32",
-        considered: Considered = "all pieces",
+        considered: CandidateVocabulary = "all pieces",
         shortlist: Path | None = None,
         threads: int | None = None,
     ) -> CTranslate2Engine:
@@ -163,7 +163,7 @@ class CTranslate2Engine:
         *,
         device: str = "cpu",
         quantization: Quantization = "float32",
-        considered: Considered = "all pieces",
+        considered: CandidateVocabulary = "all pieces",
         shortlist: Path | None = None,
         threads: int | None = None,
         adapter: str | None = None,

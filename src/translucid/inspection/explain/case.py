@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from translucid.data.batching import padded
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.maps import forced_log_probs
+from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.ground.stopping import between_steps
+from translucid.inspection.forced_decoding import watch
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.maps import forced_log_probs
-from translucid.inspection.watching import watch
 from translucid.models.protocol import Memory, SequenceModel
 
 BATCH = 128

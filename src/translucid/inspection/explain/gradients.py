@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from translucid.ground.stopping import between_steps
+from translucid.ground.cancellation import between_steps
 from translucid.inspection.explain.case import Way
 
 TOKENS = 256

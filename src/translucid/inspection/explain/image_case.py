@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from translucid.data.images import Picture
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.images.pixels import Picture
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
+from translucid.inspection.attention_result import look_at
 from translucid.inspection.explain.case import ForcedCase, Way
-from translucid.inspection.looked import look_at
 from translucid.models.protocol import Memory, SequenceModel
 
 GREY = 128

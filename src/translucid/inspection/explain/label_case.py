@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from translucid.data.batching import padded
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.ground.stopping import between_steps
 from translucid.inspection.explain.case import Way
 from translucid.inspection.words import word_spans
 from translucid.models.classifier import Classifier

@@ -10,7 +10,7 @@ from translucid.decoding.hypothesis import percent
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
 from translucid.inspection.explain.image_case import ImageCase, SuperpixelCase
-from translucid.inspection.lit_image import LitImage
+from translucid.inspection.saliency_overlay import LitImage
 
 SHARE = 0.1
 """Of the parts of an image, the most important, which are left out or left alone to test an explanation."""

@@ -7,8 +7,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from translucid.decoding.maps import chosen_maps
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.maps import chosen_maps
 from translucid.inspection.plots.saving import new_figure
 from translucid.inspection.words import WordMap
 

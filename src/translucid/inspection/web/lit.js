@@ -1,5 +1,5 @@
 // A picture and the words that were written about it: a word that is pointed at, or gone to with the arrow keys, lights up where the
-// model looked. The same light as that of inspection/lit_image.py.
+// model looked. The same light as that of inspection/saliency_overlay.py.
 //
 // showLit(root, record, options): record is { words, weights: [words][rows][columns] or null, probabilities, image: the canvas with
 //   the picture, veil: one that lies over it }; options are those of ribbons.js, and it gives back what they give.

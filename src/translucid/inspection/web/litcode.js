@@ -14,7 +14,7 @@ export function litCode(seen, { layer, head, weights }) {
   if (!weights) return [...opened(seen), looked(seen), "print(looked.words, looked.log_probs)"].join("\n");
   const chosen = [layer === null ? "" : `, layer=${layer}`, head === null ? "" : `, head=${head}`].join("");
   return [
-    ...opened(seen, "from translucid.inspection.lit_image import LitImage", plots("draw_lit")),
+    ...opened(seen, "from translucid.inspection.saliency_overlay import LitImage", plots("draw_lit")),
     looked(seen),
     `save_figure(draw_lit(LitImage.of(looked${chosen})), Path("looked.pdf"))`,
   ].join("\n");
@@ -22,7 +22,7 @@ export function litCode(seen, { layer, head, weights }) {
 
 export function litHeadsCode(seen) {
   return [
-    ...opened(seen, "from translucid.inspection.looked_html import sections_of", plots("draw_lit_rows")),
+    ...opened(seen, "from translucid.inspection.attention_result_html import sections_of", plots("draw_lit_rows")),
     looked(seen),
     'save_figure(draw_lit_rows(sections_of(looked)), Path("heads.pdf"))',
   ].join("\n");

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError, missing_package
-from translucid.ground.folders import refuse_to_lose, whole_folder
+from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.interop.onnx.graphs import AFTER, DECODER, ENCODER, IDS, LOGITS, TOKENS, quiet, write_graphs
 from translucid.interop.onnx.states import Flat, flat_states
 from translucid.interop.onnx.tracing import positions_of

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from translucid.interop.onnx.states import Flat
 from translucid.interop.onnx.tracing import followable
-from translucid.kernels.seam import plain
+from translucid.kernels.dispatch import plain
 from translucid.models.protocol import SequenceModel
 
 OPSET = 18

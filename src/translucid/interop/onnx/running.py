@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.corpus import Pair
-from translucid.data.tokenizer import Tokenizer
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import length_limit
 from translucid.interop.onnx.export import FACTS

@@ -14,7 +14,7 @@ from translucid.kernels.linear import Linear
 from translucid.layers.embedding import Embedding, output_projection, token_embedding
 from translucid.layers.positions import NoPositions, SinusoidalPositions
 from translucid.models.captioner.decoder import CROSS, DRAWN, BlindDecoder, LookingDecoder
-from translucid.models.captioner.eye import Eye
+from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner.looking import doubly_stochastic, entropy, reinforced, undetected
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
@@ -24,7 +24,7 @@ from translucid.models.transformer import BlockStacks
 
 
 class CaptioningLSTM(SequenceModel[RecurrentState]):
-    """An eye, the decoder of Xu et al. 2015 (arXiv 1502.03044), and an output projection.
+    """An image_encoder, the decoder of Xu et al. 2015 (arXiv 1502.03044), and an output projection.
 
     Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
     """
@@ -36,7 +36,7 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         super().__init__(special)
         o = self.options = options
         tokens = token_embedding(vocabulary, o.width)
-        self.source_embedding = Eye(o, o.width, o.dropout)
+        self.source_embedding = ImageEncoder(o, o.width, o.dropout)
         self.target_embedding = Embedding(tokens, NoPositions(), o.dropout)
         # Section 3.1.2: c_0 and h_0 are predicted from the mean of the annotation vectors, each by a perceptron.
         self.bridges = nn.ModuleList(Linear(o.width, o.width) for _ in range(2))
@@ -45,7 +45,7 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         self.output = output_projection(tokens, tied=o.tie_output)
         self.detector = Linear(o.width, vocabulary) if o.detector else None
         looks = o.attention == "hard" or (o.attention == "soft" and o.doubly_stochastic > 0)
-        self.taught_more = looks or self.detector is not None
+        self.has_auxiliary_loss = looks or self.detector is not None
         if o.attention == "hard":
             # The moving average of log p(y) in training (section 4.1); kept with the weights, so that --resume has it.
             self.baseline = nn.Parameter(torch.zeros(()), requires_grad=False)
@@ -73,7 +73,7 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         features, _ = self.decoder(self.target_embedding(targets_in), state, maps)
         return self.dropout(features)
 
-    def further_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
+    def auxiliary_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
         """Return what looking costs, and what the detector has not found; see `looking.py`."""
         o, real = self.options, labels != self.pad
         cost = memory.states.new_zeros(())
@@ -107,7 +107,7 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
 
 
 class CaptioningTransformer(BlockStacks):
-    """An eye, and the blocks of a Transformer (arXiv 1706.03762) over its grid."""
+    """An image_encoder, and the blocks of a Transformer (arXiv 1706.03762) over its grid."""
 
     options: CaptioningTransformerOptions
 
@@ -117,7 +117,7 @@ class CaptioningTransformer(BlockStacks):
         """Build a model with fresh weights; those of a network that has learned before stay as they are."""
         o = options
         target = Embedding(token_embedding(vocabulary, o.width), SinusoidalPositions(o.width), o.dropout)
-        super().__init__(o, Eye(o, o.width, o.dropout), target, special)
+        super().__init__(o, ImageEncoder(o, o.width, o.dropout), target, special)
 
     def source_mask(self, source: Tensor) -> Tensor:
         """Return where images may be looked at [B, S]: everywhere."""
@@ -134,4 +134,4 @@ def _everywhere(source: Tensor, options: CaptioningShape) -> Tensor:
 
 
 def _black(options: CaptioningShape) -> Tensor:
-    return torch.zeros(1, options.eye.size, options.eye.size, 3, dtype=torch.uint8)
+    return torch.zeros(1, options.image_encoder.size, options.image_encoder.size, 3, dtype=torch.uint8)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import nn
 
-from translucid.models.captioner_options import EyeOptions
+from translucid.models.captioner_options import ImageEncoderOptions
 
 
-def image_network(eye: EyeOptions) -> tuple[nn.Module, int]:
+def image_network(image_encoder: ImageEncoderOptions) -> tuple[nn.Module, int]:
     """Return a network from pixels [B, 3, height, width] uint8 to [B, F, rows, columns], and F.
 
     Its weights are fresh; `learned` gives them the values that others have found.
@@ -15,19 +15,19 @@ def image_network(eye: EyeOptions) -> tuple[nn.Module, int]:
     Raises:
         UserError: the package that has it is missing, or has no such network or grid.
     """
-    if eye.network == "small":
+    if image_encoder.network == "small":
         from translucid.models.networks.small import SmallNetwork
 
-        small = SmallNetwork(eye.channels, eye.stride)
+        small = SmallNetwork(image_encoder.channels, image_encoder.stride)
         return small, small.width
-    if eye.network == "efficientnet-lite0":
+    if image_encoder.network == "efficientnet-lite0":
         from translucid.models.networks.efficientnet import EfficientNetLite0
 
-        lite = EfficientNetLite0(eye.stride)
+        lite = EfficientNetLite0(image_encoder.stride)
         return lite, lite.width
     from translucid.models.networks.timm_network import TimmNetwork
 
-    other = TimmNetwork(eye.network.removeprefix("timm:"), eye.stride)
+    other = TimmNetwork(image_encoder.network.removeprefix("timm:"), image_encoder.stride)
     return other, other.width
 
 

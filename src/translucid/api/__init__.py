@@ -1,0 +1,1 @@
+"""What Python users import: translators, captioners, generators, classifiers, embedders, and their results."""

@@ -1,0 +1,69 @@
+"""What comes of an image: its caption, and where the model looked for each word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from translucid.data.images.pixels import Picture
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.nbest import NBest
+
+if TYPE_CHECKING:
+    from translucid.inspection.attention_result import Looked
+    from translucid.models.protocol import Maps
+
+
+class AlternativeCaption(NamedTuple):
+    """One caption of an image."""
+
+    text: str
+    hypothesis: Hypothesis
+
+    @property
+    def score(self) -> float:
+        """Its log-probability after the length penalty."""
+        return self.hypothesis.score
+
+
+class Watches(Protocol):
+    """What a caption asks when somebody wants to know more about it: the `Captioner`."""
+
+    def look(self, picture: Picture, tokens: Sequence[int]) -> Looked:
+        """Watch the model write given tokens."""
+
+
+@dataclass(frozen=True)
+class Caption(NBest):
+    """What came of one image."""
+
+    picture: Picture = field(repr=False)
+    nbest: list[AlternativeCaption]
+    """The best captions of those that were asked for, best first, at least one."""
+    _captioner: Watches = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Of the image."""
+        return self.picture.name
+
+    @cached_property
+    def looked(self) -> Looked:
+        """Where the model looked for each word of the best caption, made on demand by one forced pass."""
+        return self._captioner.look(self.picture, self.nbest[0].hypothesis.tokens)
+
+    @property
+    def attention(self) -> Maps:
+        """Attention weights by name, [1, H, T, S] each; S cells, one row after the other."""
+        return {name: weights[None] for name, weights in self.looked.inspected.maps.items()}
+
+    def _repr_html_(self) -> str:
+        """Show itself in a notebook: the caption, and where the model looked for each word."""
+        if not self.looked.looks:
+            return f"<p><b>{escape(self.text)}</b></p>"
+        from translucid.inspection.attention_result_html import panels
+
+        return f"<p><b>{escape(self.text)}</b></p>{panels(self.looked)}"

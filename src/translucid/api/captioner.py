@@ -1,0 +1,220 @@
+"""The front door to captions: `Captioner.load(run).caption(image)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from translucid.api.caption import AlternativeCaption, Caption
+from translucid.data.images.image_files import MAX_BYTES
+from translucid.data.images.pixels import Picture, pixels, read_image
+from translucid.data.stores.image_store import TOGETHER
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.batched import decode_images
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.distinct import distinct_texts
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.ground.errors import UserError
+from translucid.ground.reading import read_at_most
+from translucid.kernels.devices import choose_device
+from translucid.kernels.process import tune_ours
+from translucid.models.captioner.image_encoder import ImageEncoder
+from translucid.models.captioner_options import CaptioningShape
+from translucid.runs.configuration import Configuration, checked
+from translucid.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from translucid.decoding.trace import BeamTrace
+    from translucid.inspection.attention_result import Looked
+    from translucid.models.protocol import SequenceModel
+
+WINDOW = 256
+"""Images captioned together; what bounds the memory of a long job."""
+
+
+class Captioner:
+    """A trained model that writes about images, its tokenizer and its settings."""
+
+    def __init__(
+        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
+    ) -> None:
+        """`Captioner.load` is the usual way in."""
+        assert isinstance(configuration.model, CaptioningShape)
+        self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
+        self.size = configuration.model.image_encoder.size
+        """Side of the square, in pixels, that every image is squeezed to."""
+        self.grid = configuration.model.grid
+        self._word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
+
+    @classmethod
+    def load(cls, run: str | Path, device: str = "auto") -> Captioner:
+        """Load a run folder.
+
+        Args:
+            run: what `translucid train` wrote.
+            device: auto, cpu, cuda, cuda:1 or mps.
+
+        Raises:
+            UserError: it is not one, or it is damaged, or its model does not read images.
+        """
+        folder = RunFolder(Path(run))
+        return cls.open(folder, folder.configuration(), device)
+
+    @classmethod
+    def open(cls, folder: RunFolder, configuration: Configuration, device: str = "auto") -> Captioner:
+        """Load a run folder whose configuration has been read; see `load`."""
+        configuration.refuse_other_reader("images", folder.path)
+        tokenizer = folder.tokenizer()
+        tune_ours()
+        chosen = choose_device(device)
+        return cls(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
+
+    def picture(self, image: str | Path | bytes | Image, name: str = "image") -> Picture:
+        """Read an image, as the model is to see it.
+
+        Args:
+            image: a file, what stands in one, or an image of Pillow.
+            name: for messages, if it is not a file.
+
+        Raises:
+            UserError: it can't be read, or is too large.
+        """
+        if isinstance(image, str | Path):
+            name = str(image)
+            try:
+                image = read_at_most(Path(image), MAX_BYTES)
+            except OSError as error:
+                raise UserError(f"can't be read ({error.strerror})", file=name, fix="Check the path.") from error
+        opened = read_image(image, name, size=self.size) if isinstance(image, bytes) else image.convert("RGB")
+        return Picture(name, pixels(opened, self.size))
+
+    def caption(
+        self, image: str | Path | bytes | Image | Picture, options: DecodingOptions | None = None, **changes: Any
+    ) -> Caption:
+        """Write a caption for an image.
+
+        Args:
+            image: a file, what stands in one, an image of Pillow, or what `picture` returned.
+            options: how to search; the run's own settings if not given.
+            changes: single options by name, such as `beam=5` or `nbest=3`.
+
+        Raises:
+            UserError: the image can't be read, or an option has a wrong name or value.
+        """
+        if changes:
+            settings = options or self.configuration.decoding
+            options = checked(DecodingOptions, {**settings.model_dump(), **changes})
+        picture = image if isinstance(image, Picture) else self.picture(image)
+        return next(self.stream([picture], options))
+
+    def stream(
+        self,
+        pictures: Iterable[Picture],
+        options: DecodingOptions | None = None,
+        *,
+        first: int = 0,
+        on_done: Callable[[int], None] | None = None,
+    ) -> Iterator[Caption]:
+        """Write captions for any number of images, in order, with memory that does not grow with their number.
+
+        Args:
+            pictures: of them.
+            options: how to search; the run's own settings if not given.
+            first: the number of the first image, which decides with the seed what sampling draws for it.
+            on_done: called with the number of images done after each batch.
+        """
+        options = options or self.configuration.decoding
+        coming = iter(pictures)
+        while window := list(islice(coming, WINDOW)):
+            seen: list[Picture] = []
+            found = decode_images(
+                self.model,
+                self._sources(window, seen),
+                options,
+                word_starts=self._word_starts,
+                device=self.device,
+                on_batch=on_done,
+                numbers=range(first, first + len(window)),
+            )
+            first += len(window)
+            found = self._distinct(seen, found, options)
+            for picture, hypotheses in zip(seen, found, strict=True):
+                written = [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in hypotheses]
+                yield Caption(picture, written, self)
+
+    def _distinct(
+        self, pictures: Sequence[Picture], found: Sequence[list[Hypothesis]], options: DecodingOptions
+    ) -> list[list[Hypothesis]]:
+        """Return the n-best lists of pictures without repeated captions; see `distinct_texts`."""
+
+        def text_of(number: int, hypothesis: Hypothesis) -> str:
+            return self.tokenizer.decode(hypothesis.tokens)
+
+        def search(numbers: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
+            sources = (pictures[number].source for number in numbers)
+            return decode_images(self.model, sources, wider, word_starts=self._word_starts, device=self.device)
+
+        return distinct_texts(found, options, text_of, search)
+
+    def seen(self, pictures: Sequence[Picture]) -> list[Picture]:
+        """Let the network look at pictures; what is done with them after that takes what it saw."""
+        image_encoder = self.model.source_embedding
+        assert isinstance(image_encoder, ImageEncoder)
+        new = [picture.pixels for picture in pictures if picture.grid is None]
+        grids = iter(image_encoder.grids(np.stack(new)) if new else ())
+        return [one if one.grid is not None else one._replace(grid=next(grids)) for one in pictures]
+
+    def _sources(self, pictures: Sequence[Picture], seen: list[Picture]) -> Iterator[NDArray[Any]]:
+        """Yield what the model reads of pictures, and keep them in `seen`."""
+        for start in range(0, len(pictures), TOGETHER):
+            for picture in self.seen(pictures[start : start + TOGETHER]):
+                seen.append(picture)
+                yield picture.source
+
+    def look(self, picture: Picture, tokens: Sequence[int]) -> Looked:
+        """Watch the model write given tokens about an image."""
+        from translucid.inspection.attention_result import look_at
+
+        return look_at(self.model, self.tokenizer, picture, tokens, self.grid, self.device)
+
+    def inspect(self, picture: Picture, text: str) -> Looked:
+        """Watch the model write a given caption about an image."""
+        return self.look(picture, self.tokenizer.encode_target([text])[0])
+
+    def continued(
+        self, picture: Picture, words: str, count: int = 1, options: DecodingOptions | None = None
+    ) -> list[AlternativeCaption]:
+        """Return captions that begin with given words and go on with each of the `count` likeliest pieces."""
+        from translucid.decoding.continuations import continuations
+
+        source = self._source(picture)
+        prefix = self.tokenizer.encode_target([words])[0] if words else []
+        settings = options or self.configuration.decoding
+        found = continuations(self.model, source, prefix, count, settings, self._word_starts)
+        return [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in found]
+
+    def trace(self, picture: Picture, beam: int) -> BeamTrace:
+        """Caption an image and return the tree of its beam search."""
+        from translucid.decoding.search import search
+        from translucid.decoding.trace import BeamTrace
+
+        options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
+        trace = BeamTrace()
+        (found,) = search(self.model, self._source(picture), options, self._word_starts, trace=trace)
+        trace.finish([*found[0].tokens, self.model.eos], self.tokenizer.target_pieces)
+        return trace
+
+    def _source(self, picture: Picture) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(picture.source))[None].to(self.device)
+
+    def can_look(self) -> bool:
+        """Whether the model has attention."""
+        return self.configuration.model.looks

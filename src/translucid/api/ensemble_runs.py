@@ -1,0 +1,65 @@
+"""Runs whose probabilities are averaged with those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import Configuration
+from translucid.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from translucid.models.protocol import SequenceModel
+
+
+@dataclass(frozen=True)
+class EnsembleRuns:
+    """A run and those beside it, all of which write one vocabulary."""
+
+    folders: Sequence[RunFolder]
+    configurations: Sequence[Configuration]
+    tokenizer: Tokenizer
+
+    @classmethod
+    def of(
+        cls, run: RunFolder, configuration: Configuration, tokenizer: Tokenizer, others: Iterable[str | Path]
+    ) -> EnsembleRuns:
+        """Read the settings of the others.
+
+        Raises:
+            UserError: one has another vocabulary or direction, or is no translator.
+        """
+        folders, configurations = [run], [configuration]
+        for folder in map(RunFolder, map(Path, others)):
+            theirs = folder.configuration()
+            theirs.refuse_other_reader("text", folder.path)
+            if folder.tokenizer().fingerprint != tokenizer.fingerprint:
+                fix = "Train it with train --init-from, which keeps the vocabulary, or on the same pairs and settings."
+                raise UserError(f"has another vocabulary than {run.path}", file=folder.path, fix=fix)
+            if theirs.data.reverse != configuration.data.reverse:
+                fix = "To rank translations by it, give it with --rerank-with."
+                raise UserError(f"translates the other way round than {run.path}", file=folder.path, fix=fix)
+            folders.append(folder)
+            configurations.append(theirs)
+        return cls(folders, configurations, tokenizer)
+
+    @property
+    def longest(self) -> int:
+        """Source tokens, end token included, that all of them take in one piece."""
+        return min(configuration.longest for configuration in self.configurations)
+
+    def model(self) -> SequenceModel:
+        """Load the model, or the ensemble of all, in evaluation mode, on the CPU.
+
+        Raises:
+            UserError: one is damaged.
+        """
+        from translucid.models.ensemble import Ensemble
+
+        runs = zip(self.folders, self.configurations, strict=True)
+        models = [folder.load_sequence_model(configuration, self.tokenizer) for folder, configuration in runs]
+        return Ensemble(models) if len(models) > 1 else models[0]

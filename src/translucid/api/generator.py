@@ -1,0 +1,243 @@
+"""The front door to models of language: `Generator.load(run).generate(prompt)`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, overload
+
+import torch
+
+from translucid.api.generation import Continuation, Generated, Piece, TextScore
+from translucid.api.translation import given_texts, refuse_one_text
+from translucid.data.batching import Batch
+from translucid.data.stores.text_store import EncodedTexts
+from translucid.data.stream import nothing
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.search import search
+from translucid.evaluation.language import TextScores, measured, readings, stride, together
+from translucid.ground.cancellation import between_steps
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.kernels.devices import choose_device
+from translucid.kernels.process import tune_ours
+from translucid.models.language.model import LanguageModel
+from translucid.models.language_options import LanguageShape
+from translucid.models.protocol import SequenceModel
+from translucid.runs.configuration import Configuration, checked
+from translucid.runs.run_folder import RunFolder
+
+WINDOW = 512
+"""Tokens of a text that are scored at a time."""
+LONGEST_PROMPT = 20_000
+"""Tokens."""
+
+SAMPLING = ("temperature", "top_k", "top_p")
+"""Options that only sampling looks at."""
+
+
+def writing(settings: DecodingOptions, given: Mapping[str, Any]) -> DecodingOptions:
+    """Return settings with some options given by name: with a beam it is searched, with one of sampling's drawn.
+
+    What is None is not given.
+
+    Raises:
+        UserError: an option has a wrong name or value, or two do not go together.
+    """
+    before, changes = settings.model_dump(), {name: value for name, value in given.items() if value is not None}
+    if "sample" not in changes and "beam" in changes:
+        before |= {"sample": False, **{name: DecodingOptions.model_fields[name].default for name in SAMPLING}}
+    elif "sample" not in changes and changes.keys() & {*SAMPLING}:
+        before |= {"sample": True}
+    return checked(DecodingOptions, {**before, **changes})
+
+
+class Generator:
+    """A trained model of language, its tokenizer and its settings."""
+
+    def __init__(
+        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
+    ) -> None:
+        """`Generator.load` is the usual way in."""
+        assert isinstance(model, LanguageModel) and isinstance(configuration.model, LanguageShape)
+        self.model: LanguageModel[Any] = model
+        self.tokenizer, self.configuration, self.device = tokenizer, configuration, device
+        self.backwards = configuration.model.backwards
+        """Whether it reads texts from their end, and so writes what comes before a prompt."""
+        self._word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
+        self._drawn = 0
+
+    @classmethod
+    def load(cls, run: str | Path, device: str = "auto") -> Generator:
+        """Load a run folder.
+
+        Args:
+            run: what `translucid train` wrote.
+            device: auto, cpu, cuda, cuda:1 or mps.
+
+        Raises:
+            UserError: it is not one, or it is damaged, or its model is no model of language.
+        """
+        folder = RunFolder(Path(run))
+        return cls.open(folder, folder.configuration(), device)
+
+    @classmethod
+    def open(cls, folder: RunFolder, configuration: Configuration, device: str = "auto") -> Generator:
+        """Load a run folder whose configuration has been read; see `load`."""
+        configuration.refuse_other_reader("running text", folder.path)
+        tokenizer = folder.tokenizer()
+        tune_ours()
+        chosen = choose_device(device)
+        return cls(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
+
+    @overload
+    def generate(
+        self, prompt: str = "", options: DecodingOptions | None = None, *, max_tokens: int | None = None, **changes: Any
+    ) -> Generated: ...
+    @overload
+    def generate(
+        self,
+        prompt: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        max_tokens: int | None = None,
+        **changes: Any,
+    ) -> list[Generated]: ...
+    def generate(
+        self,
+        prompt: str | Iterable[str] = "",
+        options: DecodingOptions | None = None,
+        *,
+        max_tokens: int | None = None,
+        **changes: Any,
+    ) -> Generated | list[Generated]:
+        """Go on from one prompt or several; from an empty one a text is written from its beginning.
+
+        Args:
+            prompt: one, or any number of them, which give a list. Of a model that reads backwards it is the end of the
+                text, and what comes before is written.
+            options: how to write; the run's own settings if not given.
+            max_tokens: see `stream`.
+            changes: single options by name, such as `temperature=0.7` or `nbest=3`. Sampling goes on drawing with each
+                call; with a `seed` it begins anew.
+
+        Raises:
+            UserError: an option has a wrong name or value.
+        """
+        seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
+        if changes:
+            options = writing(options or self.configuration.decoding, changes)
+        prompts = [prompt] if isinstance(prompt, str) else given_texts(prompt)
+        found = list(self.stream(prompts, options, max_tokens=max_tokens, first=0 if seeded else self._drawn))
+        self._drawn += 0 if seeded else len(prompts)
+        return found[0] if isinstance(prompt, str) else found
+
+    def stream(
+        self,
+        prompts: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        max_tokens: int | None = None,
+        first: int = 0,
+        on_done: Callable[[int], None] | None = None,
+    ) -> Iterator[Generated]:
+        """Go on from any number of prompts, in order.
+
+        Args:
+            prompts: of them.
+            options: how to write; the run's own settings if not given.
+            max_tokens: the most that are written after a prompt; `options.max_length_extra` if not given.
+            first: the number of the first prompt, which decides with the seed what sampling draws for it.
+            on_done: called with 1 after each prompt.
+
+        Raises:
+            UserError: a prompt is too long.
+        """
+        refuse_one_text(prompts)
+        options = options or self.configuration.decoding
+        most = max_tokens or options.max_length_extra
+        for number, prompt in enumerate(prompts, first):
+            prefix = self._ids(prompt)
+            if len(prefix) > LONGEST_PROMPT:
+                what = f"prompt {number + 1} has {len(prefix):,} tokens, more than {LONGEST_PROMPT:,}"
+                raise UserError(what, fix="Give its end.")
+            limits = {"max_length_ratio": 0.0, "max_length_extra": len(prefix) + most}
+            (found,) = search(
+                self.model,
+                nothing(1).to(self.device),
+                options.model_copy(update=limits),
+                self._word_starts,
+                [number],
+                prefix=prefix,
+            )
+            yield Generated(
+                prompt, [self._continuation(prompt, prefix, one, most) for one in found], self, self.backwards
+            )
+            if on_done:
+                on_done(1)
+
+    def score(self, text: str) -> TextScore:
+        """Return how likely the model finds a text, piece by piece."""
+        encoded = EncodedTexts.encode([text], self.tokenizer, backwards=self.backwards)
+        ids = torch.from_numpy(encoded.ids).long()[None].to(self.device)  # [1, T]
+        length = stride(self.model, WINDOW)
+        parts = zip(ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1), strict=True)
+        found, correct = [], 0
+        with torch.inference_mode():
+            for features, labels in readings(self.model, (Batch(nothing(1), *pair) for pair in parts)):
+                log_probs = self.model.output(features[0]).float().log_softmax(-1)
+                found += log_probs.gather(1, labels[0][:, None])[:, 0].tolist()
+                correct += int((log_probs.argmax(-1) == labels[0]).sum())
+        names = self.tokenizer.target_pieces(encoded.ids[1:].tolist())
+        pieces = list(map(Piece, names, found))
+        return TextScore(-sum(found), correct, len(found), encoded.size, text=text, pieces=pieces)
+
+    def evaluate(self, texts: Sequence[str]) -> TextScores:
+        """Return how well the model foretells texts, read one after the other as in validation."""
+        refuse_one_text(texts)
+        encoded = EncodedTexts.encode(texts, self.tokenizer, backwards=self.backwards)
+        started = time.perf_counter()
+        found = together(measured(self.model, encoded, self.configuration.training.window, self.device))
+        return replace(found, seconds=time.perf_counter() - started)
+
+    @torch.inference_mode()
+    def considered(self, tokens: Sequence[int], first: int, count: int) -> list[list[Piece]]:
+        """Return the likeliest pieces at each of the tokens from number `first` on, and at the end, likeliest first.
+
+        Padding, the start and what stands for the unknown are never written, and so never among them.
+        """
+        never = [SPECIAL.pad, SPECIAL.unknown, SPECIAL.start]
+        state, found = self.model.start(self.model.encode(nothing(1).to(self.device))), []
+        for number, token in enumerate([SPECIAL.start, *tokens]):
+            between_steps()
+            logits, state = self.model.step(torch.tensor([token], device=self.device), state)
+            if number >= first:
+                log_probs = logits[0].float().log_softmax(-1)
+                log_probs[never] = -torch.inf
+                best = log_probs.topk(min(count, len(log_probs) - len(never)))
+                names = self.tokenizer.target_pieces(best.indices.tolist())
+                found.append(list(map(Piece, names, best.values.tolist())))
+        return found
+
+    def _ids(self, text: str) -> list[int]:
+        """Return the ids of a text in the order in which the model reads."""
+        ids = self.tokenizer.encode_target([text])[0]
+        return ids[::-1] if self.backwards else ids
+
+    def _continuation(self, prompt: str, prefix: list[int], found: Hypothesis, most: int) -> Continuation:
+        ids, told = found.tokens, self.tokenizer.decode(prefix[::-1] if self.backwards else prefix)
+        whole, prompt = self.tokenizer.decode(ids[::-1] if self.backwards else ids), prompt.strip()
+        # What is decoded has its spaces and characters tidied: the prompt stays as it was given.
+        if self.backwards and whole.endswith(told):
+            whole = whole.removesuffix(told) + prompt
+        elif not self.backwards and whole.startswith(told):
+            whole = prompt + whole.removeprefix(told)
+        ended = len(ids) - len(prefix) < most
+        new = [*ids, SPECIAL.end][len(prefix) : None if ended else -1]
+        log_probs = found.token_log_probabilities[len(prefix) :]
+        written = list(map(Piece, self.tokenizer.target_pieces(new), log_probs[: len(new)]))
+        return Continuation(whole, written, ended, found)

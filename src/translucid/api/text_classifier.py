@@ -1,0 +1,143 @@
+"""The front door to classification: `TextClassifier.load(run).classify(text)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from translucid.api.translation import refuse_one_text
+from translucid.data.batching import batches, padded
+from translucid.data.readers.labelled import text_ids
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.kernels.devices import choose_device
+from translucid.kernels.process import tune_ours
+from translucid.models.classifier import Classifier
+from translucid.runs.configuration import Configuration
+from translucid.runs.run_folder import RunFolder
+
+WINDOW = 1024
+"""Texts judged together; what bounds the memory of a long job."""
+TOKENS = 16384
+"""Of a batch, padding included."""
+LONGEST = 1024
+"""Tokens of a text that are read, at least: one that has learned from shorter texts is right more often when it reads
+more of long ones (docs/texts.md)."""
+
+
+@dataclass(frozen=True)
+class Classified:
+    """A text that has been judged."""
+
+    text: str
+    probabilities: dict[str, float]
+    """Of all labels, in the order of the model."""
+
+    @property
+    def label(self) -> str:
+        """The likeliest one."""
+        return max(self.probabilities, key=self.probabilities.__getitem__)
+
+    @property
+    def probability(self) -> float:
+        """Of that."""
+        return self.probabilities[self.label]
+
+
+class Judge:
+    """One classifier with its tokenizer and settings."""
+
+    def __init__(
+        self, model: Classifier, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
+    ) -> None:
+        """`model`: in evaluation mode, on the device."""
+        self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
+
+    @classmethod
+    def open(cls, folder: RunFolder, device: torch.device) -> Judge:
+        """Load a run folder; errors as of `TextClassifier.load`."""
+        configuration = folder.configuration()
+        configuration.refuse_other_reader("texts with labels", folder.path)
+        tokenizer = folder.tokenizer()
+        model = folder.load_model(configuration, tokenizer)
+        assert isinstance(model, Classifier)
+        return cls(model.to(device), tokenizer, configuration, device)
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode texts in the order that the model reads them."""
+        longest, backwards = max(self.configuration.longest, LONGEST), self.model.options.language.backwards
+        return text_ids(texts, self.tokenizer, max_tokens=longest, backwards=backwards)
+
+    @torch.inference_mode()
+    def probabilities(
+        self, texts: Sequence[str], on_batch: Callable[[int], None] | None = None
+    ) -> NDArray[np.floating]:
+        """Return [texts, labels]; `on_batch` is told the number of texts after each batch."""
+        ids = self.ids(texts)
+        found = np.zeros((len(texts), len(self.model.options.labels)))
+        lengths = [len(text) for text in ids]
+        order = sorted(range(len(texts)), key=lambda place: -lengths[place])
+        for rows in batches(order, lengths, TOKENS):
+            source = padded([ids[row] for row in rows], SPECIAL.pad).to(self.device)
+            found[rows] = self.model(source).cpu().double().softmax(-1).numpy()
+            if on_batch:
+                on_batch(len(rows))
+        return found
+
+
+class TextClassifier:
+    """A trained classifier, or several whose probabilities are averaged, such as one of each direction."""
+
+    def __init__(self, judges: Sequence[Judge]) -> None:
+        """`TextClassifier.load` is the usual way in."""
+        self.judges = list(judges)
+        self.labels = self.judges[0].model.options.labels
+
+    @classmethod
+    def load(cls, *runs: str | Path, device: str = "auto") -> TextClassifier:
+        """Load run folders.
+
+        Args:
+            runs: what `translucid train` wrote, one or several that know the same labels.
+            device: auto, cpu, cuda, cuda:1 or mps.
+
+        Raises:
+            UserError: one is none, or damaged, or does not classify texts, or has other labels than the first.
+        """
+        tune_ours()
+        chosen = choose_device(device)
+        judges = [Judge.open(RunFolder(Path(run)), chosen) for run in runs]
+        for run, judge in zip(runs, judges, strict=True):
+            if judge.model.options.labels != judges[0].model.options.labels:
+                raise UserError(f"has other labels than {runs[0]}", file=run, fix="Give runs with the same labels.")
+        return cls(judges)
+
+    def classify(self, text: str) -> Classified:
+        """Say what a text is.
+
+        Raises:
+            TypeError: it is no text.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"one text is classified, not {type(text).__name__}: several go to `stream`")
+        return next(self.stream([text]))
+
+    def stream(self, texts: Iterable[str], on_done: Callable[[int], None] | None = None) -> Iterator[Classified]:
+        """Say of any number of texts what they are, in order, with memory that does not grow with their number.
+
+        `on_done`: called with the number of texts after each batch.
+        """
+        refuse_one_text(texts)
+        coming = iter(texts)
+        while window := list(islice(coming, WINDOW)):
+            last = self.judges[-1]
+            found = [judge.probabilities(window, on_done if judge is last else None) for judge in self.judges]
+            for text, row in zip(window, np.mean(found, 0).tolist(), strict=True):
+                yield Classified(text, dict(zip(self.labels, row, strict=True)))

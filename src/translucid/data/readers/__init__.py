@@ -1,0 +1,1 @@
+"""Corpus files: sentence pairs, texts, captions and labels."""

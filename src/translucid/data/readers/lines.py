@@ -1,0 +1,110 @@
+"""Lines of UTF-8 files, gz or not, streamed; of those that can't be read, somebody is told."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from translucid.data.readers import standard_input
+from translucid.data.readers.bad_lines import BadLine, OnBad
+from translucid.ground.errors import UserError
+
+LONGEST_LINE = 10_000_000
+"""Bytes of a line, at most: a small .gz may unpack to a line that fills the memory."""
+SHOWN = 500
+"""Bytes of a bad line that are kept."""
+_SPACES = re.compile(r"[ \t\r\n]+")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to be read, unpacked if it ends in .gz.
+
+    Raises:
+        UserError: it is missing, unreadable or damaged, or its name can be no name.
+    """
+    try:
+        packed = path.suffix == ".gz"
+        place = path
+        if str(path) == standard_input.NAME:
+            place = standard_input.standard_input()
+            packed = standard_input.is_packed(place)
+        with gzip.open(place) if packed else place.open("rb") as stream:
+            yield cast(BinaryIO, stream)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"is damaged or not gzip ({error})", file=path, fix="Fetch it again.") from error
+    except OSError as error:
+        raise UserError(f"can't be read ({error.strerror})", file=path, fix="Check the path.") from error
+    except ValueError as error:  # a zero byte, or half a surrogate
+        raise UserError("is no name that a file can have", file=repr(str(path)), fix="Check the path.") from error
+
+
+def kind_of(path: Path) -> str:
+    """Return the ending of a file without `.gz`; of standard input, that which its first line asks for."""
+    if str(path) != standard_input.NAME:
+        return Path(str(path).removesuffix(".gz")).suffix
+    with opened(path) as stream:
+        first = stream.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
+    return standard_input.ending(first.decode("utf-8", "replace"))
+
+
+def refuse_empty(path: Path) -> UserError:
+    """Return the error that a file has nothing in it."""
+    return UserError("is empty", file=path, fix="Is this the right file?")
+
+
+def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
+    """Yield the lines of a UTF-8 file, None in the place of a bad one if somebody is told of it.
+
+    They end at a line feed and nowhere else. A carriage return before it is dropped, and so is a byte order mark.
+    """
+    number = 0
+    with opened(path) as stream:
+        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
+            if len(raw) > LONGEST_LINE:
+                fix = "Each sentence stands on a line of its own."
+                tell_bad(path, number, f"is longer than {LONGEST_LINE:,} bytes", fix, raw, on_bad)
+                while raw and not raw.endswith(b"\n"):
+                    raw = stream.readline(LONGEST_LINE)
+                yield None
+                continue
+            if number == 1:
+                raw = raw.removeprefix(b"\xef\xbb\xbf")
+            if b"\0" in raw:
+                tell_bad(path, number, "holds NUL bytes", "Give a UTF-8 text file.", raw, on_bad)
+                yield None
+                continue
+            try:
+                line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            except UnicodeDecodeError as error:
+                fix = "Convert the file, as with iconv -f latin1 -t utf-8."
+                tell_bad(path, number, f"not UTF-8 ({error.reason})", fix, raw, on_bad)
+                yield None
+            else:
+                yield line
+    if not number:
+        raise refuse_empty(path)
+
+
+def tell_bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:
+    """Tell of a bad line, or refuse it."""
+    if on_bad is None:
+        raise UserError(what, file=path, line=number, fix=fix)
+    text = raw if isinstance(raw, str) else raw[:SHOWN].decode("utf-8", "backslashreplace")
+    on_bad(BadLine(str(path), number, what, text[:SHOWN].rstrip("\r\n")))
+
+
+def one_line(text: str) -> str:
+    """Return a string of JSON as a line of text: without line feeds and half surrogates, both of which JSON can say."""
+    return text.replace("\n", " ").encode("utf-8", "replace").decode("utf-8")
+
+
+def one_space(text: str) -> str:
+    """Return a text with a space in the place of each run of spaces, tabs and line ends, and none around it."""
+    return _SPACES.sub(" ", text).strip(" ")

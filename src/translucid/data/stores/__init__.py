@@ -1,0 +1,1 @@
+"""Encoded corpora on disk, mapped into memory."""

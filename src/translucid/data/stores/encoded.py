@@ -1,0 +1,203 @@
+"""A corpus as token ids: four flat arrays, in memory or mapped into it, made from text chunk by chunk on all cores."""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import chain, islice
+from multiprocessing import get_context
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from translucid.data.batching import Batch, shifted, side_by_side
+from translucid.data.filtering import Skipped
+from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.kernels import machine
+
+CHUNK = 50_000
+"""Pairs that are encoded at a time: about a second's work. They are lists of Python integers meanwhile, which take ten
+times the space."""
+ALONE = 3
+"""Chunks that are encoded before other processes would have begun."""
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedCorpus:
+    """Sentence pairs as ids. Sentence `i` of a side is `ids[offsets[i] : offsets[i + 1]]`, end token included."""
+
+    source_ids: NDArray[np.integer]
+    """All source sentences, one after the other."""
+    source_offsets: NDArray[np.int64]
+    """[pairs + 1], where each begins."""
+    target_ids: NDArray[np.integer]
+    """All target sentences, one after the other."""
+    target_offsets: NDArray[np.int64]
+    """[pairs + 1], where each begins."""
+
+    @classmethod
+    def encode(
+        cls,
+        pairs: Iterable[Pair],
+        tokenizer: Tokenizer,
+        *,
+        max_tokens: int,
+        skipped: Skipped | None = None,
+    ) -> Self:
+        """Encode sentence pairs, put the tag before synthetic sources, and append the end token to both sides.
+
+        Args:
+            pairs: the text.
+            tokenizer: for both sides.
+            max_tokens: a pair with more tokens on either side, end token included, is skipped.
+            skipped: counts the pairs left out, as "too long".
+        """
+        sources, targets = _Side(), _Side()
+        for chunk in chunks(pairs):
+            source = tokenizer.encode_source([pair.source for pair in chunk])
+            for i in synthetic(chunk):
+                assert tokenizer.tag is not None  # `train` refuses the others
+                source[i].insert(0, tokenizer.tag)
+            target = tokenizer.encode_target([pair.target for pair in chunk])
+            kept = [max(len(s), len(t)) < max_tokens for s, t in zip(source, target, strict=True)]
+            sources.append([ids for ids, keep in zip(source, kept, strict=True) if keep])
+            targets.append([ids for ids, keep in zip(target, kept, strict=True) if keep])
+            if skipped is not None:
+                for _ in range(kept.count(False)):
+                    skipped.add("too long")
+        return cls(*sources.arrays(), *targets.arrays())
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.source_offsets) - 1
+
+    @property
+    def source_lengths(self) -> NDArray[np.int64]:
+        """[pairs], in tokens, end token included."""
+        return np.diff(self.source_offsets)
+
+    @property
+    def target_lengths(self) -> NDArray[np.int64]:
+        """[pairs], in tokens, end token included."""
+        return np.diff(self.target_offsets)
+
+    def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the lengths of the source and the target sentences `rows` [n], end tokens included."""
+        sides = self.source_offsets, self.target_offsets
+        source, target = (offsets[rows + 1] - offsets[rows] for offsets in sides)
+        return source, target
+
+    def target_tokens(self, rows: NDArray[np.int64]) -> int:
+        """Return the number of tokens of the target sentences `rows` [n], end tokens included."""
+        return int((self.target_offsets[rows + 1] - self.target_offsets[rows]).sum())
+
+    def batch(self, rows: NDArray[np.integer] | Sequence[int]) -> Batch:
+        """Put the sentence pairs `rows` [B] into one batch."""
+        chosen = np.asarray(rows, np.int64)
+        source, _ = side_by_side(self.source_ids, self.source_offsets, chosen)
+        return Batch(torch.from_numpy(source), *shifted(self.target_ids, self.target_offsets, chosen))
+
+    def source(self, i: int) -> NDArray[np.integer]:
+        """Return the ids of source sentence `i`, end token included."""
+        return self.source_ids[self.source_offsets[i] : self.source_offsets[i + 1]]
+
+    def target(self, i: int) -> NDArray[np.integer]:
+        """Return the ids of target sentence `i`, end token included."""
+        return self.target_ids[self.target_offsets[i] : self.target_offsets[i + 1]]
+
+
+class _Side:
+    """One language while its chunks are coming in."""
+
+    def __init__(self) -> None:
+        self.ids = [np.empty(0, np.int32)]
+        self.lengths = [np.zeros(1, np.int64)]
+
+    def append(self, sentences: list[list[int]]) -> None:
+        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 1
+        self.lengths.append(lengths)
+        with_end = chain.from_iterable((*sentence, SPECIAL.end) for sentence in sentences)
+        self.ids.append(np.fromiter(with_end, np.int32, int(lengths.sum())))
+
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        return np.concatenate(self.ids), np.cumsum(np.concatenate(self.lengths))
+
+
+def synthetic(pairs: Iterable[Pair]) -> list[int]:
+    """Return the numbers of the pairs whose source a model wrote."""
+    return [i for i, pair in enumerate(pairs) if isinstance(pair, SyntheticPair)]
+
+
+def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """Cut pairs into lists of `CHUNK`, the last one shorter."""
+    iterator = iter(pairs)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk
+
+
+def encode_chunks(
+    pairs: Iterable[Pair], tokenizer: Tokenizer, max_tokens: int, processes: int | None = None
+) -> Iterator[tuple[int, EncodedCorpus]]:
+    """Yield how many pairs a chunk had, and those of them that are not too long, encoded; in the order of the pairs.
+
+    Args:
+        pairs: the text.
+        tokenizer: for both sides.
+        max_tokens: see `EncodedCorpus.encode`.
+        processes: how many encode; as many as there are cores if not given. This one alone encodes a few chunks. The
+            result does not depend on it.
+
+    Raises:
+        UserError: one of them was killed.
+    """
+    coming = chunks(pairs)
+    first = list(islice(coming, ALONE + 1))
+    processes = processes or machine.processes()
+    if len(first) <= ALONE or processes == 1:
+        for chunk in chain(first, coming):
+            yield len(chunk), EncodedCorpus.encode(chunk, tokenizer, max_tokens=max_tokens)
+        return
+    # Spawned, not forked: PyTorch's threads do not survive a fork.
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (tokenizer, max_tokens))
+    waiting: deque[tuple[int, Future[EncodedCorpus]]] = deque()
+    try:
+        for chunk in chain(first, coming):
+            waiting.append((len(chunk), pool.submit(_encode, chunk)))
+            if len(waiting) > 2 * processes:
+                yield _next(waiting)
+        while waiting:
+            yield _next(waiting)
+    except BrokenProcessPool as error:
+        fix = "Most often the memory was full: close other programs; --resume goes on."
+        raise UserError("a process that encodes the corpus was killed", fix=fix) from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _next(waiting: deque[tuple[int, Future[EncodedCorpus]]]) -> tuple[int, EncodedCorpus]:
+    count, future = waiting.popleft()
+    return count, future.result()
+
+
+_work: tuple[Tokenizer, int]  # in the processes of the pool
+
+
+def _begin(tokenizer: Tokenizer, max_tokens: int) -> None:
+    global _work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process, which ends the others
+    tokenizer.threads = 1
+    _work = tokenizer, max_tokens
+
+
+def _encode(pairs: list[Pair]) -> EncodedCorpus:
+    tokenizer, max_tokens = _work
+    return EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)

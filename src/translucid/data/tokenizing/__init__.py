@@ -1,0 +1,1 @@
+"""SentencePiece vocabularies: learning, encoding, decoding, extending."""

@@ -1,0 +1,1 @@
+"""HTML, EPUB and Markdown."""

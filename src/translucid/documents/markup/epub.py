@@ -1,0 +1,115 @@
+"""E-books: their pages, the titles of the table of contents, and what a library shows of the book."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from functools import partial
+from urllib.parse import unquote
+
+from translucid.data.languages import Languages, short_code, usual_code
+from translucid.documents.document import Segment
+from translucid.documents.markup import html
+from translucid.documents.tagged_text import Marked
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
+from translucid.documents.xml.xml_spans import Element, XmlFile
+from translucid.documents.zip_bundle import Bundle
+from translucid.documents.zip_container import Packed, member_name
+
+_CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
+_SPACES = {
+    "urn:oasis:names:tc:opendocument:xmlns:container": "",
+    "http://www.w3.org/2001/04/xmlenc#": "",
+    "http://www.idpf.org/2007/opf": "",
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://www.daisy.org/z3986/2005/ncx/": "",
+}
+_PAGE, _CONTENTS = "application/xhtml+xml", "application/x-dtbncx+xml"
+_BOOK = "application/oebps-package+xml"
+_SHOWN = "dc:title", "dc:description", "dc:subject"
+
+
+def read(name: str, content: bytes, languages: Languages) -> Bundle:
+    """Take a book apart: its pages in the order of reading, and what is not part of that after them.
+
+    Raises:
+        UserError: it is no e-book, broken, protected or harmful.
+    """
+    packed = Packed(name, content)
+    if "mimetype" not in packed.names or packed.read("mimetype").strip() != b"application/epub+zip":
+        raise packed.refused("is another kind of document than its name says")
+    bundle = Bundle(packed)
+    locked = {_path("", one.attributes.get("URI", "")) for one in _units(packed, _ENCRYPTION, "CipherReference")}
+    for member, kind in dict(_members(packed)).items():
+        if member in locked:
+            raise packed.refused("is protected against copying", member)
+        if kind == _PAGE:
+            page = packed.read(member)
+            if b"<!ENTITY" in page:
+                raise packed.refused("declares entities of its own, which is refused", member)
+            bundle.add(member, html.read(packed.place(member), page, languages), posixpath.basename(member))
+        elif kind == _CONTENTS:
+            bundle.add(member, _contents(packed, member), "contents")
+        else:
+            bundle.add(member, _about(packed, member, languages), "about the book")
+    return bundle
+
+
+def _members(packed: Packed) -> Iterator[tuple[str, str]]:
+    """Yield the members that have texts, with their types."""
+    for book in _units(packed, _CONTAINER, "rootfile"):
+        root = member_name(book.attributes.get("full-path", ""))
+        if book.attributes.get("media-type") != _BOOK or root not in packed.names:
+            continue
+        listed = _units(packed, root, "item", "itemref")
+        places = {one.attributes.get("idref"): place for place, one in enumerate(listed) if one.name == "itemref"}
+        items = [one for one in listed if one.attributes.get("media-type") in (_PAGE, _CONTENTS)]
+        for item in sorted(items, key=lambda item: places.get(item.attributes.get("id"), len(listed))):
+            yield _path(posixpath.dirname(root), item.attributes.get("href", "")), item.attributes["media-type"]
+        yield root, _BOOK
+        return
+    raise packed.refused("has no book in it")
+
+
+def _path(folder: str, reference: str) -> str:
+    """Return the name of the member that is referred to from a folder."""
+    return member_name(posixpath.normpath(posixpath.join(folder, unquote(reference))))
+
+
+def _units(packed: Packed, member: str, *names: str) -> list[Element]:
+    if member not in packed.names:
+        return []
+    return list(XmlFile(packed.place(member), packed.read(member)).units((), names, _SPACES))
+
+
+def _contents(packed: Packed, member: str) -> SlottedXml:
+    """Take a table of contents of EPUB 2 apart."""
+    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
+    for text in document.file.units({"ncx"}, {"text"}, _SPACES):
+        if text.parts:
+            add_text(document, inline, text.parts, Segment(Marked(""), f"line {text.line}"))
+    return document
+
+
+def _about(packed: Packed, member: str, languages: Languages) -> SlottedXml:
+    """Take out what a library shows of a book; with it goes the book's language."""
+    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
+    named = list[Element]()
+    for one in document.file.units({"package"}, {*_SHOWN, "dc:language"}, _SPACES):
+        if one.name == "dc:language":
+            named.append(one)
+        elif one.parts:
+            add_text(document, inline, one.parts, Segment(Marked(""), one.name.removeprefix("dc:")))
+    code, numbers = usual_code(languages[1] or ""), range(len(document.segments))
+    for one in named:
+        same = languages[0] is None and len(named) == 1
+        if code and (same or short_code(one.text.strip()) == short_code(languages[0] or "")):
+            document.add_slot(one.inner, one.inner_end, numbers, partial(_always, code))
+    return document
+
+
+def _always(text: str, targets: Targets, kept: Kept) -> str:
+    return text

@@ -1,0 +1,223 @@
+"""What stands in a paragraph of Markdown besides words, as markdown-it-py finds it, with the places of all of it.
+
+The rules of markdown-it-py tell what they find, but not where. Each is wrapped here, so that its tokens know their
+places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.helpers import parseLinkLabel
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from translucid.documents.document import MOST_PARTS, TooManyParts, most_segments
+from translucid.ground.cancellation import between_steps
+from translucid.ground.errors import UserError
+
+_Rule = Callable[[StateInline, bool], bool]
+
+_BRACES = r"\{(?:[^{}\n]++|\{(?:[^{}\n]++|\{[^{}\n]*+\})*+\})*+\}"
+"""With two more pairs of braces in each other at most."""
+_LOOSE = re.compile(
+    r"\{%(?:[^{%\n]|\{(?!%)|%(?!\}))*+%\}"  # templates
+    r"|\{/\*(?:[^{*]|\{(?!/\*)|\*(?!/\}))*+\*/\}"  # comments of MDX
+    r"|%%(?:[^%\n]|%(?!%))*+%%|(?<=\s)\^[\w-]+[ \t]*\Z"  # comments and names of blocks in Obsidian
+    r"|\[\^[^\[\]\s]+\]:?|\[![\w-]+\][+-]?|\[[ xX]\](?=\s)"  # footnotes, alerts, tasks
+    r"|\{[:#.][^{}\n]*\}|\{[ \t]+[#.][^{}\n]*\}|\{:?[ \t]*[\w-]+=[^{}\n]*\}"  # attributes
+    r"|(?<![\w:]):[a-z+-][\w+-]*:(?![\w:])"  # pictures by their names
+)
+"""What stands beside a sentence, not in it."""
+_KEPT = re.compile(
+    r"\{\{(?:[^{}\n]|\{(?!\{)|\}(?!\}))*+\}\}|\{[\w:.+-]+\}`[^`\n]+`"  # templates, roles
+    r"|\\\((?:[^\\\n]|\\(?![()]))*+\\\)|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)"  # formulas
+    r"|\\[A-Za-z]+(?:\{[^{}\n]*\})+"  # TeX
+    r"|!\[\[[^\[\]\n]+\]\]|\[\[[^\[\]\n|]+\]\](?![(\[:])"  # pages of a wiki
+    r"|(?<!~)~(?!~)[^~\s]+~(?!~)|(?<!\^)\^(?!\^)[^^\s]+\^(?!\^)"  # what stands lower or higher
+    r"|\+\+[A-Za-z\"][\w+\" -]*\+\+|(?<![\w&#/])#[A-Za-z][\w/-]*"  # keys, tags
+)
+"""What stands for a word."""
+_EXPRESSION = re.compile(
+    rf"(?=\{{[ \t]*(?:[A-Za-z_$][\w$]*(?:\??\.[\w$]|[(\[]|[ \t]*[=+?&|])|[<`'\"(\d]))(?:{_BRACES})"
+)
+_ANY_EXPRESSION = re.compile(_BRACES)
+"""JavaScript in braces: in Markdown only what can't be read as text."""
+_JSX = re.compile(
+    r"<[A-Za-z][\w.-]*(?=[\s/])(?:[^<>{}\"']++|\"[^\"]*+\"|'[^']*+'"
+    r"|(?P<braces>\{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+\}))*+>"
+)
+"""A tag with JavaScript in it, which is none of HTML."""
+_WIKI_LINK = re.compile(r"(\[\[[^\[\]\n|]+\|)[^\[\]\n|]+\]\]")
+_HIGHLIGHT = re.compile(
+    r"(==)(?=[^\s=])(?:[^=\n]|=(?!=))*+(?<=[^\s=])==|(\^\^)(?=[^\s^])(?:[^^\n]|\^(?!\^))*+(?<=[^\s^])\^\^"
+    r"|(?<!~)(~)(?=\d)[\d.+-]++~(?!~)|(?<!\^)(\^)(?=[\d+-])[\d.+-]++\^(?!\^)"  # numbers that stand lower or higher
+)
+_SIGNS = "{[\\$!:+=<%#^~]"
+"""The first characters of all these."""
+TOKENS = 6
+"""That a paragraph, an item or a cell may be, in a file with as many as it may have."""
+_TITLE = re.compile(r"""\]\(\s*+(?:<[^<>\n]*+>|\S*+)\s++(?:"(.*)"|'(.*)'|\((.*)\))\s*\)\Z""", re.DOTALL)
+
+
+class Construct(NamedTuple):
+    """Something that is not words."""
+
+    start: int
+    end: int
+    kind: str
+    """As markdown-it-py names tokens: `em_open`, `link_close`; `kept` and `loose` for what it does not know."""
+    label: tuple[int, int] | None = None
+    """Of a link or an image: its text."""
+    inside: tuple[Construct, ...] = ()
+    """Of an image: what is in its text."""
+
+
+def parser() -> MarkdownIt:
+    """Return a parser of CommonMark with tables and strikethrough, whose inline tokens know their places."""
+    made = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    made.block.ruler.before("table", "room", _room)
+    made.inline.ruler.before("text", "kept", _kept)
+    ruler = made.inline.ruler
+    for name, rule in zip(ruler.get_active_rules(), ruler.getRules(""), strict=True):
+        ruler.at(name, _placed(name, rule))
+    made.inline.ruler2.disable("fragments_join")
+    made.core.ruler.disable(["inline", "text_join"])
+    return made
+
+
+def _room(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """End the parsing of what has too many paragraphs or is not wanted any more; it finds nothing."""
+    between_steps()
+    if len(state.tokens) > TOKENS * most_segments():
+        raise UserError(f"has more than {most_segments():,} texts", fix="Split it.")
+    return False
+
+
+def _kept(state: StateInline, silent: bool) -> bool:
+    """Read what Markdown does not know and many programs that read it do."""
+    between_steps()
+    if len(state.tokens) > MOST_PARTS:
+        raise TooManyParts
+    sign = state.src[state.pos]
+    if sign not in _SIGNS:
+        return False
+    if sign in "=^~]" and not silent and (closing := state.env.get("closing", {}).pop((state.src, state.pos), None)):
+        kind, size = closing
+        state.push(kind, "", 0)
+        state.pos += size
+        return True
+    kind, end = _construct_at(state.src, state.pos, modules=state.env.get("modules", False))
+    if not kind:
+        return False
+    if kind in ("wiki", "highlight") and not silent:
+        opening = _WIKI_LINK if kind == "wiki" else _HIGHLIGHT
+        match = opening.match(state.src, state.pos)
+        assert match
+        # The words between are read next; where they end, the other sign stands.
+        after = match.end(match.lastindex or 0)
+        size = 2 if kind == "wiki" else after - state.pos
+        state.env.setdefault("closing", {})[state.src, end - size] = f"{kind}_close", size
+        kind, end = f"{kind}_open", after
+    if not silent:
+        state.push(kind, "", 0)
+    state.pos = end
+    return True
+
+
+def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, int]:
+    """Return the kind of what stands at a place, and its end; empty if it is nothing of ours."""
+    kinds = (
+        ("html_inline", _JSX),
+        ("wiki", _WIKI_LINK),
+        ("highlight", _HIGHLIGHT),
+        ("loose", _LOOSE),
+        ("kept", _KEPT),
+        ("kept", _ANY_EXPRESSION if modules else _EXPRESSION),
+    )
+    for kind, pattern in kinds:
+        match = pattern.match(text, at)
+        if match and (kind != "html_inline" or match["braces"]):
+            return kind, match.end()
+    return "", at
+
+
+def _placed(name: str, rule: _Rule) -> _Rule:
+    def placed(state: StateInline, silent: bool) -> bool:
+        start, before = state.pos, len(state.tokens)
+        found = rule(state, silent)
+        if found and not silent and name not in ("text", "escape", "entity"):
+            _tell(name, state, start, state.tokens[before:])
+        elif found and not silent and name == "escape" and state.tokens[-1:] and state.tokens[-1].type == "hardbreak":
+            _tell(name, state, start, state.tokens[-1:])
+        return found
+
+    return placed
+
+
+def _tell(name: str, state: StateInline, start: int, tokens: list[Token]) -> None:
+    """Write into new tokens where they stand."""
+    if name in ("emphasis", "strikethrough"):  # one token for each sign or two
+        end = state.pos
+        for token in reversed(tokens):
+            if end > start:
+                token.meta["at"] = (end - len(token.content), end)
+                end -= len(token.content)
+    elif name == "link":
+        end = parseLinkLabel(state, start, True)
+        opening = next(token for token in tokens if token.type == "link_open" and "at" not in token.meta)
+        opening.meta["at"] = (start, start + 1)
+        tokens[-1].meta.update(at=(end, state.pos), label=(start + 1, end))
+    elif name == "autolink":
+        next(token for token in tokens if token.type == "link_open").meta.update(at=(start, state.pos), kind="kept")
+    elif tokens:
+        tokens[-1].meta["at"] = (start, state.pos)
+        if name == "image":
+            tokens[-1].meta["label"] = (start + 2, parseLinkLabel(state, start + 1, False))
+
+
+def constructs(markdown: MarkdownIt, content: str, env: dict[str, Any]) -> list[Construct]:
+    """Return what stands in a paragraph besides words, in order.
+
+    Args:
+        markdown: see `parser`.
+        content: of the paragraph.
+        env: has the references of the document.
+    """
+    tokens: list[Token] = []
+    markdown.inline.parse(content, markdown, env, tokens)
+    return _constructs(content, tokens)
+
+
+def _constructs(content: str, tokens: list[Token]) -> list[Construct]:
+    found: list[Construct] = []
+    for token in tokens:
+        if "at" not in token.meta or token.type in ("text", "softbreak"):
+            continue
+        start, end = token.meta["at"]
+        if token.type == "strong_open":
+            start -= 1
+        elif token.type == "strong_close":
+            end += 1
+        elif token.type == "hardbreak":
+            while start and content[start - 1] == " ":
+                start -= 1
+            while content.startswith(" ", end):
+                end += 1
+        inside: tuple[Construct, ...] = ()
+        if token.type == "image":
+            first, label = token.meta["label"][0], content[slice(*token.meta["label"])]
+            children = _constructs(label, token.children or [])
+            inside = tuple(one._replace(start=one.start + first, end=one.end + first, label=None) for one in children)
+        found.append(Construct(start, end, token.meta.get("kind", token.type), token.meta.get("label"), inside))
+    return sorted(found)
+
+
+def title_of(raw: str) -> tuple[int, int] | None:
+    """Return where the title is in the end of a link or an image, `](address "title")`; none if there is none."""
+    match = _TITLE.match(raw)
+    return match.span(match.lastindex) if match and match.lastindex else None

@@ -1,0 +1,110 @@
+"""Word: the texts of a document, its headers, footers, notes, comments, text boxes, charts and diagrams."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from translucid.data.languages import Languages, code_with_region, script_of
+from translucid.documents.office.descriptions import add_descriptions
+from translucid.documents.office.docx_fields import with_fields
+from translucid.documents.office.drawings import read_drawn
+from translucid.documents.office.package_parts import CHARTS, SPACES, parts
+from translucid.documents.office.runs import Dialect, add_paragraph
+from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_inline import Role
+from translucid.documents.xml.xml_spans import Element, XmlFile
+from translucid.documents.zip_bundle import Bundle
+from translucid.documents.zip_container import Packed
+
+_MAIN = "document.main+xml"
+_KINDS = {
+    _MAIN: "",
+    **{f"wordprocessingml.{kind}+xml": kind for kind in ("header", "footer", "footnotes", "endnotes", "comments")},
+}
+_PICTURE = "wp:docPr"
+_PAIRS = {"w:hyperlink", "w:ins", "w:moveTo", "w:dir", "w:bdo"}
+_BREAKS = {"w:tab", "w:ptab", "w:br", "w:cr"}
+_GONE = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"}
+"""What a spelling checker and a layout have left behind."""
+_OF_THE_SOURCE = {"w:lang", "w:noProof"}
+"""Properties of a run that tell of its words."""
+_BEHIND_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
+"""Properties that stand behind that of the language."""
+_EAST_ASIAN = {"Hans", "Hant", "Jpan", "Kore"}
+_COMPLEX = {
+    *("Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Deva", "Beng", "Guru", "Gujr", "Orya", "Taml", "Telu", "Knda", "Mlym"),
+    *("Sinh", "Thai", "Laoo", "Tibt", "Mymr", "Khmr"),
+}
+"""Scripts whose language Word looks for in an attribute of their own."""
+
+
+def read(name: str, content: bytes, languages: Languages) -> Bundle:
+    """Take a document apart.
+
+    Raises:
+        UserError: it is no document of Word, broken or harmful, or has macros.
+    """
+    packed = Packed(name, content)
+    bundle = Bundle(packed)
+    count = dict[str, int]()
+    for member, kind in parts(packed, {**_KINDS, **CHARTS}, _MAIN):
+        count[kind] = count.get(kind, 0) + 1
+        numbered = kind and kind not in ("footnotes", "endnotes", "comments")
+        read = read_drawn if kind in CHARTS.values() else _read_part
+        bundle.add(member, read(packed, member, languages[1]), f"{kind} {count[kind]}" if numbered else kind)
+    return bundle
+
+
+def _read_part(packed: Packed, member: str, target: str | None) -> SlottedXml:
+    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    dialect = Dialect(
+        "w",
+        _role,
+        _key,
+        space='xml:space="preserve"',
+        texts={"w:noBreakHyphen": "-"},
+        grouped=with_fields,
+        holding=("w:p", _PICTURE),
+        spoken=partial(_spoken, target),
+    )
+    for number, paragraph in enumerate(document.file.units((), {"w:p"}, SPACES), 1):
+        _take(document, dialect, paragraph, f"paragraph {number}")
+    add_descriptions(document, _PICTURE)
+    return document
+
+
+def _take(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str) -> None:
+    """Add a paragraph, and those of text boxes in it."""
+    runs = [part for part in paragraph.children if part.name != "w:pPr"]
+    if runs:
+        add_paragraph(document, dialect, runs, place)
+    for inner in paragraph.within("w:p"):
+        _take(document, dialect, inner, f"{place}, text box")
+
+
+def _role(element: Element) -> Role:
+    if element.name in _PAIRS or element.name == "translated":
+        return "pair"
+    return "gone" if element.name in _GONE else "break" if element.name in _BREAKS else "alone"
+
+
+def _spoken(target: str | None, name: str, properties: str) -> str:
+    """Return properties with the language that Word's spelling checker goes by."""
+    code = code_with_region(target or "")
+    if code is None or not name:
+        return properties
+    script = script_of(target or "")
+    kind = "eastAsia" if script in _EAST_ASIAN else "bidi" if script in _COMPLEX else "val"
+    language = f'<{name}lang {name}{kind}="{code}"/>'
+    if not properties:
+        return f"<{name}rPr>{language}</{name}rPr>"
+    behind = _BEHIND_LANGUAGE.search(properties)
+    at = behind.start() if behind else properties.rindex("</")
+    return properties[:at] + language + properties[at:]
+
+
+def _key(file: XmlFile, properties: Element) -> str:
+    kept = [file.raw(one.start, one.end) for one in properties.children if one.name not in _OF_THE_SOURCE]
+    tag = file.raw(properties.start, properties.inner)
+    return "".join([tag, *kept, file.raw(properties.inner_end, properties.end)]) if kept else ""

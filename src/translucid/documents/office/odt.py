@@ -1,0 +1,126 @@
+"""OpenDocument text: the paragraphs and headings of the body, of notes, frames, headers and footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from translucid.data.languages import Languages
+from translucid.documents.document import Segment
+from translucid.documents.tagged_text import Marked
+from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab, line_so_far
+from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
+from translucid.documents.xml.xml_tags import prefix
+from translucid.documents.zip_bundle import Bundle
+from translucid.documents.zip_container import Packed
+
+_OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
+_SPACES = {
+    **{_OASIS.format(name): name for name in ("office", "style", "text")},
+    "http://openoffice.org/2009/office": "officeooo",
+}
+_TYPE = b"application/vnd.oasis.opendocument.text"
+_PARAGRAPHS = ("text:p", "text:h")
+_PAIRS = {"text:span", "text:a", "text:meta", "text:ruby"}
+_LINE_BREAKS = {"text:tab", "text:line-break"}
+_BREAKS = {*_LINE_BREAKS, "text:s"}
+
+
+def read(name: str, content: bytes, languages: Languages) -> Bundle:
+    """Take a text document apart.
+
+    Raises:
+        UserError: it is no such document, broken, encrypted or harmful, or has macros.
+    """
+    packed = Packed(name, content)
+    if "mimetype" not in packed.names or not packed.read("mimetype").startswith(_TYPE):
+        raise packed.refused("is another kind of document than its name says")
+    if any(member.startswith(("Basic/", "Scripts/")) for member in packed.names):
+        raise packed.refused("has macros, which is refused")
+    if b"encryption-data" in packed.read("META-INF/manifest.xml"):
+        raise packed.refused("is encrypted")
+    bundle = Bundle(packed)
+    for member, part in (("content.xml", ""), ("styles.xml", "headers and footers")):
+        if member in packed.names:
+            bundle.add(member, _read_part(packed, member), part)
+    return bundle
+
+
+def _read_part(packed: Packed, member: str) -> SlottedXml:
+    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    unseen = set[str]()
+    number = 0
+    for unit in document.file.units((), {"style:style", *_PARAGRAPHS}, _SPACES):
+        if unit.name == "style:style":
+            if _is_unseen(unit):
+                unseen.add(unit.attributes.get("style:name", ""))
+        elif not _is_deleted(unit):
+            number += 1
+            _take(document, unseen, unit, f"paragraph {number}")
+    return document
+
+
+def _take(document: SlottedXml, unseen: set[str], paragraph: Element, place: str) -> None:
+    """Add a paragraph, and those in its notes and frames."""
+    inline = Inline(
+        document.file,
+        partial(_role, unseen),
+        edges=True,
+        holding=_PARAGRAPHS,
+        texts=folded,
+        write=partial(_written, prefix(document.file.raw(paragraph.start, paragraph.inner))),
+    )
+    for ruby in paragraph.within("text:ruby"):
+        _keep_reading(ruby)
+    for line in _lines(document.file, paragraph):
+        add_text(document, inline, line, Segment(Marked(""), place))
+    for inner in paragraph.within(*_PARAGRAPHS):
+        _take(document, unseen, inner, f"{place}, note or frame")
+
+
+def _lines(file: XmlFile, paragraph: Element) -> Iterator[list[Element | Piece]]:
+    """Part a paragraph at those breaks that are not within a sentence."""
+    line, before = list[Element | Piece](), ""
+    for part in paragraph.parts:
+        raw = file.raw(part.start, part.end)
+        if isinstance(part, Element) and part.name in _LINE_BREAKS and line and ends_line(before, raw):
+            yield line
+            line, before = [], "\t" * is_tab(raw)
+        line.append(part)
+        before = line_so_far(before, part.text)
+    if line:
+        yield line
+
+
+def _role(unseen: set[str], element: Element) -> Role:
+    name = element.name
+    if name == "text:span" and element.attributes.get("text:style-name") in unseen:
+        return "none"
+    if name == "text:soft-page-break":
+        return "gone"
+    return "pair" if name in _PAIRS else "break" if name in _BREAKS else "alone"
+
+
+def _keep_reading(ruby: Element) -> None:
+    """Make how a word is read, which stands in small letters beside it, part of the tags around the word."""
+    if base := ruby.child("text:ruby-base"):
+        ruby.inner, ruby.inner_end, ruby.parts = base.inner, base.inner_end, base.parts
+
+
+def _is_unseen(style: Element) -> bool:
+    """Whether a style of text only says in which session of LibreOffice the text was written."""
+    said = [key for child in style.children for key in child.attributes]
+    return style.attributes.get("style:family") == "text" and all(key.startswith("officeooo:") for key in said)
+
+
+def _is_deleted(paragraph: Element) -> bool:
+    around = paragraph.parent
+    while around is not None and around.name != "text:tracked-changes":
+        around = around.parent
+    return around is not None
+
+
+def _written(prefix: str, text: str) -> str:
+    """Return a text with the elements that stand for its tabs and line ends."""
+    return escaped(text).replace("\t", f"<{prefix}tab/>").replace("\n", f"<{prefix}line-break/>")

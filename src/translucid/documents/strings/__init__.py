@@ -1,0 +1,1 @@
+"""Messages of programs: PO, JSON, YAML, Android, iOS, Java properties, tables."""

@@ -1,0 +1,56 @@
+"""Apple's .strings: `"key" = "value";`. The value is translated; the comment before it is a note."""
+
+from __future__ import annotations
+
+import re
+
+from translucid.data.languages import Languages
+from translucid.documents.splicing import TextFile
+from translucid.documents.strings.messages import is_language
+from translucid.documents.strings.string_document import Strings
+from translucid.ground.cancellation import between_steps
+from translucid.ground.errors import UserError
+
+_QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_ENTRY = re.compile(rf"(?P<key>{_QUOTED}|[\w.$/:-]+)\s*(?:=\s*(?P<value>{_QUOTED}|[\w.$/:-]+)\s*)?;", re.DOTALL)
+_BETWEEN = re.compile(r"\s+|/\*(?P<block>.*?)\*/|//(?P<line>[^\r\n]*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:[Uu]([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_WRITTEN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def read(name: str, content: bytes, languages: Languages) -> Strings:
+    """Take a file apart; it is UTF-8, or UTF-16 with a byte order mark.
+
+    Raises:
+        UserError: something stands in it that is neither a comment nor an entry.
+    """
+    file = TextFile.of(name, content)
+    found = Strings(file)
+    at, note = 0, None
+    while at < len(file.text):
+        between_steps()
+        if between := _BETWEEN.match(file.text, at):
+            note = between["block"] or between["line"] or note
+            at = between.end()
+            continue
+        entry = _ENTRY.match(file.text, at)
+        if not entry:
+            what = 'has no entry of the form "key" = "value"; here'
+            raise UserError(what, file=name, line=file.line(at))
+        if (entry["value"] or "").startswith('"'):
+            start, end = entry.start("value") + 1, entry.end("value") - 1
+            text = _unescaped(file.text[start:end])
+            if is_language(text, _unescaped(entry["key"].strip('"'))):
+                found.add(start, end, text, _written, note=note.strip() if note else None)
+        at, note = entry.end(), None
+    return found
+
+
+def _unescaped(raw: str) -> str:
+    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _NAMED.get(match[2], match[2]), raw)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _written(text: str) -> str:
+    return "".join(_WRITTEN.get(c, c) for c in text)

@@ -1,0 +1,1 @@
+"""XLIFF, TMX and XML fragments."""

@@ -1,0 +1,87 @@
+"""Any XML in a request, a fragment or a whole document; elements part sentences where no text stands between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from translucid.documents.document import Segment, Target
+from translucid.documents.tagged_text import Marked
+from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_inline import Inline, Role, add_text, written_in_cdata
+from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
+
+_DECLARATION = re.compile(r"\s*<\?xml\s[^>]{0,200}\?>")
+_ROOT = "<r>", "</r>"
+"""Around a fragment, which may have texts and elements side by side."""
+
+
+@dataclass(frozen=True)
+class Elements:
+    """What is known of elements by their names."""
+
+    ignored: frozenset[str] = frozenset()
+    """What is in them stays as it is."""
+    splitting: frozenset[str] = frozenset()
+    """They part sentences."""
+    inline: frozenset[str] = frozenset()
+    """They never do."""
+    outline: bool = True
+    """Whether elements part sentences where no text stands between them."""
+
+    def part(self, element: Element, *, amid_text: bool) -> bool:
+        """Whether an element parts sentences; `amid_text`: text stands beside it."""
+        if element.name in self.ignored:
+            return False
+        if element.name in self.splitting or any(element.within(*self.splitting)):
+            return True
+        return self.outline and not amid_text and element.name not in self.inline
+
+
+class XmlFragment:
+    """XML as a document."""
+
+    def __init__(self, text: str, elements: Elements) -> None:
+        """Find its segments.
+
+        Raises:
+            UserError: it is no well-formed XML, or harmful.
+        """
+        declared = _DECLARATION.match(text)
+        self._before = declared[0] if declared else ""
+        file = XmlFile("text", (_ROOT[0] + text[len(self._before) :] + _ROOT[1]).encode())
+        self._elements, self._document = elements, SlottedXml(file)
+        self._inline = Inline(file, self._role, edges=False, write_cdata=written_in_cdata)
+        for root in file.units({"r"}, {"r"}, {}):
+            self._take(root)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """See `Document`."""
+        return self._document.segments
+
+    def filled(self, targets: Mapping[int, Target]) -> bytes:
+        """See `Document`."""
+        filled = self._document.filled(targets)
+        return self._before.encode() + filled[len(_ROOT[0]) : -len(_ROOT[1])]
+
+    def _role(self, element: Element) -> Role:
+        return "alone" if element.name in self._elements.ignored else "pair"
+
+    def _take(self, element: Element) -> None:
+        """Add what is in an element."""
+        amid_text = any(isinstance(part, Piece) and part.text.strip() for part in element.parts)
+        together: list[Element | Piece] = []
+        for part in element.parts:
+            if isinstance(part, Element) and self._elements.part(part, amid_text=amid_text):
+                self._add(together)
+                together = []
+                self._take(part)
+            else:
+                together.append(part)
+        self._add(together)
+
+    def _add(self, parts: list[Element | Piece]) -> None:
+        if parts:
+            add_text(self._document, self._inline, parts, Segment(Marked(""), "text"))

@@ -1,0 +1,69 @@
+"""Folders that a user names for something to be written into: they appear when they are whole."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from translucid.ground.atomic import resolve_symlinks
+from translucid.ground.errors import UserError
+
+
+def refuse_to_lose(out: Path, overwrite: bool, mark: str, what: str) -> None:
+    """Check, before any work, that a folder may be written.
+
+    Args:
+        out: the folder.
+        overwrite: whether it may be replaced by its like.
+        mark: the name of a file that every such folder has.
+        what: such a folder holds, for the message.
+
+    Raises:
+        UserError: it is there and may not be replaced, or there is nowhere to put it.
+    """
+    if out.exists() and not overwrite:
+        raise UserError("is there already", file=out, fix="Replace it with --overwrite.")
+    if out.exists() and not (out / mark).exists():
+        raise UserError(f"is not {what}, so it is not replaced", file=out, fix="Choose another folder.")
+    if not out.parent.is_dir():
+        raise UserError("can't be written (there is no such folder)", file=out, fix="Check the path.")
+
+
+@contextmanager
+def whole_folder(out: Path) -> Iterator[Path]:
+    """Give an empty folder to write into; at the end it takes the name, and the place of what had it.
+
+    What is raised in between leaves everything as it was. A link to a folder stays one.
+
+    Raises:
+        UserError: the folder can't be written.
+    """
+    out = resolve_symlinks(out)
+    half, replaced = out.with_name(f".{out.name}.tmp"), out.with_name(f".{out.name}.old")
+    try:
+        if replaced.exists() and not out.exists():  # a process was killed between the two renamings below
+            replaced.rename(out)
+        for left in (half, replaced):
+            shutil.rmtree(left, ignore_errors=True)
+        half.mkdir()
+        yield half
+        _replace(out, half, replaced)
+    except OSError as error:
+        raise UserError(f"can't be written ({error.strerror})", file=out, fix="Choose another folder.") from error
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _replace(out: Path, new: Path, replaced: Path) -> None:
+    """Rename: a folder can't be replaced in one step, but what was there is removed only when the new one is."""
+    if out.exists():
+        out.rename(replaced)
+    try:
+        new.rename(out)
+    except OSError:
+        if replaced.exists():
+            replaced.rename(out)
+        raise

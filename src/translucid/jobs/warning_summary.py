@@ -1,0 +1,145 @@
+"""What looks wrong in the translation of a text, summed up in one line of sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from translucid.data.non_translatable import kept_parts
+from translucid.data.placeholder_syntax import PlaceholderSyntax
+
+EXAMPLES = 10
+"""Lines that are named of each kind of warning."""
+_SENTENCES = {
+    "lost": ("1 placeholder, tag or number is lost", "{count} placeholders, tags or numbers are lost"),
+    "invented": (
+        "1 placeholder, tag or number is not in the source",
+        "{count} placeholders, tags or numbers are not in the source",
+    ),
+    "placed": ("1 placeholder restored by guess", "{count} placeholders restored by guess"),
+    "length": ("1 translation is longer than it may be", "{count} translations are longer than they may be"),
+    "long": ("1 text is too long for the model", "{count} texts are too long for the model"),
+    "term not used": ("1 term not used", "{count} terms not used"),
+    "too short": ("1 translation is very short", "{count} translations are very short"),
+    "too long": ("1 translation is very long", "{count} translations are very long"),
+    "repeated": ("1 translation repeats itself", "{count} translations repeat themselves"),
+    "copied": ("1 translation is copied from its source", "{count} translations are copied from their sources"),
+    "wrong language": ("1 text is in another language", "{count} texts are in another language"),
+    "unknown characters": (
+        "1 text has characters that the model does not know",
+        "{count} texts have characters that the model does not know",
+    ),
+    "unknown script": (
+        "1 text is in a script that the model does not know",
+        "{count} texts are in a script that the model does not know",
+    ),
+    "capitals": (
+        "1 text has capitals that the model does not know",
+        "{count} texts have capitals that the model does not know",
+    ),
+    "lower case": (
+        "1 text has small letters that the model does not know",
+        "{count} texts have small letters that the model does not know",
+    ),
+    "unknown words": (
+        "1 text has words that the model has not learned",
+        "{count} texts have words that the model has not learned",
+    ),
+    "improbable": (
+        "1 text is unlike what the model has learned",
+        "{count} texts are unlike what the model has learned",
+    ),
+    "shortlist": ("1 text has words that the shortlist lacks", "{count} texts have words that the shortlist lacks"),
+    "detached attention": (
+        "1 translation has attention that is spread over its source",
+        "{count} translations have attention that is spread over their sources",
+    ),
+}
+"""What is said of one, and of several, by kind."""
+_OF_PARTS = frozenset({"lost", "invented", "placed"})
+"""Kinds whose warnings name what they count."""
+_NUMBERED = re.compile(r"(?P<unit>[a-z]+) (?P<number>[0-9]+)")
+"""What most places in documents are called, such as `line 15` and `paragraph 2`."""
+
+
+class Warned(BaseModel):
+    """Warnings by kind, of any number of lines."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    lines: int = 0
+    """That have one or more."""
+    kinds: dict[str, tuple[int, list[int]]] = {}
+    """How many lines have a kind, and the first of them."""
+    counts: dict[str, int] = {}
+    """How often each kind was met: how many placeholders were lost, for example."""
+    first: list[str] = []
+    """The warnings of the first line that has some."""
+
+    def and_these(self, warnings: Iterable[tuple[int, str]]) -> Warned:
+        """Return these and more: pairs of a line, counted from 1, and a warning `kind: what was seen`."""
+        by_line: dict[int, list[str]] = {}
+        for line, warning in warnings:
+            by_line.setdefault(line, []).append(warning)
+        kinds, counts = dict(self.kinds), dict(self.counts)
+        for line, theirs in by_line.items():
+            of_line: dict[str, int] = {}
+            for warning in theirs:
+                kind, _, seen = warning.partition(":")
+                of_line[kind] = of_line.get(kind, 0) + (_count(seen) if kind in _OF_PARTS else 1)
+            for kind, met in of_line.items():
+                count, examples = kinds.get(kind, (0, []))
+                kinds[kind] = count + 1, [*examples, line][:EXAMPLES]
+                counts[kind] = counts.get(kind, count) + met
+        first = self.first or next(iter(by_line.values()), [])
+        return Warned(lines=self.lines + len(by_line), kinds=kinds, counts=counts, first=first)
+
+    def summary(self, total: int, what: str = "line", place: Callable[[int], str] | None = None) -> str:
+        """Return one line that sums up so many lines.
+
+        Args:
+            total: how many there are.
+            what: a line is called.
+            place: gives for the number of one what it is called itself; its number if not given.
+        """
+        if total == 1:
+            return f"warning: {'; '.join(self.first)}"
+        looks = "looks" if self.lines == 1 else "look"
+        sentences = [f"{self.lines:,} of {total:,} {what}s {looks} wrong"]
+        for kind, (count, examples) in sorted(self.kinds.items(), key=lambda item: -item[1][0]):
+            names = [place(line) if place else f"{what} {line}" for line in examples]
+            sentences.append(f"{self._said(kind)}: {_listed(names, count - len(examples))}")
+        if not place:
+            sentences.append("--format jsonl shows the warnings of each line")
+        return f"warning: {'. '.join(sentences)}."
+
+    def _said(self, kind: str) -> str:
+        count = self.counts.get(kind, self.kinds[kind][0])
+        one, several = _SENTENCES.get(kind, (f"1 warning ({kind})", f"{{count}} warnings ({kind})"))
+        return one if count == 1 else several.format(count=f"{count:,}")
+
+
+def _count(seen: str) -> int:
+    """Return how many placeholders, tags and numbers a warning names; they stand with spaces between."""
+    count, rest, at = 0, [], 0
+    for _, first, after in kept_parts(seen, PlaceholderSyntax.message):
+        count += 1
+        rest.append(seen[at:first])
+        at = after
+    return max(1, count + len(" ".join([*rest, seen[at:]]).split()))
+
+
+def _listed(names: Sequence[str], more: int) -> str:
+    """Return places, such as `lines 15, 22 and 4 more`; those that are called alike together, each once."""
+    by_unit: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        match = _NUMBERED.fullmatch(name)
+        unit, label = (match["unit"], f"{int(match['number']):,}") if match else ("", name)
+        by_unit.setdefault(unit, []).append(label)
+    parts = []
+    for unit, labels in by_unit.items():
+        called = f"{unit}s " if unit and len(labels) > 1 else f"{unit} " * bool(unit)
+        parts.append(called + (", " if unit else "; ").join(labels))
+    return "; ".join(parts) + f" and {more:,} more" * bool(more)

@@ -1,0 +1,53 @@
+"""The main job on the built-in scenes: what `translucid demo --captions` trains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from translucid.corpora.scenes.writing import FILES, sizes, write_corpus
+from translucid.ground.console import Console, counting
+from translucid.models.networks.efficientnet import learned_weights
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import SCENES as FOLDER
+from translucid.runs.run_folder import RunFolder
+from translucid.training.experiment import run_experiment
+
+SCENES = 6000
+"""To learn from; the other splits have a tenth each."""
+SHAPES = 12
+"""Of all, so that they are learned in the time."""
+PIXELS = 160
+"""Of a picture's side."""
+
+
+def scene_files(run: Path) -> Path:
+    """Return the folder where a demo run keeps its scenes."""
+    return run / FOLDER
+
+
+def train_caption_demo(
+    run: Path, *, overwrite: bool, device: str, console: Console, command: Sequence[str] | None = None
+) -> None:
+    """Paint scenes into the run folder and train on them; a run that was interrupted goes on.
+
+    Raises:
+        UserError: the network's weights are not installed; that is said before anything is painted.
+    """
+    learned_weights()
+    folder, scenes = RunFolder(run), scene_files(run)
+    resume = folder.exists and not overwrite
+    if not resume:
+        folder.refuse_to_lose(overwrite)
+    if not all((scenes / name).exists() for name in FILES):
+        with counting(console, "painting scenes", sum(sizes(SCENES).values())) as advance:
+            write_corpus(scenes, SCENES, size=PIXELS, shapes=SHAPES, on_done=advance)
+    overrides = {
+        "data.train": [str(scenes / "train.tsv")],
+        "data.valid": [str(scenes / "valid.tsv")],
+        "data.images": [str(scenes / "images.tar")],
+    }
+    configuration = folder.configuration() if resume else resolve(preset="caption-demo", overrides=overrides)
+    run_experiment(
+        configuration, run, resume=resume, overwrite=overwrite, device=device, console=console, command=command
+    )

@@ -1,0 +1,1 @@
+"""Checks on requests and responses: hosts, limits, sizes, errors."""

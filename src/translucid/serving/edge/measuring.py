@@ -1,0 +1,100 @@
+"""What the server counts and logs of each request: never a text, a key or an address within a path."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from datetime import UTC, datetime
+
+from fastapi import FastAPI, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from translucid.serving.edge.failures import LEFT
+from translucid.serving.edge.rate_limits import KEY_NAME, address_of
+from translucid.serving.queue.request_context import RequestContext
+
+requests = logging.getLogger("translucid.serving.requests")
+"""Where a line for each request goes."""
+
+
+def measure(app: FastAPI, desk: RequestContext) -> None:
+    """Count and log the requests of an application, and serve the figures for Prometheus at /metrics."""
+    options = desk.options
+    registry = CollectorRegistry()
+    seconds = Histogram(
+        "translucid_http_request_duration_seconds", "Time to answer", ["path", "status"], registry=registry
+    )
+    flying = Gauge("translucid_http_requests_in_flight", "Requests being answered", registry=registry)
+    characters = Counter("translucid_http_bytes_total", "Bytes of request bodies as announced", registry=registry)
+    waiting = Gauge("translucid_sentences_waiting", "Sentences in the queues", registry=registry)
+    working = Gauge(
+        "translucid_work_inside", "Explanations, maps, long texts and images, waiting ones too", registry=registry
+    )
+    working.set_function(lambda: desk.workshop.inside.total())
+    waiting.set_function(lambda: sum(served.batcher.sentences for served in desk.catalogue))
+
+    class Measured:
+        """Around all else."""
+
+        def __init__(self, inner: ASGIApp) -> None:
+            self.app = inner
+
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await self.app(scope, receive, send)
+                return
+            request = Request(scope)
+            started = time.perf_counter()
+            announced = request.headers.get("content-length", "")
+            size = int(announced) if announced.isdecimal() and len(announced) < 12 else 0
+            characters.inc(size)
+            status = LEFT  # if there is no answer
+
+            async def sent(message: Message) -> None:
+                nonlocal status
+                if message["type"] == "http.response.start":
+                    status = message["status"]
+                await send(message)
+
+            with flying.track_inprogress():
+                try:
+                    await self.app(scope, receive, sent)
+                finally:
+                    spent = time.perf_counter() - started
+                    route = scope.get("route")
+                    path = getattr(route, "path", "other")  # the template, so that clients can't make up labels
+                    seconds.labels(path, status).observe(spent)
+                    if options.log != "off":
+                        requests.info(_line(request, path, status, spent, size, as_json=options.log == "json"))
+
+    app.add_middleware(Measured)
+    if options.metrics == "off":
+        return
+
+    @app.api_route("/metrics", methods=["GET", "HEAD"], include_in_schema=False)
+    async def metrics(request: Request) -> Response:
+        if options.metrics == "key":
+            desk.guard.key(request, {})
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _line(request: Request, path: str, status: int, spent: float, size: int, *, as_json: bool) -> str:
+    """Return what is logged of a request; `path` is the route's, as a path itself may hold the key of a file."""
+    time_of_day = datetime.now(UTC).isoformat(timespec="milliseconds")
+    client, key = address_of(request), request.scope.get(KEY_NAME, "")
+    if as_json:
+        record = {
+            "time": time_of_day,
+            "client": client,
+            "key": key,
+            "method": request.method,
+            "path": path,
+            "status": status,
+            "seconds": round(spent, 4),
+            "bytes": size,
+        }
+        return json.dumps(record)
+    who = f"{client} {key}" if key else client
+    return f"{time_of_day} {who} {request.method} {path} {status} {spent:.3f} s {size} bytes"

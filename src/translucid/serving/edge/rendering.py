@@ -1,0 +1,44 @@
+"""Large answers as JSON, written off the event loop and in parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi.responses import Response
+
+from translucid.ground.cancellation import between_steps
+
+
+def rendered(value: Any) -> Response:
+    """Return an answer as JSON; to be called in the workshop.
+
+    `json.dumps` lets nothing else run until it returns, so that maps of some megabytes would stop the event loop, in
+    whatever thread they are written. Each row of them is written by itself.
+    """
+    return Response("".join(_parts(value)).encode(), media_type="application/json")
+
+
+def _parts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        opening = "{"
+        for name, item in value.items():
+            yield f"{opening}{_dumped(name)}:"
+            yield from _parts(item)
+            opening = ","
+        yield "{}" if opening == "{" else "}"
+    elif isinstance(value, list) and any(isinstance(item, list | dict) for item in value):
+        opening = "["
+        for item in value:
+            between_steps()
+            yield opening
+            yield from _parts(item)
+            opening = ","
+        yield "]"
+    else:
+        yield _dumped(value)
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

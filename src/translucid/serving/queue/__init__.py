@@ -1,0 +1,1 @@
+"""Scheduling: batches, workers, fairness between clients."""

@@ -1,0 +1,61 @@
+"""What one request wants: for whom, until when, and whether anybody still waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from translucid.ground.cancellation import Stopped
+from translucid.serving.edge.failures import ApiError, ClientLeft
+
+Result = TypeVar("Result")
+
+
+class RequestTask:
+    """All work of one request; it is over when its client has left or its time is up."""
+
+    def __init__(self, client: str, seconds: float) -> None:
+        """`client`: a key or an address, for fair shares; `seconds`: that all of it may take."""
+        self.client, self.seconds = client, seconds
+        self.end = time.monotonic() + seconds
+        self.left = False
+
+    def over(self) -> bool:
+        """Whether nobody waits any more."""
+        return self.left or time.monotonic() >= self.end
+
+    async def result(self, request: Request, future: Future[Result]) -> Result:
+        """Wait for a part of it, as long as the client does and there is time.
+
+        Raises:
+            ApiError: 503, it took too long.
+            ClientLeft: nobody is there to answer.
+        """
+        wrapped = asyncio.wrap_future(future)
+        gone = asyncio.ensure_future(until_disconnected(request))
+        try:
+            seconds = max(0.0, self.end - time.monotonic())
+            either: set[asyncio.Future[Any]] = {wrapped, gone}
+            await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if wrapped.done():
+                return wrapped.result()
+            if gone.done():
+                raise ClientLeft
+            raise Stopped
+        except Stopped:
+            raise ApiError(503, f"It took more than {self.seconds:g} seconds", retry_after=10) from None
+        finally:
+            if not wrapped.done():
+                self.left = True
+                wrapped.cancel()
+            gone.cancel()
+
+
+async def until_disconnected(request: Request) -> None:
+    """Return when the client has left."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

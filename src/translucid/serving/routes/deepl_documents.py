@@ -1,0 +1,75 @@
+"""Documents in the words of DeepL's API: upload, status, result."""
+
+from __future__ import annotations
+
+import hmac
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from translucid.serving import schemas
+from translucid.serving.edge.failures import ApiError, GoneError
+from translucid.serving.edge.incoming import text_field
+from translucid.serving.routes.deepl import DeepL
+from translucid.serving.routes.document_jobs import DocumentJobs, Job
+
+_STATES = {"waiting": "queued", "translating": "translating", "done": "done", "failed": "error", "cancelled": "error"}
+
+
+@dataclass(frozen=True)
+class DeepLDocuments:
+    """The handlers; `routes` binds them to their paths."""
+
+    deepl: DeepL
+    jobs: DocumentJobs
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
+        routes.post("/document", openapi_extra=schemas.DEEPL_DOCUMENT)(self.upload)
+        routes.post("/document/{document_id}", openapi_extra=schemas.DEEPL_KEY)(self.status)
+        routes.post("/document/{document_id}/result", openapi_extra=schemas.DEEPL_KEY)(self.result)
+        return routes
+
+    async def upload(self, request: Request) -> JSONResponse:
+        """Take a document in, to be translated by and by."""
+        self.deepl.need_key(request)
+        fields, file, client = await self.deepl.desk.upload(request)
+        if file is None:
+            raise ApiError(400, "Invalid file data.")
+        source, target = self.deepl.pair(fields)
+        self.deepl.check(fields)
+        name = text_field(fields, "filename", "") or file.filename or ""
+        wanted = text_field(fields, "output_format", "").lower()
+        if wanted and not name.lower().endswith(f".{wanted}"):
+            raise ApiError(400, "Value for 'output_format' not supported.")
+        terms = self.deepl.terms(fields, client, source, target)
+        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, source, target, None, terms)
+        return JSONResponse({"document_id": job.id, "document_key": job.key})
+
+    async def status(self, request: Request, document_id: str) -> JSONResponse:
+        """Say how far a document is."""
+        job = await self._job(request, document_id)
+        answer: dict[str, Any] = {"document_id": job.id, "status": _STATES[job.state]}
+        if job.state == "translating":
+            answer["seconds_remaining"] = math.ceil(job.seconds_left or 1)
+        elif job.state == "done":
+            answer |= {"seconds_remaining": 0, "billed_characters": job.characters}
+        elif job.error:
+            answer |= {"error_message": job.error, "message": job.error}
+        return JSONResponse(answer)
+
+    async def result(self, request: Request, document_id: str) -> StreamingResponse:
+        """Return the translated document, as often as is asked while it is kept."""
+        return await self.jobs.answer(request, await self._job(request, document_id))
+
+    async def _job(self, request: Request, document_id: str) -> Job:
+        fields, _ = await self.deepl.fields(request)
+        job = self.jobs.find(document_id)
+        if not hmac.compare_digest(text_field(fields, "document_key").encode(), job.key.encode()):
+            raise GoneError
+        return job

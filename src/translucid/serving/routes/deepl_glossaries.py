@@ -1,0 +1,108 @@
+"""Glossaries in the words of DeepL's API, version 2: those of one pair of languages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from translucid.serving import schemas
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import text_field
+from translucid.serving.routes.deepl import DeepL
+from translucid.serving.routes.glossaries import Dictionary, Glossary, read_entries
+
+TSV = "text/tab-separated-values"
+NAME = 200
+"""Characters of a glossary's name."""
+
+
+@dataclass(frozen=True)
+class DeepLGlossaries:
+    """The handlers; `routes` binds them to their paths."""
+
+    deepl: DeepL
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
+        routes.get("/glossary-language-pairs")(self.pairs)
+        routes.post("/glossaries", openapi_extra=schemas.DEEPL_GLOSSARY, status_code=201)(self.create)
+        routes.get("/glossaries")(self.every)
+        routes.get("/glossaries/{glossary_id}")(self.one)
+        routes.get("/glossaries/{glossary_id}/entries")(self.entries)
+        routes.delete("/glossaries/{glossary_id}", status_code=204)(self.delete)
+        return routes
+
+    async def pairs(self, request: Request) -> JSONResponse:
+        """List the languages that there can be a glossary between."""
+        await self.deepl.fields(request)
+        pairs = {
+            (source.lower(), target.lower())
+            for one in self.deepl.desk.catalogue
+            for source in one.sources
+            for target in one.targets
+            if source != target
+        }
+        rows = [{"source_lang": source, "target_lang": target} for source, target in sorted(pairs)]
+        return JSONResponse({"supported_languages": rows})
+
+    async def create(self, request: Request) -> JSONResponse:
+        """Make a glossary."""
+        fields, errand = await self.deepl.fields(request)
+        glossary = Glossary(errand.client, name_field(fields), (dictionary_of(self.deepl, fields),))
+        self.deepl.glossaries.add(glossary)
+        return JSONResponse(glossary.monolingual_information, 201)
+
+    async def every(self, request: Request) -> JSONResponse:
+        """List the glossaries of this client."""
+        _, errand = await self.deepl.fields(request)
+        found = [one for one in self.deepl.glossaries.of(errand.client) if len(one.dictionaries) == 1]
+        return JSONResponse({"glossaries": [one.monolingual_information for one in found]})
+
+    async def one(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Describe a glossary."""
+        return JSONResponse((await self._find(request, glossary_id)).monolingual_information)
+
+    async def entries(self, request: Request, glossary_id: str) -> Response:
+        """Return the entries of a glossary, a term and its translation a line."""
+        glossary = await self._find(request, glossary_id)
+        return Response(glossary.dictionaries[0].tsv, media_type=TSV)
+
+    async def delete(self, request: Request, glossary_id: str) -> Response:
+        """Forget a glossary."""
+        _, errand = await self.deepl.fields(request)
+        self.deepl.glossaries.delete(errand.client, glossary_id)
+        return Response(status_code=204)
+
+    async def _find(self, request: Request, glossary_id: str) -> Glossary:
+        _, errand = await self.deepl.fields(request)
+        glossary = self.deepl.glossaries.find(errand.client, glossary_id)
+        if len(glossary.dictionaries) != 1:
+            raise ApiError(400, "The glossary is of several pairs of languages; ask for it under /v3/glossaries.")
+        return glossary
+
+
+def name_field(fields: dict[str, Any]) -> str:
+    """Return the name that a request gives a glossary.
+
+    Raises:
+        ApiError: 400, it is missing or too long.
+    """
+    name = text_field(fields, "name")
+    if not name or len(name) > NAME:
+        raise ApiError(400, f"Invalid request: name has between 1 and {NAME} characters")
+    return name
+
+
+def dictionary_of(deepl: DeepL, fields: dict[str, Any]) -> Dictionary:
+    """Return the dictionary that a request describes.
+
+    Raises:
+        ApiError: 400, something in it is missing or wrong.
+    """
+    source, target = deepl.pair({**fields, "source_lang": text_field(fields, "source_lang")})
+    entries = read_entries(text_field(fields, "entries"), text_field(fields, "entries_format"))
+    return Dictionary(source or "", target, entries)

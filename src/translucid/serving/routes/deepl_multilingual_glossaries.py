@@ -1,0 +1,132 @@
+"""Glossaries in the words of DeepL's API, version 3: several dictionaries each, which can be edited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from translucid.serving import schemas
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import text_field
+from translucid.serving.routes.deepl import DeepL
+from translucid.serving.routes.deepl_glossaries import dictionary_of, name_field
+from translucid.serving.routes.glossaries import Dictionary, Glossary, check_size
+
+
+@dataclass(frozen=True)
+class DeepLMultilingualGlossaries:
+    """The handlers; `routes` binds them to their paths."""
+
+    deepl: DeepL
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(prefix="/v3/glossaries", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
+        routes.post("", openapi_extra=schemas.DEEPL_MULTILINGUAL_GLOSSARY, status_code=201)(self.create)
+        routes.get("")(self.every)
+        routes.get("/{glossary_id}")(self.one)
+        routes.patch("/{glossary_id}", openapi_extra=schemas.DEEPL_GLOSSARY_CHANGES)(self.edit)
+        routes.delete("/{glossary_id}", status_code=204)(self.delete)
+        routes.get("/{glossary_id}/entries", openapi_extra=schemas.DEEPL_DICTIONARY)(self.entries)
+        routes.put("/{glossary_id}/dictionaries", openapi_extra=schemas.DEEPL_NEW_DICTIONARY)(self.replace)
+        routes.delete("/{glossary_id}/dictionaries", openapi_extra=schemas.DEEPL_DICTIONARY, status_code=204)(
+            self.delete_dictionary
+        )
+        return routes
+
+    async def create(self, request: Request) -> JSONResponse:
+        """Make a glossary of one dictionary or several."""
+        fields, errand = await self.deepl.fields(request)
+        name, dictionaries = name_field(fields), self._dictionaries(fields)
+        if not dictionaries:
+            raise ApiError(400, "Invalid request: missing dictionaries parameter")
+        glossary = Glossary(errand.client, name, ())
+        for dictionary in dictionaries:
+            if glossary.find(dictionary.source, dictionary.target):
+                raise ApiError(400, "Invalid request: two of the dictionaries are for the same languages")
+            glossary = glossary.with_dictionary(dictionary)
+        check_size(glossary)
+        self.deepl.glossaries.add(glossary)
+        return JSONResponse(glossary.information, 201)
+
+    async def every(self, request: Request) -> JSONResponse:
+        """List the glossaries of this client."""
+        _, errand = await self.deepl.fields(request)
+        return JSONResponse({"glossaries": [one.information for one in self.deepl.glossaries.of(errand.client)]})
+
+    async def one(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Describe a glossary."""
+        _, errand = await self.deepl.fields(request)
+        return JSONResponse(self.deepl.glossaries.find(errand.client, glossary_id).information)
+
+    async def edit(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Give a glossary another name, or new entries beside those that its dictionaries have."""
+        fields, errand = await self.deepl.fields(request)
+        name = name_field(fields) if fields.get("name") is not None else None
+        dictionaries = self._dictionaries(fields)
+
+        def edited(glossary: Glossary) -> Glossary:
+            for new in dictionaries:
+                known = glossary.find(new.source, new.target)
+                entries = {**known.entries, **new.entries} if known else new.entries
+                glossary = glossary.with_dictionary(replace(new, entries=entries))
+            return replace(glossary, name=name) if name else glossary
+
+        return JSONResponse(self.deepl.glossaries.change(errand.client, glossary_id, edited).information)
+
+    async def delete(self, request: Request, glossary_id: str) -> Response:
+        """Forget a glossary."""
+        _, errand = await self.deepl.fields(request)
+        self.deepl.glossaries.delete(errand.client, glossary_id)
+        return Response(status_code=204)
+
+    async def entries(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Return the entries for two languages."""
+        fields, errand = await self.deepl.fields(request)
+        dictionary = _dictionary(self.deepl.glossaries.find(errand.client, glossary_id), fields)
+        shown = {name: value for name, value in dictionary.information.items() if name != "entry_count"}
+        return JSONResponse({"dictionaries": [{**shown, "entries": dictionary.tsv, "entries_format": "tsv"}]})
+
+    async def replace(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Put a dictionary in the place of the one for the same languages, or beside the others."""
+        fields, errand = await self.deepl.fields(request)
+        new = dictionary_of(self.deepl, fields)
+        self.deepl.glossaries.change(errand.client, glossary_id, lambda glossary: glossary.with_dictionary(new))
+        return JSONResponse(new.information)
+
+    async def delete_dictionary(self, request: Request, glossary_id: str) -> Response:
+        """Forget the dictionary for two languages."""
+        fields, errand = await self.deepl.fields(request)
+
+        def shortened(glossary: Glossary) -> Glossary:
+            found = _dictionary(glossary, fields)
+            return glossary.without_dictionary(found.source, found.target)
+
+        self.deepl.glossaries.change(errand.client, glossary_id, shortened)
+        return Response(status_code=204)
+
+    def _dictionaries(self, fields: dict[str, Any]) -> list[Dictionary]:
+        """Return the dictionaries that a request describes.
+
+        Raises:
+            ApiError: 400, something in them is missing or wrong.
+        """
+        given = fields.get("dictionaries") or []
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            raise ApiError(400, "Invalid request: dictionaries is not a list of objects")
+        return [dictionary_of(self.deepl, one) for one in given]
+
+
+def _dictionary(glossary: Glossary, fields: dict[str, Any]) -> Dictionary:
+    """Return the dictionary for the languages that a request names.
+
+    Raises:
+        ApiError: 400, it does not name them; 404, there is none.
+    """
+    found = glossary.find(text_field(fields, "source_lang"), text_field(fields, "target_lang"))
+    if found is None:
+        raise ApiError(404, "The glossary has no dictionary for these languages")
+    return found

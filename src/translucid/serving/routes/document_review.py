@@ -1,0 +1,128 @@
+"""Accepting many translations of a document at once, and hints for one: matches of the memory, and terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from translucid.data.readers.corpus import Pair
+from translucid.documents.document import Target
+from translucid.documents.tag_projection import readable
+from translucid.ground.cancellation import between_steps
+from translucid.ground.errors import UserError
+from translucid.serving import schemas
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import flag_field
+from translucid.serving.queue.job_files import Row
+from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.routes.document_jobs import DocumentJobs, Job
+from translucid.serving.routes.editing import MOST_ROWS, begun, corrected, remember
+
+
+@dataclass(frozen=True)
+class Accepting:
+    """The handlers; `routes` binds them to their paths."""
+
+    desk: RequestContext
+    jobs: DocumentJobs
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(prefix="/documents", tags=["documents"], responses=schemas.ERRORS)
+        routes.post("/{key}/accept", openapi_extra=schemas.ACCEPT)(self.accept)
+        routes.get("/{key}/segments/{number}/hints")(self.hints)
+        return routes
+
+    async def accept(self, request: Request, key: str) -> JSONResponse:
+        """Take translations that a person has written (texts, by segment), and others as they stand (rest).
+
+        Answers how many were taken, and what was wrong with texts, by segment.
+        """
+        fields, errand = await self.desk.fields(request)
+        job = begun(self.jobs, key)
+        texts = _texts(fields, job.segments)
+        rest, doubtful = flag_field(fields, "rest"), flag_field(fields, "doubtful")
+        work = self.desk.workshop.submit(errand, lambda: self._accept(job, texts, rest=rest, doubtful=doubtful))
+        pairs, problems = await errand.result(request, work)
+        remembered = await remember(self.desk, request, errand, job, pairs)
+        return JSONResponse({"accepted": len(pairs), "problems": problems, "remembered": remembered})
+
+    async def hints(self, request: Request, key: str, number: int) -> JSONResponse:
+        """Return what the memory has that is like a segment, and the terms in it."""
+        job = begun(self.jobs, key)
+        if number < 0 or number >= job.segments:
+            raise ApiError(404, "There is no such segment")
+        errand = RequestTask(job.client, self.desk.options.seconds)
+        return JSONResponse(
+            await errand.result(request, self.desk.workshop.submit(errand, lambda: self._hints(job, number)))
+        )
+
+    def _accept(
+        self, job: Job, texts: Mapping[int, str], *, rest: bool, doubtful: bool
+    ) -> tuple[list[Pair], dict[int, str]]:
+        """Write translations down; return them as pairs, and what was wrong with texts, by segment."""
+        targets: dict[int, Target] = {}
+        sources: dict[int, str] = {}
+        problems: dict[int, str] = {}
+        for number, text in texts.items():
+            (row,) = job.files.rows(number, 1)
+            try:
+                targets[number] = corrected(row, text)
+                sources[number] = row.segment.source.text
+            except UserError as error:
+                problems[number] = str(error)
+        if rest:
+            for row in _every(job):
+                if row.target and not row.accepted and row.number not in texts and (doubtful or not row.is_doubtful):
+                    targets[row.number] = Target(row.target.marked, "person")
+                    sources[row.number] = row.segment.source.text
+        between_steps()
+        self.jobs.correct(job, targets)
+        return [Pair(sources[number], target.marked.text) for number, target in targets.items()], problems
+
+    def _hints(self, job: Job, number: int) -> dict[str, Any]:
+        (row,) = job.files.rows(number, 1)
+        text = readable(row.segment.source).text
+        if not job.source or self.jobs.same(job.source, job.target):
+            return {"matches": [], "terms": []}
+        recall = self.desk.memory.recall(job.source, job.target) if self.desk.memory else None
+        matches = [match.record() for match in recall.shown(text)] if recall else []
+        terms = [
+            {"source": match.text, "target": target}
+            for match in self.jobs.translator_of(job).terms_in(text)
+            for target in match.targets
+        ]
+        return {"matches": matches, "terms": terms}
+
+
+def _every(job: Job) -> Iterator[Row]:
+    """Yield all segments, some at a time; between them, others may have their turn."""
+    first = 0
+    while rows := job.files.rows(first, MOST_ROWS):
+        between_steps()
+        yield from rows
+        first = rows[-1].number + 1
+
+
+def _texts(fields: Mapping[str, Any], segments: int) -> dict[int, str]:
+    """Return the texts of a request by the number of their segment.
+
+    Raises:
+        ApiError: 400, they are something else; 404, there is no such segment.
+    """
+    texts = fields.get("texts", {})
+    if not isinstance(texts, dict) or not all(isinstance(text, str) and text.strip() for text in texts.values()):
+        raise ApiError(400, "Invalid request: texts does not name translations by the number of their segment")
+    if len(texts) > MOST_ROWS:
+        raise ApiError(400, f"Invalid request: {len(texts)} texts exceed the limit of {MOST_ROWS}")
+    if not all(number.isascii() and number.isdecimal() and len(number) < 10 for number in texts):
+        raise ApiError(400, "Invalid request: texts does not name translations by the number of their segment")
+    numbered = {int(number): text for number, text in texts.items()}
+    if any(number >= segments for number in numbered):
+        raise ApiError(404, "There is no such segment")
+    return numbered

@@ -1,0 +1,204 @@
+"""Documents on the page: how far each is, its segments side by side, and what a person corrects."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from translucid.data.readers.corpus import Pair
+from translucid.documents.document import Target
+from translucid.ground.cancellation import between_steps
+from translucid.ground.errors import UserError
+from translucid.serving import schemas
+from translucid.serving.edge.failures import ApiError, ServerError
+from translucid.serving.edge.incoming import number_field, text_field
+from translucid.serving.edge.rendering import rendered
+from translucid.serving.queue.job_files import Counts, Row
+from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.routes.document_jobs import DocumentJobs, Job
+from translucid.serving.shown_marks import read_shown, shown, tags_of
+
+MOST_ROWS = 500
+"""Segments in one answer."""
+
+LONGEST_TAG = 1000
+"""Characters that are shown of a tag; an image may stand in one."""
+
+CORRECTED = "corrected on the page"
+"""What a memory notes of pairs that a person has accepted."""
+
+
+log = logging.getLogger("translucid.serving")
+
+
+@dataclass(frozen=True)
+class Editing:
+    """The handlers; `routes` binds them to their paths. Who knows a document's id may do all with it."""
+
+    desk: RequestContext
+    jobs: DocumentJobs
+
+    def routes(self) -> APIRouter:
+        """Return the routes."""
+        routes = APIRouter(prefix="/documents", tags=["documents"], responses=schemas.ERRORS)
+        routes.post("", openapi_extra=schemas.DOCUMENT)(self.upload)
+        routes.get("/{key}")(self.progress)
+        routes.delete("/{key}")(self.delete)
+        routes.get("/{key}/result")(self.result)
+        routes.get("/{key}/segments", openapi_extra=schemas.SEGMENTS)(self.segments)
+        routes.put("/{key}/segments/{number}", openapi_extra=schemas.SEGMENT)(self.accept)
+        return routes
+
+    async def upload(self, request: Request) -> JSONResponse:
+        """Take a document in, to be translated by and by."""
+        fields, file, client = await self.desk.upload(request)
+        if file is None:
+            raise ApiError(400, "Invalid request: missing file parameter")
+        source, target = text_field(fields, "source"), text_field(fields, "target")
+        own, model = None if source == "auto" else source, text_field(fields, "model", "") or None
+        name = file.filename or ""
+        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, own, target, model)
+        return JSONResponse(_told(job, Counts()))
+
+    async def progress(self, key: str) -> JSONResponse:
+        """Say how far a document is."""
+        job = self.jobs.find(key)
+        counts = await run_in_threadpool(job.files.counts) if job.segments else Counts()
+        return JSONResponse(_told(job, counts))
+
+    async def delete(self, key: str) -> JSONResponse:
+        """Cancel the translation of a document, and forget it."""
+        await run_in_threadpool(self.jobs.delete, self.jobs.find(key))
+        return JSONResponse({"state": "cancelled"})
+
+    async def result(self, request: Request, key: str) -> StreamingResponse:
+        """Return the translated document, with all that was corrected."""
+        return await self.jobs.answer(request, self.jobs.find(key))
+
+    async def segments(self, request: Request, key: str) -> Response:
+        """Return some segments with their translations."""
+        job = begun(self.jobs, key)
+        first = number_field(dict(request.query_params), "first", 0, job.segments)
+        count = number_field(dict(request.query_params), "count", 100, MOST_ROWS)
+        doubtful = bool(number_field(dict(request.query_params), "doubtful", 0, 1))
+
+        def answer() -> Response:
+            rows = job.files.rows(first, count, doubtful=doubtful) if job.segments else []
+            return rendered([_row(row) for row in _each(rows)])
+
+        errand = RequestTask(job.client, self.desk.options.seconds)
+        return await errand.result(request, self.desk.workshop.submit(errand, answer))
+
+    async def accept(self, request: Request, key: str, number: int) -> Response:
+        """Take the translation of a segment as a person has written it."""
+        fields, errand = await self.desk.light_fields(request)
+        job, text = begun(self.jobs, key), text_field(fields, "text")
+        if number < 0 or number >= job.segments:
+            raise ApiError(404, "There is no such segment")
+        if not text.strip():
+            raise ApiError(400, "The translation is empty")
+        work = self.desk.workshop.submit(errand, lambda: self._accepted(job, number, text))
+        row, pair = await errand.result(request, work)
+        remembered = await remember(self.desk, request, errand, job, [pair])
+        return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
+
+    def _accepted(self, job: Job, number: int, text: str) -> tuple[dict[str, Any], Pair]:
+        """Write a translation down; return its segment as it is then, and the pair that a memory may have."""
+        (row,) = job.files.rows(number, 1)
+        try:
+            target = corrected(row, text)
+        except UserError as error:
+            raise ApiError(400, str(error)) from error
+        self.jobs.correct(job, {number: target})
+        (row,) = job.files.rows(number, 1)
+        return _row(row), Pair(row.segment.source.text, target.marked.text)
+
+
+def begun(jobs: DocumentJobs, key: str) -> Job:
+    """Return a document whose segments are known.
+
+    Raises:
+        ApiError: 404, there is none; 503, it is not read yet.
+    """
+    job = jobs.find(key)
+    if not job.segments and not job.ended.is_set():
+        raise ApiError(503, job.error or "The document is not read yet", retry_after=2)
+    return job
+
+
+def corrected(row: Row, text: str) -> Target:
+    """Return the translation of a segment that a person has written.
+
+    Raises:
+        UserError: it can't be the translation of this segment.
+    """
+    return Target(read_shown(row.segment.source, text), "person")
+
+
+async def remember(
+    desk: RequestContext, request: Request, errand: RequestTask, job: Job, pairs: Sequence[Pair]
+) -> bool:
+    """Let the memory have what was accepted, if there is one that takes it; what was accepted stands in any case."""
+    if not desk.memory or not job.source or not pairs:
+        return False
+    try:
+        await errand.result(request, desk.memory.add(job.source, job.target, pairs, CORRECTED))
+    except ApiError:
+        return False
+    except ServerError:
+        log.exception("a correction did not go into the memory")
+        return False
+    return True
+
+
+def _each(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield rows; between two of them, others may have their turn."""
+    for row in rows:
+        between_steps()
+        yield row
+
+
+def _told(job: Job, counts: Counts) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "name": job.name,
+        "kind": job.kind.name,
+        "source": job.source,
+        "target": job.target,
+        "state": job.state,
+        "error": job.error,
+        "segments": job.segments,
+        "done": job.done,
+        "accepted": counts.accepted,
+        "doubtful": counts.doubtful,
+        "seconds_left": job.seconds_left,
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    segment, target = row.segment, row.target
+    return {
+        "number": row.number,
+        "place": segment.place,
+        "note": segment.note,
+        "longest": segment.longest,
+        "source": shown(segment.source, segment.source),
+        "tags": {tag: _shortened(mark.raw) for tag, mark in tags_of(segment.source).items()},
+        "existing": segment.existing,
+        "target": shown(segment.source, target.marked) if target else None,
+        "origin": target.origin if target else None,
+        "confidence": target.confidence if target else None,
+        "doubts": target.doubts if target else [],
+        "accepted": row.accepted,
+    }
+
+
+def _shortened(tag: str) -> str:
+    return tag if len(tag) <= LONGEST_TAG else f"{tag[:LONGEST_TAG]}…"

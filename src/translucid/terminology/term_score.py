@@ -1,0 +1,73 @@
+"""What became of terms in the translations of a test set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from rich.table import Table
+
+from translucid.evaluation.metrics import ReferenceSets, bleu
+from translucid.terminology.matching import TermList
+
+
+@dataclass(frozen=True)
+class TermScore:
+    """Of one way to translate."""
+
+    asked: int
+    """Terms that stand in the sources."""
+    used: int
+    """That stand in the translations as they are."""
+    inflected: int
+    """Of which another form stands there."""
+    missing: int
+    bleu: float
+    seconds: float
+    """Spent on translating."""
+
+    @classmethod
+    def of(
+        cls,
+        terms: TermList,
+        sources: Sequence[str],
+        texts: Sequence[str],
+        references: ReferenceSets,
+        seconds: float,
+        language: str | None = None,
+    ) -> Self:
+        """Count.
+
+        Args:
+            terms: that were asked for.
+            sources: of the test set.
+            texts: translations of them.
+            references: one list or more.
+            seconds: see above.
+            language: code of the target language.
+        """
+        outcomes = Counter(
+            use.outcome
+            for source, text in zip(sources, texts, strict=True)
+            for use in terms.uses(terms.matches(source), text)
+        )
+        counts = outcomes.total(), outcomes["used"], outcomes["inflected"], outcomes["missing"]
+        return cls(*counts, bleu(texts, references, language=language), seconds)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+
+def terms_table(without: TermScore, heeding: TermScore) -> Table:
+    """Show both ways side by side."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("terms", "asked", "used", "inflected", "missing", "BLEU", "seconds"):
+        table.add_column(column, justify="left" if column == "terms" else "right")
+    for name, score in (("not heeded", without), ("heeded", heeding)):
+        counts = (score.used, score.inflected, score.missing)
+        shares = [f"{count:,} ({count / max(score.asked, 1):.1%})" for count in counts]
+        table.add_row(name, f"{score.asked:,}", *shares, f"{score.bleu:.2f}", f"{score.seconds:.1f}")
+    return table

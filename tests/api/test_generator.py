@@ -1,0 +1,153 @@
+"""The front door to models of language: what is written on, what is scored, and what the model considered."""
+
+import math
+
+import pytest
+import torch
+
+from translucid import Generator, UserError
+from translucid.api.generator import writing
+from translucid.corpora.phrasebook import generate
+from translucid.data.batching import Batch
+from translucid.data.stream import nothing
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.maps import forced_log_probs
+from translucid.ground.console import Console
+from translucid.runs.configuration import resolve
+from translucid.training.experiment import run_experiment
+from translucid.training.stream_loss import StreamLoss
+
+SETTINGS = [
+    *("model.width=16", "model.hidden=20", "data.tokenizer.vocabulary=200", "training.batch_tokens=600"),
+    *("training.max_epochs=null", "training.max_steps=150", "training.validate_every=50", "training.warmup=10"),
+    *("training.averaging=0.5", "training.learning_rate=0.02", "decoding.max_length_extra=12"),
+]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["forwards", "backwards"])
+def generator(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("texts")
+    lines = [p.target for p in generate(400, max_words=8)]
+    (folder / "train.txt").write_text("\n".join(lines), encoding="utf-8")
+    files = {"data.train": [str(folder / "train.txt")], "model.backwards": request.param}
+    configuration = resolve(preset="lm-lstm", assignments=SETTINGS, overrides=files)
+    run_experiment(configuration, folder / "run", device="cpu", console=Console(quiet=True))
+    return Generator.load(folder / "run", "cpu")
+
+
+def ids_of(generator, text):
+    ids = generator.tokenizer.encode_target([text])[0]
+    return ids[::-1] if generator.backwards else ids
+
+
+@pytest.mark.parametrize(
+    "options", [{"seed": 3}, {"beam": 1}, {"beam": 3, "nbest": 3}, {"nbest": 3, "temperature": 2.0}]
+)
+def test_a_text_goes_on_from_its_prompt_with_the_probabilities_that_the_model_gives(generator, options):
+    found = generator.generate("me gusta", **options)
+    assert 1 <= len(found.nbest) <= options.get("nbest", 1)
+    prefix = ids_of(generator, "me gusta")
+    for one in found.nbest:
+        assert one.text.endswith("me gusta") if generator.backwards else one.text.startswith("me gusta")
+        ids = one.hypothesis.tokens
+        assert ids[: len(prefix)] == prefix
+        assert one.text == generator.tokenizer.decode(ids[::-1] if generator.backwards else ids)
+        targets = torch.tensor([[*ids, 3]])
+        log_probs = forced_log_probs(generator.model, generator.model.encode(nothing(1)), targets)[0]
+        expected = log_probs[len(prefix) :][: len(one.written)].tolist()
+        assert [piece.log_probability for piece in one.written] == pytest.approx(expected, abs=1e-4)
+        names = generator.tokenizer.target_pieces([*ids, 3][len(prefix) :])
+        assert [piece.text for piece in one.written] == names[: len(one.written)]
+        assert one.ended == (one.written[-1].text == "</s>")
+        assert len(one.written) == 12 if not one.ended else len(one.written) <= 12
+        assert one.log_probability == pytest.approx(sum(expected), abs=1e-4)
+
+
+def test_the_most_tokens_after_a_prompt(generator):
+    found = generator.generate("a la playa", max_tokens=2, temperature=100.0, seed=4)
+    assert len(found.nbest[0].written) <= 2
+    lengths = [len(one.nbest[0].written) for one in generator.generate([""] * 20, max_tokens=3, temperature=100.0)]
+    assert max(lengths) == 3
+    assert not any(one.nbest[0].ended for one in generator.generate([""] * 5, max_tokens=1, temperature=50.0))
+
+
+def test_the_length_of_a_prompt_takes_nothing_from_what_follows(generator):
+    found = generator.generate("me gusta " * 30, max_tokens=4, temperature=100.0, nbest=8)
+    assert max(len(one.written) for one in found.nbest) == 4
+
+
+def test_a_seed_draws_the_same_and_without_one_it_goes_on_drawing(generator):
+    assert generator.generate("", seed=5).text == generator.generate("", seed=5).text
+    texts = {generator.generate("", temperature=5.0).text for _ in range(8)}
+    assert len(texts) > 4
+    together = [one.text for one in generator.generate(["", "el", ""], seed=6)]
+    assert together[0] == generator.generate("", seed=6).text
+    assert together[0] != together[2]
+
+
+def test_the_prompt_stays_as_it_was_given(generator):
+    found = generator.generate("  ¿me   gusta ２  ", beam=1)
+    assert "¿me   gusta ２" in found.text
+    assert found.prompt == "  ¿me   gusta ２  "
+
+
+def test_what_was_considered_is_what_the_model_finds_likely(generator):
+    found = generator.generate("me", beam=1, max_tokens=4)
+    best = found.nbest[0]
+    considered = found.considered(3)
+    assert len(considered) == len(best.written)
+    for step, chosen in zip(considered, best.written, strict=True):
+        assert len(step) == 3
+        assert [piece.log_probability for piece in step] == sorted((p.log_probability for p in step), reverse=True)
+        if chosen.text == step[0].text:
+            assert chosen.log_probability == pytest.approx(step[0].log_probability, abs=1e-5)
+    greedy = [step[0].text for step in considered]
+    assert greedy[0] == best.written[0].text
+    whole = found.considered(10_000)
+    assert len(whole[0]) == generator.tokenizer.target_size - 3
+    assert not {"<pad>", "<unk>", "<s>"} & {piece.text for piece in whole[0]}  # no text holds them
+    with torch.inference_mode():
+        logits = generator.model(nothing(1), torch.tensor([[2, *ids_of(generator, "me")]]))[0, -1]
+    offered = 1 - sum(logits.softmax(-1)[:3].tolist())
+    assert sum(math.exp(piece.log_probability) for piece in whole[0]) == pytest.approx(offered, abs=1e-4)
+    assert "</s>" in {piece.text for piece in whole[0]}
+
+
+@pytest.mark.parametrize("text", ["Me gusta el fútbol.", "", "una palabra" * 60])
+def test_a_score_is_the_sum_over_the_pieces(generator, text):
+    found = generator.score(text)
+    ids = ids_of(generator, text)
+    window = Batch(nothing(1), torch.tensor([[2, *ids]]), torch.tensor([[*ids, 3]]))
+    with torch.inference_mode():
+        loss = StreamLoss(generator.model)(window)
+    assert -found.log_probability == pytest.approx(float(loss.cross_entropy), rel=1e-4)
+    assert [piece.text for piece in found.pieces] == generator.tokenizer.target_pieces([*ids, 3])
+    assert sum(piece.log_probability for piece in found.pieces) == pytest.approx(found.log_probability)
+    assert (found.correct, found.tokens) == (loss.correct, len(ids) + 1)
+    words, characters = len(text.split()) + 1, len(text) + 1
+    assert found.perplexity_word == pytest.approx(math.exp(loss.cross_entropy / words), rel=1e-4)
+    assert found.bits_per_character == pytest.approx(float(loss.cross_entropy) / math.log(2) / characters, rel=1e-4)
+    assert found.perplexity == pytest.approx(math.exp(loss.cross_entropy / (len(ids) + 1)), rel=1e-4)
+
+
+def test_what_is_likely_scores_higher(generator):
+    assert generator.score("Me gusta el fútbol.").perplexity < generator.score("fútbol. el gusta Me").perplexity
+
+
+def test_it_shows_itself_in_a_notebook(generator):
+    shown = generator.generate("<me>", seed=1, temperature=20.0)._repr_html_()
+    assert "&lt;me&gt;" in shown and "%" in shown
+    assert (shown.index("%") < shown.index("&lt;")) == generator.backwards
+
+
+def test_options_decide_between_drawing_and_searching():
+    drawn = DecodingOptions(sample=True, temperature=0.5, top_k=7)
+    assert writing(drawn, {}) == drawn
+    searched = writing(drawn, {"beam": 2, "temperature": None})
+    assert (searched.sample, searched.beam, searched.temperature, searched.top_k) == (False, 2, 1.0, 0)
+    assert writing(DecodingOptions(), {"top_p": 0.9}).sample
+    assert not writing(DecodingOptions(), {"beam": 2}).sample
+    with pytest.raises(UserError, match="without sample"):
+        writing(drawn, {"beam": 2, "temperature": 0.4})
+    with pytest.raises(UserError, match="there is no key"):
+        writing(drawn, {"bream": 2})

@@ -1,0 +1,243 @@
+"""The front door: one text, many texts, long texts, none."""
+
+import math
+import time
+from html import escape
+from itertools import product
+
+import pytest
+import torch
+
+from translucid import Translations, Translator, UserError
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding import pair_scores
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.engine import TorchEngine
+from translucid.models.transformer import Transformer
+from translucid.runs.configuration import resolve
+
+
+@pytest.fixture(scope="module")
+def translator():
+    """An untrained model: what it says is nonsense, but always the same nonsense."""
+    torch.manual_seed(1)
+    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
+    overrides = {"model": shape, "data.max_tokens": 20, "decoding.max_length_ratio": 1, "decoding.max_length_extra": 5}
+    configuration = resolve(overrides={**overrides, "data.tokenizer.vocabulary": 200})
+    pairs = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
+    tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)
+    model = Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model).eval()
+    return Translator(tokenizer, configuration, lambda: TorchEngine.of(model, tokenizer, torch.device("cpu")))
+
+
+TEXTS = ["I like soccer.", "", "She works at the hospital", "Do you like sports?", "  ", "I like soccer."]
+
+
+def test_one_and_many(translator):
+    many = translator.translate(TEXTS)
+    assert [found.source for found in many] == TEXTS
+    assert many[1].text == many[4].text == ""
+    assert many[0].text == many[5].text == translator.translate(TEXTS[0]).text != ""
+    assert translator.translate([]) == []
+
+
+def test_a_translation_does_not_depend_on_its_company(translator):
+    texts = [p.source for p in generate(60, split="test", max_words=12)]
+    together = {found.source: found for found in translator.translate(texts)}
+    alone = [translator.translate(text) for text in texts]
+    backwards = translator.translate(texts[::-1])[::-1]
+    for found, other in zip(alone, backwards, strict=True):
+        assert found.text == other.text == together[found.source].text
+        assert found.score == pytest.approx(together[found.source].score, abs=1e-4)
+
+
+def test_streams_are_read_window_by_window(translator, monkeypatch):
+    monkeypatch.setattr("translucid.api.translator.WINDOW", 4)
+    taken = []
+
+    def lines():
+        for i in range(10):
+            taken.append(i)
+            yield f"I like soccer {i}"
+
+    stream = translator.stream(lines(), DecodingOptions(beam=1))
+    next(stream)
+    assert len(taken) == 4
+    assert len(list(stream)) == 9
+
+
+def test_long_texts_are_translated_in_pieces_that_cover_them(translator):
+    text = "She likes soccer. " * 9 + "Werewolves" * 30
+    found = translator.translate(text)
+    assert "in pieces" in found.warnings[0]
+    ids = [token for piece, _ in found.parts for token in piece.ids if token != 3]
+    assert translator.tokenizer.decode(ids).split() == text.split()
+    assert all(len(piece.ids) <= 20 for piece, _ in found.parts)
+
+
+def test_cutting_a_text_takes_time_in_proportion_to_it(translator):
+    ids = [5, 6, 7, 8] * 100_000
+    started = time.process_time()
+    chunks = translator.cutter.chunks(ids)
+    assert time.process_time() - started < 5
+    assert [token for chunk in chunks for token in chunk] == ids
+
+
+def test_sentences_are_translated_one_by_one_and_none_is_lost(translator):
+    parts = ["I like soccer.", "Do you like sports?", "Mr. Smith works."]
+    alone = [translator.translate(part).text for part in parts]
+    together = translator.translate("  ".join(parts))
+    assert together.text == "  ".join(alone).strip()
+    assert together.score == pytest.approx(sum(translator.translate(part).score for part in parts), abs=1e-3)
+    whole = translator.translate("  ".join(parts), split=False)
+    assert len(whole.parts) == 3  # 20 tokens are the most that this model takes
+    assert any(warning.startswith("long: ") for warning in whole.warnings)
+    short = translator.translate("I sing. You sing.", split=False)
+    assert len(short.parts) == 1
+    assert short.text != translator.translate("I sing. You sing.").text
+
+
+def test_what_has_nothing_to_translate_stays_as_it_is(translator):
+    for text in ("https://example.com/a?b=1", "%s: {name}", "42", "...", "me@example.org"):
+        found = translator.translate(text)
+        assert found.text == text
+        assert found.parts == found.warnings == []
+        assert found.alignment == [(i, i) for i in range(len(text.split()))]
+        assert translator.translate(text, split=False).text != text
+    mixed = translator.translate("She sings. {name} 42! You sing.")
+    assert " {name} 42! " in mixed.text
+    before = len(translator.translate("She sings.").text.split())
+    assert {(2, before), (3, before + 1)} <= set(mixed.alignment)
+    assert max(source for source, _ in mixed.alignment) == 5
+
+
+def test_the_best_of_several_sentences_are_the_best_sums(translator):
+    parts = ["I like soccer.", "Do you like sports?", "You sing."]
+    options = DecodingOptions(beam=3, nbest=3)
+    alone = [translator.translate(part, options).nbest for part in parts]
+    together = translator.translate(" ".join(parts), options)
+    sums = sorted((sum(one.score for one in way) for way in product(*alone)), reverse=True)
+    assert [one.score for one in together.nbest] == pytest.approx(sums[:3], abs=1e-3)
+    assert together.alternatives[0] == together.text == " ".join(nbest[0].text for nbest in alone)
+    assert len(set(together.alternatives)) == 3
+
+
+def test_token_log_probabilities_are_those_of_each_translation(translator):
+    found = translator.translate("I like soccer. %s You sing.", beam=2, nbest=2)
+    rows = translator.token_log_probabilities(found)
+    assert len(rows) == 2
+    for row, one in zip(rows, found.nbest, strict=True):
+        assert sum(value for _, value in row) == pytest.approx(
+            sum(hypothesis.log_probability for hypothesis in one.hypotheses), abs=1e-4
+        )
+        assert [piece for piece, _ in row].count("</s>") == 2
+    assert translator.token_log_probabilities(translator.translate("")) == [[]]
+
+
+def test_options_are_keywords_too(translator):
+    settings = translator.configuration.decoding.model_dump()
+    options = DecodingOptions(**{**settings, "beam": 3, "nbest": 3})
+    wide = translator.translate("She likes soccer", options)
+    assert len(wide.nbest) == 3
+    assert translator.translate("She likes soccer", beam=3, nbest=3) == wide
+    assert translator.translate("She likes soccer", options, nbest=2).nbest == wide.nbest[:2]
+    with pytest.raises(UserError, match=r"beem.*beam"):
+        translator.translate("She likes soccer", beem=3)
+    with pytest.raises(UserError, match="beam"):
+        translator.translate("She likes soccer", beam=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [(None, "NoneType"), (b"I sing.", "bytes"), (3, "int"), (["x", None], "text 1"), ({}, "dict")]
+)
+def test_what_is_no_text_is_refused_at_the_door(translator, given, said):
+    with pytest.raises(TypeError, match=said):
+        translator.translate(given)
+
+
+def test_several_texts_show_themselves_in_a_notebook(translator):
+    found = translator.translate(text for text in ["I like <b>", "", "足"])
+    assert isinstance(found, Translations)
+    page = found._repr_html_()
+    assert page.count("<tr>") == 4
+    assert "I like &lt;b&gt;" in page and "<b>" + escape(found[0].text) in page
+    assert "unknown characters: 足" in page
+
+
+def test_sampling_draws_anew_with_each_call_line_and_window(translator, monkeypatch):
+    def draw(count=1, **given):
+        return [one.text for one in translator.translate(["She likes soccer"] * count, sample=True, **given)]
+
+    assert len(set(draw(6))) > 3
+    calls = [tuple(draw()) for _ in range(6)]
+    assert len(set(calls)) > 3
+    assert draw(6, seed=5) == draw(6, seed=5) != draw(6, seed=6)
+    whole = draw(6, seed=5)
+    monkeypatch.setattr("translucid.api.translator.WINDOW", 2)
+    assert draw(6, seed=5) == whole
+
+
+def test_attention_and_alignment_come_with_the_translation(translator):
+    found = translator.translate("She likes soccer", DecodingOptions(beam=2, nbest=2))
+    assert found.attention["decoder.1.cross"].shape[:2] == (1, 2)
+    assert translator.translate("").attention == {}
+    in_pieces = translator.translate("She likes soccer. " * 20)
+    assert len(in_pieces.attention_by_piece) > 1
+    with pytest.raises(ValueError, match="pieces"):
+        assert in_pieces.attention
+    (words,) = found.words
+    assert words.source == ["She", "likes", "soccer", "</s>"]
+    assert words.target[:-1] == found.text.split()
+    assert [target for _, target in sorted(found.alignment, key=lambda link: link[1])] == list(
+        range(len(words.target) - 1)
+    )
+    assert found.alternatives[0] == found.text
+    assert len(found.alternatives) == 2
+
+
+def test_looking_changes_nothing(translator):
+    before = translator.translate("She likes soccer")
+    assert before.attention
+    assert translator.translate("She likes soccer").text == before.text
+
+
+def test_perplexity_is_that_of_the_cross_entropy_in_float64(translator):
+    pairs = [(p.source, p.target) for p in generate(30, split="test", max_words=7)] + [("I sing " * 30, "Canto")]
+    forced, too_long = translator.forced_scores(pairs)
+    total, correct, count = 0.0, 0, 0
+    short = [pair for pair in translator.pair_ids(pairs) if max(map(len, pair)) <= translator.longest]
+    for source, target in short:
+        logits = translator.model(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))[0].double()
+        total += torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction="sum").item()
+        correct += int((logits.argmax(-1) == torch.tensor(target)).sum())
+        count += len(target)
+    assert too_long == 31 - len(short) >= 1
+    assert forced.tokens == count > 50
+    assert forced.perplexity == pytest.approx(math.exp(total / count), rel=1e-5)
+    assert forced.accuracy == pytest.approx(correct / count)
+
+
+def test_perplexity_needs_the_logits_of_few_tokens_at_a_time_and_no_company(translator, monkeypatch):
+    pairs = [(p.source, p.target) for p in generate(60, split="test", max_words=7)]
+    pairs = [pair for pair in pairs if translator.forced_scores([pair])[0]]  # those that the model takes
+    assert len(pairs) > 5
+    whole, _ = translator.forced_scores(pairs)
+    held = []
+    hook = translator.model.output.register_forward_hook(lambda module, given, logits: held.append(logits.shape))
+    monkeypatch.setattr(pair_scores, "ROWS", 7)
+    by_seven, _ = translator.forced_scores(pairs)
+    hook.remove()
+    assert max(shape.numel() // shape[-1] for shape in held) == 7
+    alone, _ = zip(*(translator.forced_scores([pair]) for pair in pairs), strict=True)
+    entropy = sum(math.log(one.perplexity) * one.tokens for one in alone)
+    assert sum(one.tokens for one in alone) == by_seven.tokens == whole.tokens
+    for perplexity in by_seven.perplexity, math.exp(entropy / whole.tokens):
+        assert perplexity == pytest.approx(whole.perplexity, rel=1e-5)
+    for accuracy in by_seven.accuracy, sum(one.accuracy * one.tokens for one in alone) / whole.tokens:
+        assert accuracy == pytest.approx(whole.accuracy)
+
+
+def test_there_is_no_perplexity_of_nothing(translator):
+    assert translator.forced_scores([("I sing " * 300, "Canto")]) == (None, 1)

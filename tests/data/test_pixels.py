@@ -1,0 +1,290 @@
+"""Pictures of strangers: what is one comes out upright and in RGB, what is none is refused in a line, for nothing."""
+
+import io
+import resource
+import struct
+import subprocess
+import sys
+import threading
+import time
+import warnings
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from translucid.data.images.pixels import MAX_BYTES, MAX_PIXELS, pixels, read_image
+from translucid.ground.errors import UserError
+
+RED, WHITE = (255, 0, 0), (255, 255, 255)
+
+
+def saved(image, kind="PNG", **options):
+    stream = io.BytesIO()
+    image.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def half_red(mode="RGB", size=(40, 20)):
+    """Red on the left, white on the right."""
+    image = Image.new("RGB", size, WHITE)
+    image.paste(RED, (0, 0, size[0] // 2, size[1]))
+    return image.convert(mode)
+
+
+def chunk(kind, content):
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def png(width, height, depth=8, colour=2, *more):
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + b"".join(more) + chunk(b"IEND", b"")
+
+
+def bmp(width, height):
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54 + 12, 0, 0, 54) + header + bytes(12)
+
+
+def gif(width, height):
+    return b"GIF89a" + struct.pack("<HHBBB", width, height, 0, 0, 0) + b"\x2c" + bytes(9) + b"\x02\x00\x3b"
+
+
+def webp(width, height):
+    """A small animation whose header says that it is large."""
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    data = saved(frames[0], "WEBP", save_all=True, append_images=frames[1:])
+    assert data[12:16] == b"VP8X"
+    return data[:24] + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little") + data[30:]
+
+
+def jpeg_of(width, height):
+    """A small JPEG whose header says that it is large."""
+    data = saved(Image.new("RGB", (8, 8)), "JPEG")
+    at = data.index(b"\xff\xc0") + 5
+    return data[:at] + struct.pack(">HH", height, width) + data[at + 4 :]
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
+def test_each_kind_comes_out_as_it_was(kind):
+    options = {"lossless": True} if kind == "WEBP" else {"quality": 100, "subsampling": 0} if kind == "JPEG" else {}
+    image = read_image(saved(half_red(), kind, **options), "x")
+    assert (image.mode, image.size) == ("RGB", (40, 20))
+    assert np.abs(np.asarray(image, int) - np.asarray(half_red(), int)).max() <= 3
+
+
+def test_of_an_animation_the_first_frame_is_read():
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue", "green")]
+    for kind, options in (("GIF", {}), ("WEBP", {"lossless": True}), ("PNG", {})):
+        data = saved(frames[0], kind, save_all=True, append_images=frames[1:], **options)
+        assert read_image(data, "x").getpixel((4, 4)) == RED
+
+
+def test_grey_of_8_and_of_16_bits():
+    grey = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    expected = np.repeat(grey[..., None], 3, 2)
+    assert np.array_equal(np.asarray(read_image(saved(Image.fromarray(grey)), "x")), expected)
+    deep = read_image(saved(Image.fromarray(grey.astype(np.uint16) * 257)), "x")
+    assert np.array_equal(np.asarray(deep), expected)
+    between = read_image(saved(Image.fromarray(np.array([[128, 129, 385, 386, 65535]], np.uint16))), "x")
+    assert np.asarray(between)[0, :, 0].tolist() == [0, 1, 1, 2, 255]
+    assert read_image(saved(half_red("1")), "x").getpixel((39, 0)) == WHITE
+
+
+def test_what_is_transparent_is_white():
+    black_and_clear = Image.new("RGBA", (2, 1), (0, 0, 0, 255))
+    black_and_clear.putpixel((1, 0), (0, 0, 0, 0))
+    half = Image.new("RGBA", (1, 1), (0, 0, 0, 128))
+    palette = half_red("P")
+    right = palette.getpixel((39, 0))
+    assert read_image(saved(black_and_clear), "x").getpixel((1, 0)) == WHITE
+    assert read_image(saved(black_and_clear), "x").getpixel((0, 0)) == (0, 0, 0)
+    assert read_image(saved(black_and_clear.convert("LA")), "x").getpixel((1, 0)) == WHITE
+    assert read_image(saved(half), "x").getpixel((0, 0)) == pytest.approx((127, 127, 127), abs=1)
+    palette.putpalette([0, 0, 0] * 256)
+    for transparency in (right, bytes(0 if i == right else 255 for i in range(256))):
+        image = read_image(saved(palette, transparency=transparency), "x")
+        assert (image.getpixel((0, 0)), image.getpixel((39, 0))) == ((0, 0, 0), WHITE)
+    clear = chunk(b"tRNS", struct.pack(">H", 7)), chunk(b"IDAT", zlib.compress(b"\0\0\7\0\0"))
+    deep = read_image(png(2, 1, 16, 0, *clear), "x")
+    assert (deep.getpixel((0, 0)), deep.getpixel((1, 0))) == (WHITE, (0, 0, 0))
+
+
+def test_a_jpeg_in_the_colours_of_print():
+    image = read_image(saved(half_red("CMYK"), "JPEG", quality=100), "x")
+    assert image.getpixel((4, 4)) == pytest.approx(RED, abs=6)
+    assert image.getpixel((36, 4)) == pytest.approx(WHITE, abs=6)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_pictures_are_put_upright(orientation, kind):
+    """By the table of EXIF 2.32, section 4.6.4: which corner of the picture the first row and column are."""
+    corners = {"top left": RED, "top right": (0, 160, 0), "bottom left": (0, 0, 255), "bottom right": (255, 255, 0)}
+    upright = Image.new("RGB", (32, 64))
+    for name, colour in corners.items():
+        upright.paste(colour, (16 * ("right" in name), 32 * ("bottom" in name), 32, 64))
+    upright.paste(corners["top right"], (16, 0, 32, 32))
+    upright.paste(corners["bottom left"], (0, 32, 16, 64))
+    seen = np.asarray(upright)
+    held = {
+        1: seen,
+        2: seen[:, ::-1],
+        3: seen[::-1, ::-1],
+        4: seen[::-1],
+        5: seen.transpose(1, 0, 2),
+        6: np.rot90(seen),
+        7: seen[::-1, ::-1].transpose(1, 0, 2),
+        8: np.rot90(seen, -1),
+    }[orientation]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = saved(Image.fromarray(np.ascontiguousarray(held)), kind, exif=exif, quality=100)
+    assert np.abs(np.asarray(read_image(data, "x"), int)[8::16, 8::16] - seen[8::16, 8::16]).max() < 20
+
+
+def test_broken_metadata_spoils_no_picture_and_nothing_is_said():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    exif[0x010E] = "a long description of nothing at all"
+    data = saved(half_red(), "JPEG", exif=exif)
+    broken = [data[:at] + b"\xff\x7f" + data[at + 2 :] for at in range(data.index(b"Exif"), data.index(b"nothing"))]
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        sizes = {read_image(one, "x").size for one in broken}
+    assert {(40, 20)} <= sizes <= {(40, 20), (20, 40)}
+    assert not heard
+    with warnings.catch_warnings(record=True) as heard:  # there would be something to be heard
+        warnings.simplefilter("always")
+        for one in broken:
+            Image.open(io.BytesIO(one)).getexif()
+    assert heard
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is empty"),
+        (b"not a picture at all, but a text that is called one", "is not a picture"),
+        (b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>', "is not a picture"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n(x) run\n", "is not a picture"),
+        (saved(half_red(), "TIFF"), "is not a picture"),
+        (saved(half_red(), "ICO"), "is not a picture"),
+        (saved(half_red(), "PPM"), "is not a picture"),
+        (png(100_000, 100_000), "more than 50,000,000 pixels"),
+        (png(8_000, 7_000), "more than 50,000,000 pixels"),
+        (png(12_000, 9_000), "more than 50,000,000 pixels"),
+        (jpeg_of(60_000, 60_000), "more than 50,000,000 pixels"),
+        (gif(60_000, 60_000), "more than 50,000,000 pixels"),
+        (bmp(60_000, 60_000), "more than 50,000,000 pixels"),
+        (webp(16_000, 16_000), "more than 50,000,000 pixels"),
+        (webp(8_000, 8_000), "more than 50,000,000 pixels"),
+        (png(0, 10), "is not a picture"),
+        (saved(Image.new("RGB", (505, 5))), "505 x 5 pixels, one side more than 100 times the other"),
+        (saved(Image.new("RGB", (5, 505))), "5 x 505 pixels, one side more than 100 times the other"),
+        (saved(half_red())[:-30], "is truncated or broken"),
+        (saved(half_red(size=(400, 200)), "JPEG")[:1500], "is truncated or broken"),
+        (saved(half_red(size=(400, 200)), "BMP")[:1500], "is truncated or broken"),
+        (saved(half_red(size=(400, 200)), "GIF")[:-300], "is truncated or broken"),
+        (saved(half_red(size=(400, 200)), "WEBP")[:-30], "is truncated or broken"),
+        (png(10, 10), "is truncated or broken"),
+        (png(10, 10, 8, 2, chunk(b"IDAT", b"no zlib")), "is truncated or broken"),
+        (png(10, 10, 8, 2, chunk(b"tEXt", b"x" * 40)[:20]), "is truncated or broken"),
+        (png(10, 10, 8, 2, chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(5_000_000)))), "is truncated or broken"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else f"{value[:8]!r}",
+)
+def test_what_is_refused_is_refused_in_a_line_at_no_cost(data, said):
+    memory, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserError, match=f"train/1.png: .*{said}.*\\. [A-Z]") as caught:
+            read_image(data, "train/1.png")
+    assert "\n" not in str(caught.value) and "0x" not in str(caught.value)
+    assert time.process_time() - begun < 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 40_000_000 / 1024
+
+
+def test_the_largest_picture_is_read_and_a_larger_one_is_not():
+    assert read_image(saved(Image.new("1", (10_000, 5_000))), "x").size == (10_000, 5_000) and MAX_PIXELS == 5e7
+    assert read_image(saved(Image.new("RGB", (500, 5))), "x").size == (500, 5)
+    with pytest.raises(UserError, match="33,554,433 bytes, more than 33,554,432"):
+        read_image(saved(half_red()).ljust(MAX_BYTES + 1, b"\0"), "x")
+    assert read_image(saved(half_red()).ljust(MAX_BYTES, b"\0"), "x").size == (40, 20)
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused():
+    """Each costs as much time as the picture is large; they are in the file a few bytes each."""
+    data = saved(Image.new("RGB", (64, 64)), "JPEG", progressive=True)
+    scans = data[data.index(b"\xff\xda") : -2]
+    assert data.count(b"\xff\xda") > 3
+    with pytest.raises(UserError, match="more than 300 scans"):
+        read_image(data[:-2] + 100 * scans + data[-2:], "x")
+    assert read_image(data, "x").size == (64, 64)
+
+
+def test_all_of_a_picture_is_squeezed_into_the_square():
+    image = Image.new("RGB", (300, 100), WHITE)
+    image.paste(RED, (0, 0, 100, 100))
+    image.paste((0, 0, 255), (200, 0, 300, 100))
+    square = pixels(image, 30)
+    assert square.shape == (30, 30, 3) and square.dtype == np.uint8 and square.flags.writeable
+    assert square[15, [5, 15, 25]].tolist() == [[255, 0, 0], [255, 255, 255], [0, 0, 255]]
+    assert pixels(Image.new("L", (10, 10), 128), 4).tolist() == [[[128] * 3] * 4] * 4
+
+
+def test_squeezing_smooths():
+    """Stripes of a pixel become an even grey, not stripes of another width."""
+    stripes = np.zeros((64, 64, 3), np.uint8)
+    stripes[:, ::2] = 255
+    assert np.ptp(pixels(Image.fromarray(stripes), 16)[:, 2:-2].astype(int)) <= 2
+
+
+def test_a_large_jpeg_is_decoded_smaller_if_little_is_wanted():
+    rng = np.random.default_rng(1)
+    soft = Image.fromarray(rng.integers(0, 256, (40, 60, 3), np.uint8)).resize((1200, 800), Image.Resampling.BICUBIC)
+    data = saved(soft, "JPEG", quality=95)
+    assert read_image(data, "x").size == (1200, 800)
+    assert read_image(data, "x", size=90).size == (300, 200)
+    assert read_image(data, "x", size=500).size == (1200, 800)
+    small, whole = (pixels(read_image(data, "x", size=size), 90).astype(int) for size in (90, None))
+    assert np.abs(small - whole).mean() < 2
+    assert read_image(saved(soft), "x", size=90).size == (1200, 800)
+
+
+def test_several_threads_read_at_once_and_leave_the_filters_of_warnings_as_they_were():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    good = saved(half_red(), "JPEG", exif=exif)
+    kinds = [good, good[:-200], png(100_000, 100_000), b"nothing", saved(half_red("P"))]
+    start = threading.Barrier(8)
+
+    def read(thread):
+        start.wait()
+        found = []
+        for i in range(100):
+            try:
+                found.append(read_image(kinds[(i + thread) % 5], "x").size)
+            except UserError:
+                found.append(None)
+        return found
+
+    before, interval = list(warnings.filters), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(read, range(8)))
+    finally:
+        sys.setswitchinterval(interval)
+    alone = [(20, 40), None, None, None, (40, 20)]
+    assert results == [[alone[(i + thread) % 5] for i in range(100)] for thread in range(8)]
+    assert list(warnings.filters) == before
+
+
+def test_without_pillow_one_line_says_what_to_install():
+    code = "import sys; sys.modules['PIL'] = None\nimport translucid.data.images.pixels"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "UserError: reading pictures needs the package PIL. Install it with pip install '" in done.stderr
+    assert "'pillow" in done.stderr

@@ -1,0 +1,274 @@
+"""Subtitles as documents."""
+
+import pysubs2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.subtitles.caption_lines import in_lines, split
+from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.ground.errors import UserError
+
+
+def read(text, name="a.srt"):
+    return read_document(name, text.encode(), ENGLISH_SPANISH)
+
+
+def srt(*texts, gap=100, length=2000):
+    starts = [1000 + i * (length + gap) for i in range(len(texts))]
+    return "".join(
+        f"{i + 1}\n{_time(start)} --> {_time(start + length)}\n{text}\n\n"
+        for i, (start, text) in enumerate(zip(starts, texts, strict=True))
+    )
+
+
+def _time(milliseconds):
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02},{rest:03}"
+
+
+def filled(text, *translations, name="a.srt"):
+    document = read(text, name)
+    assert len(document.segments) == len(translations), document.segments
+    targets = zip(document.segments, translations, strict=True)
+    return document.filled({i: Target(Marked(new, one.source.marks)) for i, (one, new) in enumerate(targets)}).decode()
+
+
+_WORD = st.sampled_from(
+    [
+        "cat",
+        "the",
+        "é",
+        "ends.",
+        "and,",
+        "<i>so</i>",
+        "<b>",
+        "{\\an8}",
+        "- you",
+        "\n- You.",
+        "[a noise]",
+        "\n>> So",
+        "\n♪ la",
+        "\n",
+        "♪",
+        "[x]",
+        "no. 12",
+        "{i}a{/i}",
+        "& <3",
+    ]
+)
+_TEXT = st.lists(_WORD, min_size=1, max_size=15).map(" ".join)
+
+
+@given(st.lists(_TEXT, min_size=1, max_size=12), st.booleans(), st.sampled_from(["\n", "\r\n"]))
+@settings(max_examples=200, deadline=None)
+def test_another_reader_sees_the_same_words_and_times(texts, web, end):
+    texts = ["\n".join(line for line in text.split("\n") if line.strip()) or "x" for text in texts]
+    content = srt(*texts).replace("\n", end)
+    name = "a.srt"
+    if web:
+        name, content = (
+            "a.vtt",
+            "WEBVTT\n\nNOTE\nx y\n\n" + content.replace(",", ".").replace("&", "&amp;").replace("<3", "&lt;3"),
+        )
+    document = read(content, name)
+    assert document.filled({}) == content.encode()
+    after = document.filled(all_changed(document)).decode()
+    before, now = (pysubs2.SSAFile.from_string(text.replace("\r\n", "\n"), name[2:]) for text in (content, after))
+    assert [(event.start, event.end) for event in before] == [(event.start, event.end) for event in now]
+    one, other = ("".join("".join(event.plaintext for event in file).split()) for file in (before, now))
+    assert one.lower() == other.lower()
+    assert after.count("<i>") == content.count("<i>") and after.count("{\\an8}") == content.count("{\\an8}")
+
+
+def test_a_sentence_over_captions_is_one_segment():
+    text = srt("I went to the", "old house and then", "I came back.", "Really?")
+    document = read(text)
+    sources = [(segment.source.text, segment.place) for segment in document.segments]
+    assert sources == [("I went to the old house and then I came back.", "line 3"), ("Really?", "line 15")]
+    after = filled(text, "Fui a la casa vieja y luego volví otra vez.", "¿De veras?")
+    assert after == srt("Fui a la casa", "vieja y luego volví", "otra vez.", "¿De veras?")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("One", "[noise]"),
+        ("One", "- two"),
+        ("One…", "two"),
+        ("<i>one</i> two", "three"),
+        ("♪ one", "two ♪"),
+    ],
+)
+def test_what_does_not_go_on_stays_apart(texts):
+    assert len(read(srt(*texts)).segments) == 2
+
+
+def test_a_caption_without_words_parts_sentences():
+    assert len(read(srt("One", "12", "two")).segments) == 2
+
+
+def test_captions_far_apart_are_no_sentence():
+    assert len(read(srt("One", "two", gap=4000)).segments) == 2
+    assert len(read(srt("One", "two", gap=2000)).segments) == 1
+
+
+def test_who_speaks_has_a_segment_of_their_own():
+    assert filled(srt("- One.\n- <i>Two.</i>"), "Uno.", "Dos.") == srt("- Uno.\n- <i>Dos.</i>")
+    assert filled(srt("{\\an8}<i>One two</i>"), "Uno dos") == srt("{\\an8}<i>Uno dos</i>")
+
+
+def test_lines_are_two_where_one_is_too_long_or_there_were_two():
+    long = "Esto es un texto que tiene más de cuarenta y dos letras"
+    assert filled(srt("One."), long) == srt("Esto es un texto que tiene\nmás de cuarenta y dos letras")
+    assert filled(srt("One\ntwo."), "Uno dos") == srt("Uno\ndos")
+    assert filled(srt("One two."), "Uno dos") == srt("Uno dos")
+
+
+def test_an_empty_line_in_a_caption():
+    assert filled(srt("One.\n\nTwo."), "Uno.", "Dos.") == srt("Uno.\n\nDos.")
+
+
+def test_how_long_a_translation_may_be():
+    assert [
+        segment.longest
+        for segment in read(
+            srt("One.", "x" * 60 + "."),
+        ).segments
+    ] == [42, 61]
+
+
+def test_webvtt_keeps_all_but_its_words():
+    text = """WEBVTT - title
+
+STYLE
+::cue { color: red }
+
+REGION
+id:fred
+
+NOTE one
+--> two
+
+intro
+00:01.000 --> 00:02.000 align:start
+<v Bob>Hello &amp; welcome</v>
+
+01:00:01.000 --> 01:00:02.000
+one <c.x>two</c> three
+"""
+    after = filled(text, "Hola & <b", "uno dos tres", name="a.vtt")
+    assert after.startswith(text[: text.index("Hello")] + "Hola &amp; &lt;b</v>\n\n01:00:01.000")
+    assert after.count("<c.x>") == after.count("</c>") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.srt", "1\n00:00:01,000 -> 00:00:02,000\nhi\n", "a.srt:1: is no caption: its times are missing"),
+        ("a.srt", "1\n00:00:01,000 --> 0:x\nhi\n", "a.srt:2: has times that can't be read"),
+        ("a.vtt", "1\n00:01.000 --> 00:02.000\nhi\n", "a.vtt:1: is no WebVTT"),
+        ("a.vtt", "WEBVTT\n\n00:01 --> 00:02.000\nhi\n", "a.vtt:3: has times that can't be read"),
+    ],
+)
+def test_what_is_broken_is_refused_with_its_line(name, text, said):
+    with pytest.raises(UserError) as error:
+        read(text, name)
+    assert str(error.value).startswith(said)
+
+
+@given(
+    st.lists(st.sampled_from(["uno", "dos,", "x"]), min_size=1, max_size=30),
+    st.lists(st.integers(0, 50), min_size=1, max_size=6),
+)
+@settings(deadline=None)
+def test_a_text_is_split_with_nothing_lost(words, shares):
+    parts = split(" ".join(words), shares)
+    assert len(parts) == len(shares) and " ".join(filter(None, parts)) == " ".join(words)
+    assert all(parts) or len(words) < len(shares)
+
+
+def test_marks_move_with_the_lines():
+    marks = (Mark(4, "<i>", Side.opens, 0), Mark(7, "</i>", Side.closes, 0))
+    assert in_lines(Marked("uno dos", marks), 2, "\r\n").whole == "uno\r\n<i>dos</i>"
+    marks = (Mark(3, "<i>", Side.opens, 0), Mark(7, "</i>", Side.closes, 0))
+    assert in_lines(Marked("uno dos", marks), 2, "\n").whole == "uno<i>\ndos</i>"
+
+
+def test_a_translation_that_is_too_long_to_read_is_doubted():
+    (segment,) = read(srt("One.")).segments
+    assert Target(Marked("x" * 42)).within(segment.longest).doubts == ()
+    assert Target(Marked("x" * 43)).within(segment.longest).doubts == ("length: 43 characters, 42 at most",)
+    assert Target(Marked("x" * 43)).within(None).doubts == ()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r\r\n", "\r"])
+@pytest.mark.parametrize("between", ["", "\n", "\n\n"])
+def test_a_line_of_times_begins_a_caption(between, end):
+    text = f"1\n{_time(1000)} --> {_time(2000)}\nOne.\n{between}2\n{_time(2000)} --> {_time(3000)}\nTwo.\n"
+    assert filled(text.replace("\n", end), "Uno.", "Dos.") == (
+        text.replace("One", "Uno").replace("Two", "Dos").replace("\n", end)
+    )
+
+
+def test_times_begin_a_cue_of_webvtt_and_may_stand_twice():
+    text = "WEBVTT\n\n00:01.000 --> 00:02.000\nOne\n00:02.000 --> 00:03.000\n00:02.000 --> 00:03.000\ntwo.\n"
+    (segment,) = read(text, "a.vtt").segments
+    assert segment.source.text == "One two."
+    assert filled(text, "Uno dos.", name="a.vtt") == text.replace("One", "Uno").replace("two", "dos")
+
+
+def test_every_line_may_be_followed_by_an_empty_one():
+    text = srt("One.", "Two.").replace("\n", "\n\n")
+    assert filled(text, "Uno.", "Dos.") == text.replace("One", "Uno").replace("Two", "Dos")
+
+
+@pytest.mark.parametrize(
+    ("text", "sources"),
+    [
+        ("<i>- One.\n- Two.</i>", ["One.", "Two."]),
+        ("One.\n- Two.", ["One.", "Two."]),
+        ("- One\nand so.\n- Two.", ["One and so.", "Two."]),
+        ("- One? - Two.", ["One?", "Two."]),
+        ("It was one\n- or two -\nof them.", ["It was one - or two - of them."]),
+        (">> One.\n>>> TWO.", ["One.", "TWO."]),
+        ("♪ One ♪\n♪ Two ♪", ["One", "Two"]),
+        ("<i>♪ One\ntwo ♪</i>\nThree.", ["One", "two", "Three."]),
+        ("# One of #\nThree.", ["One of", "Three."]),
+        ("[door opens]\nOne.", ["door opens", "One."]),
+        ("[MAN] One. [laughs]", ["MAN", "One.", "laughs"]),
+        ("- [Ann] One.\n- (sighs) Two.", ["Ann", "One.", "sighs", "Two."]),
+        ("[a noise\nfar away]", ["a noise far away"]),
+        ("(One) or two\n(or so) there.", ["(One) or two (or so) there."]),
+    ],
+)
+def test_speakers_sounds_and_songs_are_segments_of_their_own(text, sources):
+    document = read(srt(text))
+    assert [segment.source.whole for segment in document.segments] == sources
+    after = document.filled(all_changed(document)).decode()
+    assert "".join(after.split()) == "".join(srt(text).replace("i>", "I>").upper().replace("I>", "i>").split())
+
+
+def test_each_voice_of_webvtt_is_a_segment():
+    text = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>One.\n<v.loud Bob>Two.</v>\n&lrm;Three&rlm;\n"
+    after = filled(text, "Uno.", "Dos.", "Tres", name="a.vtt") if len(read(text, "a.vtt").segments) == 3 else ""
+    assert after in ("", text.replace("One", "Uno").replace("Two", "Dos").replace("Three", "Tres"))
+    assert [segment.source.text for segment in read(text, "a.vtt").segments][:1] == ["One."]
+
+
+def test_lines_of_a_song_stay_lines():
+    long = "Una línea que es mucho más larga que cuarenta y dos letras"
+    assert filled(srt("♪ One ♪\n♪ Two ♪"), long, "Dos") == srt(f"♪ {long} ♪\n♪ Dos ♪")
+
+
+@pytest.mark.parametrize("name", ["a.srt", "a.vtt"])
+def test_what_a_person_writes_breaks_no_caption(name):
+    text = srt("One.", "Two.") if name == "a.srt" else "WEBVTT\n\n" + srt("One.", "Two.").replace(",", ".")
+    times = "00:00:07,000 --> 00:00:09,000" if name == "a.srt" else "00:07.000 --> 00:09.000"
+    after = filled(text, f"Uno.\n\n\n9\n{times}\r\nFalso.", "Dos\u2028\n", name=name)
+    assert [s.source.text.split()[0] for s in read(after, name).segments] == ["Uno.", "Dos"]
+    assert after.count("-->") == 2
+    assert "Uno.\n9\n" in after  # its own lines

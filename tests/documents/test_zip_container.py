@@ -1,0 +1,127 @@
+"""Zip files whose members are replaced, and zip files that are refused."""
+
+import struct
+import zipfile
+from io import BytesIO
+from random import Random
+
+import pytest
+
+from tests.probes.packed import packed
+from translucid.documents.zip_container import MOST_MEMBERS, SMALL, Packed
+from translucid.ground.errors import UserError
+
+MEMBERS = {"mimetype": "a/b", "a.xml": "<a/>" * 50, "b/c.bin": bytes(range(256)), "d.xml": "<d/>"}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_does_not_change_keeps_its_bytes_flags_and_times(seed):
+    content = packed(MEMBERS, Random(seed))
+    new = {"a.xml": b"<new/>" * 30, "d.xml": b""}
+    assert Packed("a.zip", content).filled({}) == content
+    filled = Packed("a.zip", content).filled(new)
+    before, after = zipfile.ZipFile(BytesIO(content)), zipfile.ZipFile(BytesIO(filled))
+    assert after.testzip() is None
+    assert (after.namelist(), after.comment) == (before.namelist(), before.comment)
+    for one, other in zip(before.infolist(), after.infolist(), strict=True):
+        for what in ("date_time", "compress_type", "external_attr", "create_system", "filename"):
+            assert getattr(one, what) == getattr(other, what)
+        assert after.read(other) == new.get(one.filename, before.read(one))
+        if one.filename not in new:
+            assert one.flag_bits == other.flag_bits
+            raw = [
+                archive[info.header_offset :][: 30 + len(info.filename) + info.compress_size]
+                for archive, info in ((content, one), (filled, other))
+            ]
+            assert raw[0] == raw[1]
+    assert Packed("a.zip", filled).read("a.xml") == new["a.xml"]
+
+
+def test_members_whose_sizes_follow_them_are_replaced():
+    out = BytesIO()
+
+    class Pipe:
+        write, flush = out.write, out.flush
+
+    with zipfile.ZipFile(Pipe(), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in MEMBERS.items():
+            archive.writestr(name, content)
+    assert zipfile.ZipFile(out).infolist()[0].flag_bits & 8
+    content = Packed("a.zip", out.getvalue()).filled({"a.xml": b"<new/>"})
+    filled = zipfile.ZipFile(BytesIO(content))
+    changed, other = filled.getinfo("a.xml"), filled.getinfo("d.xml")
+    assert (changed.flag_bits & 8, other.flag_bits & 8) == (0, 8)
+    assert content[changed.header_offset + 6] & 8 == 0  # as the header before it says, too
+    assert filled.testzip() is None and filled.read("a.xml") == b"<new/>" and filled.read("d.xml") == b"<d/>"
+
+
+def with_name(name, other=b"d.xml"):
+    content = packed(MEMBERS, Random(1))
+    return content.replace(other, name)
+
+
+def with_flag(flag):
+    content = bytearray(packed(MEMBERS, Random(1)))
+    at = content.index(b"PK\1\2") + 8
+    content[at : at + 2] = struct.pack("<H", flag)
+    return bytes(content)
+
+
+def overlapping():
+    """Return a file two of whose members are the same bytes."""
+    content = bytearray(packed({"a.xml": "a" * 100, "b.xml": "b" * 100}, Random(1)))
+    first = content.index(b"PK\1\2")
+    second = content.index(b"PK\1\2", first + 4)
+    content[second + 42 : second + 46] = content[first + 42 : first + 46]
+    return bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is damaged, or no file of this kind"),
+        (b"PK\3\4 and so on", "is damaged, or no file of this kind"),
+        (with_name(b"/.xml"), "whose name leads out of it"),
+        (with_name(b"../xm"), "whose name leads out of it"),
+        (with_name(b"a/../", b"d.xml"), "whose name leads out of it"),
+        (with_name(b"..\\xm"), "whose name leads out of it"),
+        (with_name(b"C:xml"), "whose name leads out of it"),
+        (with_name(b"A.XML"), "has two files of the same name"),
+        (with_flag(1), "is encrypted"),
+        (with_flag(0x41), "is encrypted"),
+        (packed({"a": b"\0" * (2 * SMALL), "b": ""}, Random(1)), "far too well"),
+        (packed({f"{i}": "" for i in range(MOST_MEMBERS + 1)}, Random(1)), "has more than 10,000 files"),
+        (overlapping(), "is damaged"),
+        (b"#!/bin/sh\n" + packed(MEMBERS, Random(1)), "of a kind that can't be read"),
+        (packed(MEMBERS, Random(1))[:-40], "is damaged, or no file of this kind"),
+    ],
+)
+def test_harmful_and_broken_files_are_refused(content, said):
+    with pytest.raises(UserError, match=rf"^a.zip(/.*)?: .*{said}"):
+        Packed("a.zip", content)
+
+
+def test_damage_is_found_when_a_member_is_unpacked():
+    content = bytearray(packed(MEMBERS, Random(1)))
+    content[content.index(b"a.xml") + 10] ^= 255
+    file = Packed("a.zip", bytes(content))
+    with pytest.raises(UserError, match=r"^a.zip/a.xml: is damaged"):
+        file.read("a.xml")
+    with pytest.raises(UserError, match=r"^a.zip/x: is not in it"):
+        file.read("x")
+
+
+def test_a_size_that_is_not_the_true_one_unpacks_no_more_than_it_says():
+    content = bytearray(packed({"a.xml": "a" * 5000}, Random(1)))
+    at = content.index(b"PK\1\2") + 24
+    content[at : at + 4] = struct.pack("<L", 100)
+    with pytest.raises(UserError, match="is damaged"):
+        Packed("a.zip", bytes(content)).read("a.xml")
+
+
+def test_what_is_unpacked_has_a_limit(monkeypatch):
+    monkeypatch.setattr("translucid.documents.zip_container.LARGEST", 300)
+    file = Packed("a.zip", packed({"a": "a" * 200, "b": "b" * 200}, Random(1)))
+    file.read("a")
+    with pytest.raises(UserError, match="of text"):
+        file.read("b")

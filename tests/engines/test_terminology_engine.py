@@ -1,0 +1,263 @@
+"""Terms are heeded: what the model leaves out is searched for with constraints, in place of what it said."""
+
+import pytest
+import torch
+
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.api.translator import Translator
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.engines.fuzzy_match_engine import FuzzyMatchEngine
+from translucid.engines.terminology_engine import (
+    FreeTranslation,
+    LinkedWord,
+    TerminologyEngine,
+    _translating,
+    term_alone,
+)
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.terminology.lemmas import Lemmas
+from translucid.terminology.matching import TermList
+from translucid.terminology.term import terms_of
+from translucid.terminology.term_forms import TermForms
+
+TEXTS = ["I like soccer.", "The teacher reads a book.", "She is happy.", "We like the beach and soccer."]
+
+
+@pytest.fixture(scope="module", params=["torch", "ctranslate2"])
+def translator(request, small_run):
+    return Translator.load(small_run, engine=request.param)
+
+
+def test_terms_are_used_and_the_rest_stays_as_it_is(translator):
+    heeding = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
+    plain, found = translator.translate(TEXTS), heeding.translate(TEXTS)
+    assert [[use.outcome for use in one.terms] for one in found] == [["used"], ["used"], [], ["used"]]
+    assert found[2].text == plain[2].text
+    assert "fútbol" in found[0].text.lower() and "doctora" in found[1].text.lower()
+    assert not any(warning.startswith("term") for one in found for warning in one.warnings)
+    assert translator.translate(TEXTS)[0].terms == []
+
+
+def test_what_has_its_terms_already_is_not_searched_for_again(translator):
+    plain = translator.translate(TEXTS[1])
+    word = plain.text.split()[0].strip(".,¿")
+    heeding = translator.with_terms([("teacher", word)])
+    assert heeding.translate(TEXTS[1]).text == plain.text
+
+
+def test_a_term_belongs_to_its_sentence(translator):
+    heeding = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
+    found = heeding.translate("I like soccer. The teacher reads a book.")
+    (first, second) = (text for _, text in found.sentences)
+    assert "fútbol" in first.lower() and "doctora" in second.lower() and "doctora" not in first.lower()
+
+
+def test_what_is_not_translated_and_what_stands_twice(translator):
+    heeding = translator.with_terms([("Ana",), ("book", "libro")])
+    found = heeding.translate("Ana reads a book and Ana sees a book.")
+    assert found.text.count("Ana") >= 2 and found.text.lower().count("libro") >= 2
+
+
+def test_a_term_that_the_vocabulary_can_not_write_is_missing_and_said(translator):
+    found = translator.with_terms([("soccer", "足球")]).translate(TEXTS[0])
+    assert [str(use) for use in found.terms] == ["soccer (足球)"] and found.terms[0].outcome == "missing"
+    assert "term not used: soccer (足球)" in found.warnings
+    assert found.text == translator.translate(TEXTS[0]).text
+
+
+def test_a_greedy_search_and_n_best_lists_have_terms_too(translator):
+    heeding = translator.with_terms([("soccer", "doctora")])
+    assert heeding.translate(TEXTS[0], beam=1).terms[0].outcome == "used"
+    found = heeding.translate(TEXTS[0], beam=4, nbest=3)
+    assert 1 < len(found.nbest) <= 3
+    assert all("doctora" in text.lower() for text in found.alternatives)
+
+
+def test_sampling_is_refused(translator):
+    with pytest.raises(UserError, match="draws nothing at random"):
+        translator.with_terms([("soccer", "fútbol")]).translate(TEXTS[0], sample=True)
+
+
+def test_pointing_terms_out_to_a_model_that_does_not_know_it_is_refused(translator):
+    with pytest.raises(UserError, match="not trained with terms"):
+        translator.with_terms([("soccer", "fútbol")], mode="annotate")
+
+
+def test_an_adapter_is_for_the_translator_that_was_loaded(translator):
+    with pytest.raises(UserError, match="loaded"):
+        translator.with_terms([("soccer", "fútbol")]).use(None)
+
+
+def test_what_the_model_said_tells_where_a_term_goes(translator):
+    """The first piece of some word of the translation, for each word of the term."""
+    own = translator.own
+    terms = TermList(terms_of([("soccer", "x"), ("the beach", "y")]))
+    engine = TerminologyEngine(
+        own, lambda: own, terms, translator.tokenizer, 99, alignment=translator.configuration.alignment
+    )
+    ids = translator.cutter.pieces([TEXTS[3]], split=False)[0][0].ids
+    ((best,),) = own.decode([ids], translator.configuration.decoding)
+    text = translator.tokenizer.decode(best.tokens)
+    task = FreeTranslation(0, ids, ids, best, text, engine.matches(ids), [])
+    ((beach, soccer),) = engine._linked_words([task])
+    assert (len(beach), len(soccer)) == (2, 1)
+    for word in (*beach, *soccer):
+        assert word.token in best.tokens and text[slice(*word.span)] in text.split()
+    assert engine._linked_words([]) == []
+
+
+def test_forms_are_those_of_the_tokenizer(translator):
+    """Spelled out: behind a space, behind a sign, and with a capital where that is another form."""
+    tokenizer = translator.tokenizer
+    terms = TermList(terms_of([("book", "libro"), ("Ana",)]))
+    forms = TermForms(tokenizer)
+    low, great = tokenizer.encode_target(["libro", "Libro"])
+    said = [low[0], great[0]]
+    (wanted, name) = forms.wanted(terms.matches("book Ana"), [said, []])
+    written = {tokenizer.decode(form.pieces) for form in wanted.forms}
+    assert written == {"libro", "Libro"}
+    assert {form.inside for form in wanted.forms} == {True, False}
+    for form in wanted.forms:
+        assert form.instead == tuple(great[:1] if tokenizer.decode(form.pieces) == "Libro" else low[:1])
+    assert {tokenizer.decode(form.pieces) for form in name.forms} == {"Ana"}
+    goes_on, opens = forms.edges
+    pieces = tokenizer.target_vocabulary
+    assert not goes_on[pieces.index(".")] and opens[pieces.index("▁¿")]
+    assert not any(goes_on[i] for i, piece in enumerate(pieces) if piece.startswith("▁"))
+
+
+def test_a_search_chooses_among_the_forms_of_a_word(translator):
+    forms = TermForms(translator.tokenizer, lambda target: ["libros", "libritos"] if target == "libro" else [])
+    for part, expected in (("noun", {"libro", "libros", "libritos"}), ("name", {"libro"})):
+        terms = TermList(terms_of([("book", "libro", part)]))
+        (wanted,) = forms.wanted(terms.matches("book"), [[]])
+        assert {translator.tokenizer.decode(form.pieces).lower() for form in wanted.forms} == expected
+
+
+def test_a_model_without_attention_has_terms_too(translator):
+    own, terms = translator.own, TermList(terms_of([("soccer", "la")]))
+    engine = TerminologyEngine(own, lambda: own, terms, translator.tokenizer, 99)
+    ids = translator.cutter.pieces(TEXTS[:1], split=False)[0][0].ids
+    ((best,),) = engine.decode([ids], translator.configuration.decoding)
+    assert [use.outcome for use in engine.uses(ids[:-1], best.tokens)] == ["used"]
+
+
+class Saying:
+    """An engine that says what it is told, and another thing when it is made to write phrases."""
+
+    name, device_type = "saying", "cpu"
+
+    def __init__(self, tokenizer, free, constrained):
+        self.tokenizer, self.free, self.constrained = tokenizer, free, constrained
+
+    def decode(self, sentences, options, on_batch=None, numbers=None, constraints=None):
+        texts = self.constrained if constraints else [self.free]
+        tokens = self.tokenizer.encode_target(texts)
+        return [[Hypothesis(each, -1.0, -0.1) for each in tokens] for _ in sentences]
+
+    def forced(self, pairs):
+        return [[-9.0] * len(target) for _, target in pairs]
+
+
+def heeded(translator, monkeypatch, free, constrained, linked, source="I like soccer and music."):
+    """Return what a heeding engine makes of what others say; `linked`: the words that are linked to the term."""
+    engine = Saying(translator.tokenizer, free, constrained)
+    terms = TermList(terms_of([("soccer", "pelota")]))
+    heeding = TerminologyEngine(engine, lambda: engine, terms, translator.tokenizer, 99)
+    words = [LinkedWord(9, (free.index(word), free.index(word) + len(word))) for word in linked]
+    monkeypatch.setattr(heeding, "_linked_words", lambda tasks: [[words]] * len(tasks))
+    (ids,) = translator.tokenizer.encode_source([source])
+    (nbest,) = heeding.decode([[*ids, SPECIAL.end]], translator.configuration.decoding)
+    return [translator.tokenizer.decode(one.tokens) for one in nbest]
+
+
+FREE = "Me gusta el fútbol y la música."
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "Me gusta la pelota fútbol y la música.",
+        "Me gusta pelota música.",
+        "Me gusta la pel pelota y la música.",
+        "Me gusta la pelota y la música y la música.",
+        "Me gusta el fútbol y la música.",
+    ],
+)
+def test_what_is_broken_loses_against_the_free_translation_with_the_term(translator, monkeypatch, broken):
+    found = heeded(translator, monkeypatch, FREE, [broken], ["fútbol"])
+    assert found[0] == "Me gusta el pelota y la música."
+
+
+def test_what_a_constrained_search_finds_is_kept_where_nothing_is_wrong_with_it(translator, monkeypatch):
+    sound = "Me gusta la pelota y la música."
+    assert heeded(translator, monkeypatch, FREE, [sound], ["fútbol"])[0] == sound
+    assert heeded(translator, monkeypatch, FREE, [sound], [])[0] == sound
+
+
+def test_where_nothing_has_the_term_the_free_translation_stays(translator, monkeypatch):
+    assert heeded(translator, monkeypatch, FREE, ["Me gusta el golf."], []) == [FREE]
+
+
+def test_an_article_is_not_taken_for_the_noun_behind_it():
+    words = [
+        LinkedWord(i, span) for i, span in enumerate([(0, 8), (9, 11), (12, 18), (19, 20)])
+    ]  # Me_gusta el fútbol y
+    assert _translating(words, torch.tensor([0.1, 0.5, 0.3, 0.1])).token == 2
+    assert _translating(words, torch.tensor([0.1, 0.7, 0.1, 0.1])).token == 1
+    assert _translating(words, torch.tensor([0.1, 0.2, 0.6, 0.1])).token == 2
+    assert _translating(words, torch.tensor([0.1, 0.1, 0.2, 0.6])).token == 3
+
+
+def test_a_term_has_its_tag_wherever_the_attention_looks(translator):
+    heeding = translator.with_terms([("soccer", "pelota azul")])
+    for text in ("I like ", "She reads a book and likes "):
+        marks = Mark(len(text), "<b>", Side.opens, 0), Mark(len(text) + 6, "</b>", Side.closes, 0)
+        (target,) = SegmentTranslator(heeding).stream([Marked(f"{text}soccer and the beach.", marks)])
+        assert target.marked.text.lower().count("pelota azul") == 1
+        assert "<b>pelota azul</b>" in target.marked.whole.lower()
+
+
+def test_terms_in_placeholders_and_addresses_are_none(translator):
+    heeding = translator.with_terms([("soccer", "balompié")])
+    assert heeding.terms_in("See {soccer}, www.soccer.example and %(soccer)s.") == []
+    assert [match.start for match in heeding.terms_in("{soccer} soccer")] == [9]
+
+
+def test_terms_are_reported_where_near_matches_are_shown_too(translator):
+    """Another engine may stand around the one that heeds them."""
+    heeding = translator.with_terms([("soccer", "足球")])
+    heeding.engine = FuzzyMatchEngine(heeding.engine, None, translator.tokenizer, 100, 99)
+    assert [str(match.text) for match in heeding.terms_in("I like soccer.")] == ["soccer"]
+    assert heeding.between(None, None).terms is heeding.terms
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("soccer", "balompié"),
+        ("Soccer:", "Balompié:"),
+        ("Soccer!", None),
+        ("“Save”", "“Guardar”"),
+        ("Acme", "Acme"),
+        ("I like soccer", None),
+        ("soccer soccer", None),
+        ("music", None),
+    ],
+)
+def test_a_label_of_one_term_is_the_target_of_the_term(source, expected):
+    terms = TermList(terms_of([("soccer", "balompié"), ("Save", "Guardar", "case"), ("Acme",)]))
+    assert term_alone(source, terms.matches(source)) == expected
+
+
+def test_a_label_of_one_term_in_another_form_is_for_the_model():
+    terms = TermList(terms_of([("house", "vivienda", "noun")]), Lemmas("en"), Lemmas("es"))
+    assert term_alone("Houses", terms.matches("Houses")) is None
+    assert term_alone("House", terms.matches("House")) == "Vivienda"
+
+
+def test_a_label_becomes_the_target_with_every_engine(translator):
+    found = translator.with_terms([("soccer", "pelota")]).translate("Soccer")
+    assert found.text == "Pelota" and found.warnings == []

@@ -1,0 +1,265 @@
+"""Where the pairs of a run come from, and what becomes of the encoded corpus in its folder."""
+
+import io
+from collections import Counter
+
+import pytest
+
+from translucid.corpora.phrasebook import generate
+from translucid.data.filtering import Filter
+from translucid.data.readers.corpus import Pair, SyntheticPair, TargetText, read_pairs
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import fixed_settings, resolve
+from translucid.runs.corpus_files import read_corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.training.experiment import run_experiment
+from translucid.training.text import counted
+
+from ..conftest import SETTINGS
+
+LINES = [f"{p.source}\t{p.target}" for p in generate(240, max_words=8)]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write(tmp_path / "pairs.tsv", LINES)
+
+
+def write(path, lines):
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def train(folder, *files, steps=6, resume=False, settings=()):
+    said = io.StringIO()
+    files = [str(file) for file in files]
+    configuration = resolve(
+        assignments=[*SETTINGS, "data.subword_dropout=0", f"training.max_steps={steps}", *settings],
+        overrides={"data.train": files},
+    )
+    run_experiment(configuration, folder, resume=resume, device="cpu", console=Console(file=said, width=1000))
+    return said.getvalue()
+
+
+def options(*files, **more):
+    return resolve(overrides={"data.train": [str(file) for file in files], **more}).data
+
+
+def test_pairs_are_held_out_when_no_validation_file_is_given(file):
+    corpora = read_corpora(options(write(file, LINES + LINES[:40])), seed=1)
+    assert corpora.held_out and len(corpora.valid) == 5
+    training = list(corpora.kept(options(file).filter))
+    assert not {pair.source for pair in corpora.valid} & {pair.source for pair in training}
+    assert 274 - 5 <= len(training) <= 275
+
+
+def test_a_resumed_run_is_validated_with_the_same_held_out_pairs(file, tmp_path):
+    said = train(tmp_path / "run", file)
+    assert "no validation files: 4 training pairs are held out" in said
+    held = RunFolder(tmp_path / "run").held_out()
+    assert len(held) == 4
+    said = train(tmp_path / "run", file, steps=9, resume=True)
+    assert "held out" not in said and "resumed at step 6" in said
+    assert RunFolder(tmp_path / "run").held_out() == held
+
+
+def test_a_resumed_run_does_not_encode_again(file, tmp_path, monkeypatch):
+    from translucid.data.stores.store import CorpusStore
+
+    train(tmp_path / "run", file)
+    monkeypatch.delattr(CorpusStore, "build")
+    assert "training on 236 pairs; none skipped" in train(tmp_path / "run", file, steps=9, resume=True)
+
+
+def test_a_damaged_corpus_is_made_again_and_said_so(file, tmp_path):
+    train(tmp_path / "run", file)
+    ids = tmp_path / "run" / "state" / "corpus" / "target.ids"
+    content = bytearray(ids.read_bytes())
+    content[100] ^= 1
+    ids.write_bytes(content)
+    said = train(tmp_path / "run", file, steps=9, resume=True)
+    assert "target.ids: is damaged or cut short. It is made again" in said
+    assert "resumed at step 6" in said
+
+
+def test_a_lost_corpus_is_made_again(file, tmp_path):
+    import shutil
+
+    train(tmp_path / "run", file)
+    shutil.rmtree(tmp_path / "run" / "state" / "corpus")
+    assert "resumed at step 6" in train(tmp_path / "run", file, steps=9, resume=True)
+
+
+def test_moved_and_packed_files_are_the_same_text_and_changed_ones_are_not(file, tmp_path):
+    import gzip
+
+    train(tmp_path / "run", file)
+    packed = tmp_path / "elsewhere.tsv.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    assert "resumed at step 6" in train(tmp_path / "run", packed, steps=9, resume=True)
+    write(file, [*LINES[:-1], "another\tsentence"])
+    with pytest.raises(UserError, match="the training text has changed"):
+        train(tmp_path / "run", file, steps=12, resume=True)
+
+
+def test_corpora_are_mixed_by_weight(tmp_path, file):
+    from translucid.training.trainer import Trainer
+
+    rare = write(tmp_path / "rare.tsv", ["zzz\tzzz"] * 3)
+    seen = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        update = Trainer._update
+
+        def watched(self, batches, *rest):
+            decode = self.validator.tokenizer.decode
+            seen.update("zzz" in decode(row.tolist()) for batch in batches for row in batch.rows.labels)
+            return update(self, batches, *rest)
+
+        patch.setattr(Trainer, "_update", watched)
+        limits = ["training.max_steps=null", "training.max_epochs=1", "data.weights=[1, 1]"]
+        train(tmp_path / "run", file, rare, settings=limits)
+    assert seen[True] == pytest.approx(seen[False], abs=1)
+
+
+def test_weights_that_do_not_match_the_corpora_are_refused(file, tmp_path):
+    with pytest.raises(UserError, match=r"data\.weights has 2 numbers for 1 corpora"):
+        read_corpora(options(file, **{"data.weights": [1, 2]}), seed=1)
+    with pytest.raises(UserError, match="give one of them"):
+        options(file, **{"data.weights": [1], "data.temperature": 2})
+
+
+def test_synthetic_pairs_come_after_real_ones_are_never_held_out_or_turned(file, tmp_path):
+    made = write(tmp_path / "made.tsv", ["a source\tun destino"] * 3)
+    for reverse in (False, True):
+        more = {"data.synthetic": [str(made)], "data.reverse": reverse}
+        corpora = read_corpora(options(file, **more), seed=1)
+        real, synthetic = map(list, corpora.train)
+        pairs = [Pair(*line.split("\t")) for line in LINES]
+        known = {pair.swapped for pair in pairs} if reverse else set(pairs)
+        assert {*real, *corpora.valid} == known
+        assert synthetic == [SyntheticPair("a source", "un destino")] * 3
+        assert all(isinstance(pair, SyntheticPair) for pair in synthetic)
+        assert not any(isinstance(pair, SyntheticPair) for pair in real)
+        target = corpora.valid[0].target
+        write(made, ["a source\tun destino", f"a source\t{target}"] * 2)
+        assert len(list(read_corpora(options(file, **more), seed=1).train[1])) == 2
+        write(made, ["a source\tun destino"] * 3)
+
+
+def test_target_text_comes_last_from_nothing_and_is_never_held_out(file, tmp_path):
+    held_out = read_corpora(options(file), seed=1).valid[0].target
+    text = write(tmp_path / "text.txt", ["una frase", held_out, "", "otra\tfrase"])
+    made = write(tmp_path / "made.tsv", ["a source\tun destino"])
+    more = {"data.synthetic": [str(made)], "data.target_text": [str(text)], "data.weights": [1, 2, 3]}
+    corpora = read_corpora(options(file, **more), seed=1)
+    _, synthetic, texts = map(list, corpora.train)
+    assert synthetic == [SyntheticPair("a source", "un destino")]
+    assert texts == [TargetText("", "una frase"), TargetText("", ""), TargetText("", "otra\tfrase")]
+    assert all(isinstance(text, TargetText) for text in texts)
+    kept = list(corpora.kept(Filter()))
+    assert [pair.target for pair in kept[-2:]] == ["una frase", "otra\tfrase"]
+    with pytest.raises(UserError, match=r"data\.weights has 2 numbers for 3 corpora"):
+        read_corpora(options(file, **{**more, "data.weights": [1, 2]}), seed=1)
+
+
+def test_each_way_to_read_the_same_files_is_another_text(file, tmp_path):
+    other = write(tmp_path / "other.tsv", LINES[:100])
+    ways = [options(file, other), options(file, other, **{"data.reverse": True})]
+    ways += [options(file, **{f"data.{name}": [str(other)]}) for name in ("synthetic", "target_text")]
+    assert len({read_corpora(way, seed=1, held_out=[]).digest for way in ways}) == 4
+
+
+def test_weights_are_of_real_and_then_of_synthetic_corpora(file, tmp_path):
+    made = {"data.synthetic": [str(file)]}
+    read_corpora(options(file, **made, **{"data.weights": [1, 3]}), seed=1)
+    with pytest.raises(UserError, match=r"data\.weights has 1 numbers for 2 corpora"):
+        read_corpora(options(file, **made, **{"data.weights": [1]}), seed=1)
+
+
+def test_languages_are_those_of_the_files():
+    languages = {"data.source_language": "en", "data.target_language": "es"}
+    assert options(**languages).languages == ("en", "es")
+    assert options(**languages, **{"data.reverse": True}).languages == ("es", "en")
+
+
+def test_checkpoints_that_know_nothing_of_reverse_can_be_gone_on_with():
+    assert "reverse" not in fixed_settings(resolve())
+    assert "reverse" in fixed_settings(resolve(assignments=["data.reverse=true"]))
+
+
+def test_mixing_can_not_change_in_a_resumed_run(tmp_path, file):
+    from translucid.runs.configuration import resumed
+
+    train(tmp_path / "run", file)
+    with pytest.raises(UserError, match=r"data\.temperature can't change"):
+        resumed(RunFolder(tmp_path / "run").configuration(), ["data.temperature=2"], {})
+
+
+def test_too_few_pairs_to_hold_some_out_are_refused(tmp_path):
+    with pytest.raises(UserError, match="20 lines are too few to hold some out"):
+        read_corpora(options(write(tmp_path / "few.tsv", LINES[:20])), seed=1)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"none\.tsv: can't be read"):
+        read_corpora(options(tmp_path / "none.tsv"), seed=1)
+
+
+def test_progress_is_told_of_every_thousand_pairs():
+    told, pairs = [], [Pair("a", "b")] * 2500
+    assert list(counted(pairs, told.append)) == pairs
+    assert told == [1000, 1000]
+
+
+def test_what_is_mixed_in_comes_last_and_is_known_by_its_text(file, tmp_path):
+    other = write(tmp_path / "general.tsv", LINES[:30])
+    corpora = read_corpora(options(file, **{"data.mix": {str(other): 0.5}}), seed=1)
+    assert len(corpora.train) == 2
+    assert set(corpora.train[1]) <= set(corpora.train[0])
+    assert not {pair.source for pair in corpora.valid} & {pair.source for pair in corpora.train[1]}  # held out of both
+    assert corpora.digest != read_corpora(options(file, other), seed=1).digest
+    assert str(other) in corpora.files
+    backwards = read_corpora(options(file, **{"data.mix": {str(other): 0.5}, "data.reverse": True}), seed=1)
+    assert {pair.swapped for pair in backwards.train[1]} <= set(read_pairs(str(other)))
+
+
+def test_the_general_validation_pairs_are_read_beside_the_others(file, tmp_path):
+    other = write(tmp_path / "general.tsv", LINES[:30])
+    given = options(file, **{"data.valid_general": [str(other)], "training.begin_from": "runs/first"})
+    corpora = read_corpora(given, seed=1)
+    assert len(corpora.general) == 30 and corpora.held_out
+    write(other, ["nothing\t"])
+    with pytest.raises(UserError, match="no sentence pairs are left"):
+        read_corpora(given, seed=1)
+
+
+def test_what_shares_a_source_is_held_out_together(tmp_path):
+    """Such as the captions of an image: each pair is learned from or validated with, none is lost."""
+    rows = [f"source {i % 200}\ttarget {i}" for i in range(1000)]
+    corpora = read_corpora(options(write(tmp_path / "pairs.tsv", rows)), seed=1)
+    training = list(corpora.kept(options(tmp_path / "pairs.tsv").filter))
+    assert len(corpora.valid) == 20 and len(training) == 980
+    assert not {pair.source for pair in corpora.valid} & {pair.source for pair in training}
+    assert set(Counter(pair.source for pair in corpora.valid).values()) == {5}
+
+
+def test_a_source_that_stands_everywhere_is_learned_from(tmp_path):
+    rows = [f"Yes.\tSí {i}" if i % 2 else f"source {i}\ttarget {i}" for i in range(1000)]
+    corpora = read_corpora(options(write(tmp_path / "pairs.tsv", rows)), seed=1)
+    assert len(corpora.valid) == 20 and "Yes." not in {pair.source for pair in corpora.valid}
+
+
+def test_groups_that_are_all_larger_than_the_share_that_is_held_out(tmp_path):
+    rows = [f"source {i % 20}\ttarget {i}" for i in range(200)]
+    corpora = read_corpora(options(write(tmp_path / "pairs.tsv", rows)), seed=1)
+    assert len(corpora.valid) == 10  # one group, though that is more than 2 %
+    same = write(tmp_path / "same.tsv", [f"source\ttarget {i}" for i in range(200)])
+    with pytest.raises(UserError, match="200 lines are too much alike to hold some out"):
+        read_corpora(options(same), seed=1)
+
+
+def test_the_last_text_of_a_label_is_not_held_out(tmp_path):
+    rows = [f'{{"text": "text {i}", "label": "{i if i < 60 else "many"}"}}' for i in range(200)]
+    corpora = read_corpora(options(write(tmp_path / "texts.jsonl", rows)), seed=1, texts=True)
+    assert [text.target for text in corpora.valid] == ["many"] * 4

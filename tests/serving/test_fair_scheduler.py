@@ -1,0 +1,152 @@
+"""Who works when: newcomers before those that have worked long, and nobody for whom nobody waits."""
+
+import threading
+import time
+
+import pytest
+
+from translucid.ground.cancellation import Stopped, between_steps
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.queue import fair_scheduler as turns
+from translucid.serving.queue.fair_scheduler import FairScheduler
+from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.worker_pool import PLACES, SHARE, WorkerPool
+
+
+def until(condition):
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+class Worker:
+    """Works in steps of its own until it is told to end."""
+
+    def __init__(self, place):
+        self.place, self.steps, self.left, self.done = place, 0, False, False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        try:
+            with self.place.taken(lambda: self.left):
+                while not self.done:
+                    between_steps()
+                    self.steps += 1
+                    time.sleep(0.002)
+        except Stopped:
+            pass
+
+
+def test_one_works_at_a_time_and_one_that_is_new_is_not_kept_waiting():
+    place = FairScheduler(0.02)
+    old = Worker(place)
+    until(lambda: old.steps > 50)
+    new = Worker(place)
+    until(lambda: new.steps > 5)
+    before = old.steps
+    until(lambda: new.steps > 20)
+    assert old.steps == before, "two work at the same time"
+    new.done = True
+    until(lambda: old.steps > before)
+    old.done = True
+    for worker in (old, new):
+        worker.thread.join(10)
+
+
+def test_two_that_take_long_get_on_alike():
+    place = FairScheduler(0.005)
+    workers = [Worker(place) for _ in range(2)]
+    until(lambda: sum(worker.steps for worker in workers) > 300)
+    for worker in workers:
+        worker.done = True
+    for worker in workers:
+        worker.thread.join(10)
+    assert min(worker.steps for worker in workers) > 50
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_has_left_ends_at_work_or_waiting(waits):
+    place = FairScheduler(1000)
+    first, second = Worker(place), None
+    until(lambda: first.steps)
+    second = Worker(place)
+    gone, there = (second, first) if waits else (first, second)
+    gone.left = True
+    gone.thread.join(1)
+    assert not gone.thread.is_alive()
+    steps = there.steps
+    until(lambda: there.steps > steps)
+    there.done = True
+    there.thread.join(10)
+    assert not place.waiting and place.working is None
+
+
+def test_who_has_worked_long_is_not_kept_waiting_for_ever(monkeypatch):
+    """However many newcomers there are."""
+    monkeypatch.setattr(turns, "PATIENCE", 0.5)
+    place = FairScheduler(0.01)
+    old = Worker(place)
+    until(lambda: old.steps > 100)
+    end = time.monotonic() + 10
+    newcomers = [Worker(place) for _ in range(2)]
+    before = old.steps
+    while old.steps < before + 20:
+        assert time.monotonic() < end
+        for i, one in enumerate(newcomers):
+            if one.steps > 10:
+                one.done = True
+                newcomers[i] = Worker(place)
+        time.sleep(0.005)
+    for worker in (old, *newcomers):
+        worker.done = True
+
+
+def test_in_the_workshop_one_works_at_a_time_in_turns():
+    workshop = WorkerPool()
+    inside, most, order = 0, 0, []
+
+    def work(name, steps):
+        def run():
+            nonlocal inside, most
+            for _ in range(steps):
+                between_steps()
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0.002)
+                inside -= 1
+            order.append(name)
+            return name
+
+        return run
+
+    errand = RequestTask("somebody", 60)
+    futures = [workshop.submit(errand, work(f"long {i}", 200)) for i in range(2)]
+    time.sleep(0.1)
+    futures.append(workshop.submit(errand, work("short", 2)))
+    assert [future.result(60) for future in futures] == ["long 0", "long 1", "short"]
+    assert most == 1
+    assert order[0] == "short"
+    assert not workshop.inside
+    workshop.close()
+
+
+def test_the_workshop_has_room_for_others_than_one_client():
+    workshop = WorkerPool()
+    go = threading.Event()
+
+    def wait():
+        assert go.wait(60)
+
+    futures = [workshop.submit(RequestTask("one", 60), wait) for _ in range(SHARE)]
+    with pytest.raises(ApiError, match="busy"):
+        workshop.submit(RequestTask("one", 60), wait)
+    futures += [workshop.submit(RequestTask("other", 60), wait) for _ in range(PLACES - SHARE)]
+    with pytest.raises(ApiError, match="busy"):
+        workshop.submit(RequestTask("third", 60), wait)
+    go.set()
+    for future in futures:
+        future.result(60)
+    workshop.submit(RequestTask("one", 60), wait).result(60)
+    workshop.close()

@@ -1,0 +1,89 @@
+"""Training pairs with near matches, and a model that is shown them."""
+
+import pytest
+
+from translucid import Translator
+from translucid.api.segment_translator import shown_matches
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.reserved import MATCH
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.memory.recall import Recall
+from translucid.memory.translation_memory import TranslationMemory
+from translucid.runs.configuration import resolve
+from translucid.runs.corpus_files import Corpora
+from translucid.training.fuzzy_matches import with_matches
+
+QUIET = Console(quiet=True)
+NAMES = "Ana", "Eva", "Luis", "Tom"
+PAIRS = [Pair(f"{name} likes tea.", f"A {name} le gusta el té.") for name in NAMES]
+CORPORA = Corpora([PAIRS, [Pair("Mia likes tea.", "A Mia le gusta el té.")]], PAIRS[:1], "digest")
+CONFIGURATION = resolve(assignments=["data.fuzzy_matches=60", "data.train=[one.tsv]"])
+
+
+def test_pairs_come_again_with_a_match():
+    matched = with_matches(CONFIGURATION, CORPORA, QUIET)
+    first, second = map(list, matched.train)
+    assert first[:4] == PAIRS and second == CORPORA.train[1]
+    assert [pair.target for pair in first[4:]] == [pair.target for pair in PAIRS]
+    for pair in first[4:]:
+        source, _, match = pair.source.partition(f"{MATCH} ")
+        assert source in {one.source for one in PAIRS} and match in {one.target for one in PAIRS} - {pair.target}
+    assert matched.digest != CORPORA.digest
+    assert [*with_matches(CONFIGURATION, CORPORA, QUIET).train[0]] == first
+
+
+def test_without_the_option_nothing_changes():
+    assert with_matches(resolve(), CORPORA, QUIET) is CORPORA
+    assert [*with_matches(resolve(assignments=["data.fuzzy_matches=99"]), CORPORA, QUIET).train[0]] == PAIRS
+
+
+def test_what_it_is_not_for_is_said():
+    with pytest.raises(UserError, match="joint"):
+        resolve(assignments=["data.fuzzy_matches=50", "data.tokenizer.joint=false"])
+    with pytest.raises(UserError, match="for translators"):
+        with_matches(resolve(preset="lm-lstm", assignments=["data.fuzzy_matches=50"]), CORPORA, QUIET)
+
+
+class Watched:
+    """An engine that tells what it was given."""
+
+    def __init__(self, engine):
+        self.engine, self.given = engine, []
+        self.name, self.device_type = engine.name, engine.device_type
+
+    def decode(self, sentences, *rest):
+        self.given += sentences
+        return self.engine.decode(sentences, *rest)
+
+
+@pytest.fixture
+def run(train, tmp_path):
+    train(tmp_path / "run", "data.fuzzy_matches=50", "training.max_steps=3", "training.validate_every=3")
+    return tmp_path / "run"
+
+
+def test_a_model_that_was_trained_so_is_shown_matches(run, tmp_path):
+    translator = Translator.load(run, "cpu", "torch")
+    watched = translator.engine = Watched(translator.engine)
+    separator = translator.tokenizer.encode_source([MATCH])[0][-1]
+    assert translator.tokenizer.source_pieces([separator]) == [MATCH]
+    with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:
+        memory.add([Pair("She likes red cars.", "Le gustan los coches rojos.")], "")
+        shown = shown_matches(translator, Recall(memory))
+        texts = ["She likes blue cars.", "Nothing of that here."]
+        found = shown.translate([*texts, " ".join(["She likes red blue green cars."] * 60)], split=True)
+        near, other = watched.given[:2]
+        assert translator.tokenizer.decode_source(near[: near.index(separator)]) == texts[0]
+        assert translator.tokenizer.decode_source(near[near.index(separator) + 1 :]) == "Le gustan los coches rojos."
+        assert separator not in other and near[-1] == other[-1] == SPECIAL.end
+        assert found[0].source == texts[0] and MATCH not in found[0].text
+        assert shown_matches(shown, Recall(memory)) is shown
+        assert "m.memory" in str(shown.engine)
+
+
+def test_a_model_that_was_not_is_not(small_run, tmp_path):
+    translator = Translator.load(small_run, "cpu", "torch")
+    with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:
+        assert shown_matches(translator, Recall(memory)) is translator

@@ -33,8 +33,8 @@ from sacrebleu.metrics import CHRF
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import Phrase, generate
+from translucid.data.words import words_in
 from translucid.documents.tagged_text import Mark, Marked, Side
-from translucid.terminology.words import words_in
 
 EACH = 20
 NOUNS = {

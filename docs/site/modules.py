@@ -8,25 +8,21 @@ import translucid
 
 HOUSE = Path(translucid.__file__).parent
 ROOMS = {
-    "translator": "The front door: `Translator` and what comes out of it.",
+    "api": "`Translator`, `Captioner`, `Generator`, `TextClassifier`, `Embedder`, and their results.",
     "attention": "Scores, weights, context; masks; heads.",
     "layers": "Embeddings, positions, residual sublayers, feed-forward, recurrent runs.",
     "models": "The protocol, and the models that speak it.",
-    "data": "Readers, tokenizers, batches, images, terms, cleaning.",
-    "builtin": "The phrasebook and the scenes.",
+    "data": "Readers, tokenizers, batches, images, cleaning.",
+    "corpora": "The phrasebook and the scenes: generated corpora with gold alignments and boxes.",
     "decoding": "Greedy, beam and sampling over the protocol.",
     "evaluation": "BLEU, chrF, TER, CIDEr, alignment error rate, calibration.",
     "inspection": "Attention maps, alignments, explanations, pictures.",
+    "terminology": "Term lists, matching, inflected forms, usage.",
     "runs": "Configuration, presets, the run folder.",
     "training": "Objective, schedules, trainer, checkpoints.",
     "memory": "Translation memories.",
     "documents": "Files that people translate.",
 }
-FRONT = (
-    *("translator", "translation", "captioner", "caption", "text_classifier", "generator", "generation", "embedder"),
-    *("segment_translator", "examiner", "scoring"),
-)
-"""Modules that stand at the top, on one page."""
 
 
 def write(staged: Path, described: bool) -> None:
@@ -36,10 +32,9 @@ def write(staged: Path, described: bool) -> None:
     lines = ["# Python", "", "Shapes are in the letters of [shapes.py](../../src/translucid/ground/shapes.py).", ""]
     lines += ["| | |", "| --- | --- |"]
     for room, what in ROOMS.items():
-        front = room == "translator"
-        title = "translucid" if front else f"translucid.{room}"
+        title = f"translucid.{room}"
         page = [f"# {title}", "", what, ""]
-        for module in FRONT if front else _modules(HOUSE / room):
+        for module in _modules(HOUSE / room):
             page += _section(module, room, described)
         (folder / f"{room}.md").write_text("\n".join(page), encoding="utf-8")
         lines.append(f"| [{title}]({room}.md) | {what} |")
@@ -52,7 +47,7 @@ def _section(module: str, room: str, described: bool) -> list[str]:
     told = [f".. automodule:: translucid.{module}"]
     if (HOUSE / module.replace(".", "/")).is_dir():
         told.append("   :no-members:")  # they are in modules of their own
-    heading = [] if module == room != "translator" else [f"## {module.removeprefix(f'{room}.')}", ""]
+    heading = [] if module == room else [f"## {module.removeprefix(f'{room}.')}", ""]
     return [*heading, *(["```{eval-rst}", *told, "```", ""] if described else [])]
 
 

@@ -251,8 +251,8 @@ def test_what_does_not_fit_is_one_line(call, mood, language, small_run, folder, 
         (("evaluate", small_run, "--test", folder / "test.jsonl", "--ensemble", mood), "has no source or no target"),
         (("train", "--model", "classifier", "--init-from", small_run, "--train", folder / "train.jsonl", "--out",
           tmp_path / "x"), "from which no classifier begins"),
-        (("train", "--model", "tiny", "--init-from", language, "--train", folder / "train.jsonl", "--out", tmp_path / "y"),
-         "holds a model of the kind language-lstm"),
+        (("train", "--model", "tiny", "--init-from", language, "--train", folder / "train.jsonl",
+          "--out", tmp_path / "y"), "holds a model of the kind language-lstm"),
     ]  # fmt: skip
     for arguments, message in cases:
         found = call(*arguments)

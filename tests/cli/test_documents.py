@@ -20,7 +20,7 @@ def test_a_translation_that_the_document_has_stays_unless_asked(call, small_run,
     assert done.code == 0 and "1 of 2 segments have a translation, which stays" in done.err
     assert 'msgid "I like soccer."\nmsgstr "Mío"\n' in done.out
     assert 'msgid "She works."\nmsgstr ""' not in done.out
-    again = call("translate", small_run, tmp_path / "a.po", "--again")
+    again = call("translate", small_run, tmp_path / "a.po", "--retranslate")
     assert again.code == 0 and "Mío" not in again.out and "which stays" not in again.err
 
 
@@ -98,7 +98,7 @@ def test_what_a_document_has_no_place_for_is_refused(call, small_run, tmp_path, 
     (tmp_path / "a.txt").write_text("I like soccer.")
     done = call("translate", small_run, tmp_path / "a.txt", *options)
     assert done.code == 2 and "a document becomes a document" in done.err
-    assert call("translate", small_run, "I like soccer.", "--again").code == 2
+    assert call("translate", small_run, "I like soccer.", "--retranslate").code == 2
 
 
 def test_one_that_is_broken_is_told_of_in_a_line(call, small_run, tmp_path):

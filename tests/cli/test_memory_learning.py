@@ -36,7 +36,7 @@ def test_what_is_new_is_learned_and_noted(call, small_run, corpus, memory, tmp_p
 
     # The run that has learned it knows that; the one that it began as does not.
     done = call("memory", "learn", tmp_path / "one", memory, "--out", tmp_path / "two", *STEPS)
-    assert done.code == 2 and "has 0 pairs that are new to this run" in done.err and "--again" in done.err
+    assert done.code == 2 and "has 0 pairs that are new to this run" in done.err and "--relearn" in done.err
     with TranslationMemory.open(memory, write=True) as opened:
         assert (learned(tmp_path / "one", opened), learned(small_run, opened)) == (60, 0)
         opened.add([Pair(one.source, "changed") for one in pairs(25, seed=5)], "Eva")

@@ -13,9 +13,9 @@ from translucid.runs.configuration import Configuration
 if TYPE_CHECKING:
     import torch
 
+    from translucid.decoding.alignment_layer import AlignmentLayer
     from translucid.decoding.pair_scores import PairScore
     from translucid.evaluation.report import Forced
-    from translucid.inspection.alignment_layer import AlignmentLayer
     from translucid.inspection.inspected import Inspected
     from translucid.models.protocol import SequenceModel
 

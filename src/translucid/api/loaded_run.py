@@ -25,8 +25,8 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from translucid.decoding.alignment_layer import AlignmentLayer
     from translucid.engines.engine import Engine, TorchEngine
-    from translucid.inspection.alignment_layer import AlignmentLayer
 
 
 class LoadedRun:

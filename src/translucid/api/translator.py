@@ -9,17 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from translucid.api import translation
 from translucid.api.confidence_features import Observer
 from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
-from translucid.api.translation import (
-    Alternative,
-    Translation,
-    Translations,
-    best_together,
-    given_texts,
-    refuse_one_text,
-)
+from translucid.api.translation import Alternative, Translation, Translations, given_texts, refuse_one_text
 from translucid.data.segmentation import Cutter, Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
@@ -42,11 +36,11 @@ from translucid.terminology.term import Term
 if TYPE_CHECKING:
     import torch
 
+    from translucid.decoding.alignment_layer import AlignmentLayer
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine, TorchEngine
     from translucid.evaluation.confidence.estimator import Estimator
     from translucid.evaluation.familiarity import Familiarity
-    from translucid.inspection.alignment_layer import AlignmentLayer
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
@@ -312,7 +306,7 @@ class Translator(Examiner, TermReader):
     def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:
         """Put the `count` best translations of a text together from what was found for its pieces."""
         nbest: dict[str, Alternative] = {}
-        for way in best_together(found, count):
+        for way in translation.best_together(found, count):
             ids = iter(way)
             texts = (p.hidden.shown(self.tokenizer.decode(next(ids).tokens)) if p.ids else p.text for p in pieces)
             joined = "".join(text + piece.after for text, piece in zip(texts, pieces, strict=True)).strip()

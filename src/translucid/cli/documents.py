@@ -76,6 +76,6 @@ def translate_file(
 
     total = len(document.segments)
     if kept := total - len(numbers):
-        say(f"{kept:,} of {total:,} segments have a translation, which stays; --again translates them, too")
+        say(f"{kept:,} of {total:,} segments have a translation, which stays; --retranslate translates them, too")
     with counting(console, "translating", len(numbers)) as advance:
         translate_document(job, document, numbers, output, way, say=say, advance=advance)

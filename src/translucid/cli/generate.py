@@ -33,7 +33,7 @@ def generate(
     nbest: Annotated[int | None, typer.Option(help="Texts for each prompt, tab-separated in text format.")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="Of a beam; higher favours longer texts.")] = None,
     no_repeat_ngram: Annotated[int | None, typer.Option(help="No run of this many pieces comes twice.")] = None,
-    considered: Annotated[
+    top_candidates: Annotated[
         int, typer.Option(help="In jsonl, add the N pieces that were likeliest at each step.", min=0)
     ] = 0,
     output_format: Annotated[
@@ -70,7 +70,7 @@ def generate(
 
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
-    if considered and output_format is not Format.jsonl:
+    if top_candidates and output_format is not Format.jsonl:
         raise UserError("--top-candidates has no place in plain text", fix="Add --format jsonl.")
     refuse_documents(input_file)
     refuse_file_names(texts or ())
@@ -89,7 +89,7 @@ def generate(
         "seed": seed,
     }
     options = writing(configuration.decoding, given)
-    job = GenerateJob(run, options, max_tokens, device, output_format.value, nbest or 1, considered)
+    job = GenerateJob(run, options, max_tokens, device, output_format.value, nbest or 1, top_candidates)
     console = Console(stderr=True)
     with ExitStack() as stack:
         text = stack.enter_context(text_bytes(texts) if texts else input_bytes(input_file))

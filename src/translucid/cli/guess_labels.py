@@ -40,9 +40,9 @@ def guess_labels(
 
     **Examples**
 
-        translucid data guess-labels --train labelled.jsonl --text reviews.txt.gz --out guessed.jsonl
+        translucid data guess-labels --train labelled.jsonl --text reviews.txt.gz --out guess.jsonl
 
-        translucid train --model classifier --init-from runs/english --train labelled.jsonl guessed.jsonl --out runs/mood
+        translucid train --model classifier --init-from runs/english --train labelled.jsonl guess.jsonl --out runs/mood
     """
     from translucid.data.filtering import draw
     from translucid.data.readers.bad_lines import BadLines

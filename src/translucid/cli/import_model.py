@@ -22,7 +22,7 @@ def import_model(
 ) -> None:
     """Make a run of a model of somebody else's: MarianMT, M2M100 and NLLB of Hugging Face, or as CTranslate2 has them.
 
-    The run is one like any other: translate, look, explain, evaluate, serve, train --init-from. It writes what the model
+    Use the run like any other: translate, look, explain, evaluate, serve, train --init-from. It writes what the model
     writes where it comes from. Nothing of the folder is executed or unpickled.
 
     **Examples**

@@ -42,8 +42,8 @@ def translate(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Translate also what has a translation in the document already.")
+    retranslate: Annotated[
+        bool, typer.Option("--retranslate", help="Translate also what has a translation in the document already.")
     ] = False,
     source_language: SourceOption = None,
     target_language: TargetOption = None,
@@ -193,8 +193,8 @@ def translate(
     if document and (output_format is Format.jsonl or alignments or (nbest or 1) > 1 or wrapped or ray):
         fix = "Leave out --format, --alignments, --nbest, --wrapped and --ray."
         raise UserError("a document becomes a document", file=document, fix=fix)
-    if again and not document:
-        raise UserError("--again is for a document", fix="Leave it out.")
+    if retranslate and not document:
+        raise UserError("--retranslate is for a document", fix="Leave it out.")
     if token_scores and output_format is not Format.jsonl:
         raise UserError("--token-scores has no place in plain text", fix="Add --format jsonl.")
     ranked = {"--reverse-weight": reverse_weight, "--length-weight": length_weight, "--tune-on": tune_on}
@@ -257,7 +257,7 @@ def translate(
         console.print(f"warning: {note}", soft_wrap=True)
     if isinstance(job, SegmentJob):
         assert document
-        translate_file(job, document, output, _way(job, document, workers, ray), again=again)
+        translate_file(job, document, output, _way(job, document, workers, ray), again=retranslate)
         return
     with ExitStack() as stack:
         text = stack.enter_context(text_bytes(texts) if texts else input_bytes(input_file))

@@ -59,7 +59,7 @@ def tune(
         Path | None, typer.Option(metavar="FILE", help="With --confidence: draw its reliability, .png, .svg or .pdf.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --diagram.")] = False,
-    links: Annotated[
+    alignments: Annotated[
         Path | None, typer.Option(metavar="GOLD", help="Instead learn from these word links; see below.")
     ] = None,
     source_language: SourceOption = None,
@@ -88,7 +88,7 @@ def tune(
     time with CTranslate2, nothing with our own search); attention (half more); passes with dropout. From then on
     `translate --format jsonl`, `look`, documents and the server tell the probability that a translation is good.
 
-    With --alignments the run learns which words of a translation belong to which of its source, from a few hundred pairs
+    With --alignments the run learns which words are translations of each other, from a few hundred pairs
     whose words somebody, or another program, has linked: a .jsonl with source, target and alignment, or lines of
     `0-0 1?2` for the pairs of --train. The model does not change: one more attention is learned on top of it. It is
     kept if it is right more often than the model's own attention on a tenth that is held out; from then on word
@@ -129,17 +129,17 @@ def tune(
         "--dropout-passes": dropout_passes,
         "--diagram": diagram,
     }
-    if links and confidence:
+    if alignments and confidence:
         raise UserError("--alignments and --confidence are two things to learn", fix="Ask for one after the other.")
-    goes = "--alignments" if links else "--confidence" if confidence else ""
+    goes = "--alignments" if alignments else "--confidence" if confidence else ""
     if lone := next((name for name, value in given.items() if value is not None and name not in _GO_WITH[goes]), None):
         if goes:
             raise UserError(f"{lone} does not go with {goes}", fix="Leave it out.")
         raise UserError(f"{lone} does not go without --confidence", fix="Add that, or leave this out.")
-    if links:
+    if alignments:
         files = pair_up(train or [])
         between = source_language, target_language
-        _show_links(fit_alignment(run_of(run), links=links, pairs=files, languages=between, console=console))
+        _show_links(fit_alignment(run_of(run), links=alignments, pairs=files, languages=between, console=console))
         return
     if confidence:
         refuse_to_replace(diagram, overwrite, PICTURES)

@@ -12,7 +12,7 @@ from translucid.ground.errors import UserError
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
 if TYPE_CHECKING:
-    from translucid.inspection.alignment_layer import AlignmentLayer
+    from translucid.decoding.alignment_layer import AlignmentLayer
 
 
 class ForcedPass(NamedTuple):

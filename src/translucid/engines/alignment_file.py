@@ -12,7 +12,7 @@ from translucid.runs.run_folder import ALIGNMENT, RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 if TYPE_CHECKING:
-    from translucid.inspection.alignment_layer import AlignmentLayer
+    from translucid.decoding.alignment_layer import AlignmentLayer
     from translucid.models.protocol import SequenceModel
 
 _FIX = "Delete it, or run translucid tune --alignments again."
@@ -26,8 +26,8 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
     """
     import torch
 
+    from translucid.decoding.alignment_layer import AlignmentLayer
     from translucid.decoding.maps import forced_pass
-    from translucid.inspection.alignment_layer import AlignmentLayer
 
     file = run.path / ALIGNMENT
     if not file.exists():

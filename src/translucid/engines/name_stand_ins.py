@@ -18,12 +18,12 @@ from translucid.data.placeholders import NameStandIn, name_pattern
 from translucid.data.segmentation import Piece
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.words import unspaced, words_in
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.term_reader import terms_in
 from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match, TermList
 from translucid.terminology.term import Term
-from translucid.terminology.words import unspaced, words_in
 
 FEW = 2
 """Pieces of a name that a model is trusted to copy, at most."""

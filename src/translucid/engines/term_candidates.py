@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from translucid.data.words import Word, unspaced, words_in
 from translucid.evaluation.quality_checks import restarted
 from translucid.terminology.matching import Match, TermList
-from translucid.terminology.words import Word, unspaced, words_in
 
 MISSING, WRONG = 10, 4
 """What a missing term counts, and a word that should not be there, in words more or fewer than there should be."""

@@ -21,7 +21,7 @@ class AlignmentOptions(OptionGroup):
     """Where word alignments are read, and how."""
 
     learned: bool = True
-    """In the alignment layer that `translucid tune --alignments` has taught, if the run has one; else in the attention."""
+    """In the alignment layer of `translucid tune --alignments` if the run has one, else in the attention."""
 
     layer: int | None = Field(None, ge=0, le=255)
     """The decoder layer whose attention is read; the average of all if not given. `evaluate --alignments` finds it."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from translucid.data.words import spaced
 from translucid.evaluation.metrics import DEFAULT, ReferenceSets, bleu_metric
-from translucid.terminology.words import spaced
 
 EDGES = (1, 6, 11, 16, 21, 31, 41, 61)
 """First source length, in words, of each bucket; the last one is open."""

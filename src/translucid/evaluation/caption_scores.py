@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from translucid.data.words import spaced
 from translucid.evaluation.cider import cider_d
 from translucid.evaluation.metrics import CorpusScore, corpus_bleu, reference_sets
 from translucid.ground.errors import UserError
-from translucid.terminology.words import spaced
 
 _CLITICS = ("n't", "'s", "'re", "'ve", "'ll", "'d", "'m")
 _JOINED = re.compile(rf"(?<=\w)(?:{'|'.join(_CLITICS)})\b|(?<=\bcan)not\b")

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict
 from translucid.data.non_translatable import without_fixed
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.terminology.words import words_in
+from translucid.data.words import words_in
 
 # The weights and limits were set on 3,000 pairs held out of Tatoeba's training text and on sentences of invented and
 # foreign words. The figures of the validation and test pairs were in view when one of five weights was chosen, so they

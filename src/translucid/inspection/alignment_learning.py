@@ -12,9 +12,9 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from translucid.data.batching import padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.alignment_layer import AlignmentLayer
 from translucid.decoding.maps import forced_features
 from translucid.evaluation.alignment_error import Gold
-from translucid.inspection.alignment_layer import AlignmentLayer
 from translucid.inspection.words import word_spans
 from translucid.kernels.devices import own_random_state
 from translucid.models.protocol import SequenceModel

@@ -16,7 +16,7 @@ from translucid.inspection.inspected import Inspected
 from translucid.models.protocol import Maps, SequenceModel
 
 if TYPE_CHECKING:
-    from translucid.inspection.alignment_layer import AlignmentLayer
+    from translucid.decoding.alignment_layer import AlignmentLayer
 
 
 def watch(

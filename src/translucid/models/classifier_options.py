@@ -18,7 +18,7 @@ class ClassifierOptions(ModelShape):
     language: LSTMLanguageOptions | BiLSTMLanguageOptions = Field(
         default_factory=LSTMLanguageOptions, discriminator="kind"
     )
-    """The model of language that reads the text; `train --init-from` takes its shape and its weights from a run. Of one that
+    """The language model that reads the text; `train --init-from` takes its shape and weights from a run. Of one that
     reads from both ends, the classifier is given ELMo's vectors."""
     labels: list[str] = Field(default_factory=list)
     """What a text may be, in order; found in the training data."""

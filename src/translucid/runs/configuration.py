@@ -24,6 +24,7 @@ from translucid.models.language_options import LanguageShape, TransformerLanguag
 from translucid.models.model_options import ModelOptions, ToldOfContext, TransformerOptions
 from translucid.runs.data_options import DataOptions
 from translucid.runs.presets import PRESETS
+from translucid.runs.renamed_settings import with_original_names
 from translucid.runs.settings import Settings, assigned, merged, read_settings
 from translucid.runs.training_options import TrainingOptions
 
@@ -305,7 +306,7 @@ def unchanged(before: Configuration, after: Configuration) -> Configuration:
 
 def fixed_settings(configuration: Configuration) -> str:
     """Return the settings that a resumed run can't change, as text."""
-    return json.dumps(_fixed(configuration), sort_keys=True)
+    return json.dumps(with_original_names(_fixed(configuration)), sort_keys=True)
 
 
 def _fixed(configuration: Configuration) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.configuration import Configuration, validated
+from translucid.runs.renamed_settings import with_current_names
 from translucid.runs.safe_yaml import LONGEST
 from translucid.runs.settings import read_settings
 from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
@@ -156,7 +157,7 @@ class RunFolder:
         settings = read_settings(self.config_file)
         if not settings.get("versions"):  # it is the last group: a file cut short would leave the rest to the defaults
             raise UserError("has no versions: it was cut short", file=self.config_file, fix="Take it from a backup.")
-        return validated(settings, self.config_file)
+        return validated(with_current_names(settings), self.config_file)
 
     def held_out(self) -> list[Pair] | None:
         """Read the pairs that were held out for validation, if some were."""

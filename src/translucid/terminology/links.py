@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from translucid.terminology.words import words_in
+from translucid.data.words import words_in
 
 Span: TypeAlias = tuple[int, int]
 """The first character, and the one behind the last."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from translucid.data.languages import Languages
+from translucid.data.words import Word, places, words_in
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.term import Term, read_terms, terms_of
-from translucid.terminology.words import Word, places, words_in
 
 Outcome = Literal["used", "inflected", "missing"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.readers.corpus import Pair
-from translucid.terminology.words import Word, words_in
+from translucid.data.words import Word, words_in
 
 ROUNDS = 6
 """Of expectation maximisation."""

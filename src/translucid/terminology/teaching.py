@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from translucid.data.readers.corpus import Pair
+from translucid.data.words import Word
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.marking import Marking, marked
 from translucid.terminology.mining import Lexicon, content
-from translucid.terminology.words import Word
 
 POINTED_OUT = 1 / 3
 """Share of the words that may be terms that are pointed out in a pair, but one at least."""

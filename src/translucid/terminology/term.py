@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from translucid.data.readers.lines import lines
+from translucid.data.words import words_in
 from translucid.ground.errors import UserError
-from translucid.terminology.words import words_in
 
 MOST = 1_000_000
 """Terms of a file, at most."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.words import unspaced
 from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match
-from translucid.terminology.words import unspaced
 
 if TYPE_CHECKING:
     from translucid.decoding.constraints import Edges, Wanted

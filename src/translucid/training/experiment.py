@@ -93,7 +93,7 @@ def prepared(
 ) -> Iterator[tuple[Trainer, Display]]:
     """Make all ready for a training as configured, which leaves its run in `folder`: what is left to do is `fit`.
 
-    Settings of the process stay as they are; a program of its own gains some speed by `kernels.process.configure_process`.
+    Settings of the process stay as they are; a program of its own gains speed by `kernels.process.configure_process`.
 
     Args:
         configuration: all settings; for a resumed run, those of its folder, with later limits if wanted.

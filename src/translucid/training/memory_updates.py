@@ -90,7 +90,7 @@ def lesson(
         if not there:
             (out / PAIRS).rmdir()
         what = f"has {taught + tested:,} pairs" + (" that are new to this run" if since else "")
-        fix = f"It takes {FEWEST} to learn and to see what was learned" + ("; --again takes all." if since else ".")
+        fix = f"It takes {FEWEST} to learn and to see what was learned" + ("; --relearn takes all." if since else ".")
         raise UserError(what, file=memory.file, fix=fix)
     begun = settings_from(run, None)
     begun["training"] |= (FEW if taught < MANY_PAIRS else {}) | (ADAPTER if adapter else {})

@@ -76,7 +76,8 @@ class Trainer:
         """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains.
 
         `origin`: fingerprints, by name, of what must be the same when the training is resumed; `reward`: of what the
-        model draws itself, for its self-critical share; `validated_on`: see `TrainingData`; `begins_ready`: see `Progress`.
+        model draws itself, for its self-critical share; `validated_on`: see `TrainingData`;
+        `begins_ready`: see `Progress`.
         """
         self._has_earlier_best = False
         """Whether the best weights by scores that are not compared any more are kept until the next validation."""

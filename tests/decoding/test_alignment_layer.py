@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from translucid.decoding.alignment_layer import WIDTH, AlignmentLayer
 from translucid.decoding.maps import forced_pass
 from translucid.evaluation.alignment_error import Gold
-from translucid.inspection.alignment_layer import WIDTH, AlignmentLayer
 from translucid.inspection.alignment_learning import Linked, learn_alignment, linked
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions

@@ -1,0 +1,31 @@
+"""Run folders of earlier versions, whose settings had other names, load and resume."""
+
+import yaml
+
+from translucid.runs.configuration import fixed_settings, resolve
+from translucid.runs.renamed_settings import RENAMED, with_current_names, with_original_names
+from translucid.runs.run_folder import RunFolder
+
+
+def test_a_run_folder_with_old_names_loads(tmp_path):
+    configuration = resolve(preset="caption-soft", assignments=["training.max_regression=2", "model.image_encoder.size=64"])
+    folder = RunFolder(tmp_path)
+    folder.save_configuration(configuration)
+    settings = yaml.safe_load(folder.config_file.read_text())
+    for old, new in RENAMED.items():
+        group, name = old.split(".")
+        settings[group][name] = settings[group].pop(new.split(".")[1])
+    folder.config_file.write_text(yaml.safe_dump(settings))
+    loaded = folder.configuration()
+    assert loaded.model.image_encoder.size == 64 and loaded.training.max_regression == 2
+
+
+def test_the_hash_in_a_checkpoint_does_not_change_with_the_names():
+    fixed = fixed_settings(resolve(preset="caption-soft"))
+    assert '"eye": {' in fixed and "image_encoder" not in fixed
+
+
+def test_names_are_translated_both_ways():
+    old = {"model": {"eye": {"size": 1}}, "training.stay_near": 0.5}
+    assert with_original_names({"model": {"image_encoder": {"size": 1}}, "training.l2_sp": 0.5}) == old
+    assert with_current_names({"training": {"stay_near": 0.5, "seed": 1}}) == {"training": {"l2_sp": 0.5, "seed": 1}}

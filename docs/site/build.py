@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE))
 def stage(staged: Path, *, described: bool = True) -> None:
     """Put all sources of the site into a folder: the Markdown of docs/, and what is generated.
 
-    Unless modules are `described`, their pages are empty, which is much quicker.
+    Unless modules and source files are `described`, their pages are empty, which is much quicker.
     """
     import commands
     import modules
@@ -37,7 +37,7 @@ def stage(staged: Path, *, described: bool = True) -> None:
     commands.write(staged)
     settings.write(staged)
     modules.write(staged, described)
-    sources.write(staged)
+    sources.write(staged, described)
 
 
 def lessons(folder: Path) -> None:

@@ -17,26 +17,20 @@ PAGES = {
 """Files of the root that are pages as they are."""
 
 
-def write(staged: Path) -> None:
-    """Turn links of all pages to files outside docs/ into links to pages, and write those."""
+def write(staged: Path, described: bool) -> None:
+    """Turn links of all pages to files outside docs/ into links to pages, and write those.
+
+    Unless they are `described`, the pages have a heading each and no source.
+    """
     linked: set[Path] = set()
     places = {staged / page: ROOT / name for name, page in PAGES.items()}
     for page in sorted(staged.rglob("*.md")):
         at = places.get(page, ROOT / "docs" / page.relative_to(staged))
         page.write_text(_linked(page.read_text(encoding="utf-8"), at, page.parent, linked), encoding="utf-8")
-    pages = [_write(file, staged) for file in sorted(linked)]
-    text = [
-        "# Sources",
-        "",
-        "Files that the pages speak of.",
-        "",
-        "```{toctree}",
-        ":maxdepth: 1",
-        "",
-        *pages,
-        "```",
-        "",
-    ]
+    pages = [_write(file, staged, described) for file in sorted(linked)]
+    # A list and not a toctree, which would put all of them into the menu of every page.
+    listed = [f"- [{page.removeprefix('source/')}]({page}.md)" for page in pages]
+    text = ["# Sources", "", "Files that the pages link to.", "", *listed, ""]
     (staged / "source.md").write_text("\n".join(text), encoding="utf-8")
 
 
@@ -81,21 +75,22 @@ def _up(at: Path) -> str:
     return "" if at.parent == ROOT else "../" * len(at.parent.relative_to(ROOT / "docs").parts)
 
 
-def _write(file: Path, staged: Path) -> str:
+def _write(file: Path, staged: Path, described: bool) -> str:
     """Write the page of a file or of a folder; return its name."""
     name = file.relative_to(ROOT)
     page = staged / "source" / f"{name}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"# {name}", ""]
-    if file.is_dir():
-        lines += ["```text", *sorted(inner.name for inner in file.iterdir() if inner.name != "__pycache__"), "```"]
-    else:
-        language = LANGUAGES.get(file.suffix, "text")
-        lines += [
-            f"```{{literalinclude}} {os.path.relpath(file, page.parent)}",
-            f":language: {language}",
-            ":linenos:",
-            "```",
-        ]
+    lines = ["---", "orphan: true", "---", "", f"# {name}", ""]  # in no toctree, which Sphinx would warn of
+    if described:
+        lines += _content(file, page)
     page.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return f"source/{name}"
+
+
+def _content(file: Path, page: Path) -> list[str]:
+    """Return the Markdown that shows a file or what a folder holds."""
+    if file.is_dir():
+        return ["```text", *sorted(inner.name for inner in file.iterdir() if inner.name != "__pycache__"), "```"]
+    language = LANGUAGES.get(file.suffix, "text")
+    included = os.path.relpath(file, page.parent)
+    return [f"```{{literalinclude}} {included}", f":language: {language}", ":linenos:", "```"]

@@ -67,8 +67,11 @@ def test_evaluate_takes_the_same_options(small_run, corpus, capfd):
     assert run(given) == 2 and "there are no terms" in capfd.readouterr().err
 
 
-def test_evaluate_counts_terms_with_and_without(small_run, corpus, terms, capfd):
-    given = ["evaluate", str(small_run), "--test", str(corpus / "train.tsv"), "--no-perplexity", "--terms", terms]
+def test_evaluate_counts_terms_with_and_without(small_run, corpus, terms, tmp_path, capfd):
+    lines = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()
+    chosen = [line for line in lines if "book" in line.split("\t")[0] or "soccer" in line][:8] + lines[:2]
+    (tmp_path / "test.tsv").write_text("\n".join(chosen), encoding="utf-8")
+    given = ["evaluate", str(small_run), "--test", str(tmp_path / "test.tsv"), "--no-perplexity", "--terms", terms]
     assert run([*given, "--json"]) == 0
     found = json.loads(capfd.readouterr().out)["terms"]
     assert found["heeded"]["asked"] == found["not heeded"]["asked"] > 0

@@ -1,6 +1,6 @@
 """The documentation as a site: it builds without a warning, has no dead link, and fetches nothing from elsewhere.
 
-Built here without the descriptions of modules, which take most of the time; `make docs` builds all of it.
+Built here without what describes modules and source files, which takes most of the time; `make docs` builds all of it.
 """
 
 import re

@@ -38,6 +38,8 @@ SETTINGS = [
     "training.max_steps=40",
     "training.validate_every=40",
     "training.validate_sentences=5",
+    "decoding.max_length_ratio=1",  # who has learned next to nothing goes on to the limit
+    "decoding.max_length_extra=4",
 ]
 
 
@@ -116,6 +118,7 @@ def eyes(tmp_path_factory):
         "model.image_encoder.size=64",
         "data.tokenizer.vocabulary=120",
     ]
+    assignments += ["decoding.max_length_ratio=0", "decoding.max_length_extra=12"]
     settings = resolve(preset="caption-soft", assignments=assignments)
     tokenizer = Tokenizer.learn([Pair("", text) for text in words], settings.data.tokenizer, seed=1)
     torch.manual_seed(3)

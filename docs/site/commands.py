@@ -28,7 +28,7 @@ def write(staged: Path) -> None:
         "# Commands",
         "",
         "What `translucid COMMAND --help` says, command by command. Before the command, `--debug` shows tracebacks; "
-        "`--log-format json` [writes lines for machines](../install.md#lines-for-machines).",
+        "`--log-format json` [writes lines for machines](../install.md#json-logs).",
         "",
         "| command | |",
         "| --- | --- |",

@@ -73,6 +73,12 @@ def test_every_package_is_in_the_list():
     assert {package_of(file) for file in FILES} == {*LAYERS, *ENTRIES}
 
 
+def test_the_diagram_of_contributing_is_the_same_list():
+    text = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    diagram = text.split("## Layers")[1].split("```")[1].splitlines()[1:]
+    assert [line.split()[0] for line in diagram] == LAYERS[::-1]
+
+
 def test_imports_go_down():
     upwards = {}
     for file in FILES:

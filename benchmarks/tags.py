@@ -28,13 +28,13 @@ from translucid.corpora.phrasebook.text import Phrase
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.maps import forced_features
 from translucid.documents.tag_projection import placed
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import link, read_alignment, source_shares, word_weights
 from translucid.inspection.alignment_learning import learn_alignment, linked
 from translucid.inspection.explain.case import Case
-from translucid.inspection.forced_decoding import watch
+from translucid.inspection.forced_decoding import forced_decoding
 
 COUNT = 1000
 TAUGHT = 100, 200, 500, 2000
@@ -133,7 +133,7 @@ def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list
             examples.append(one)
     layer = learn_alignment(model, examples, translator.device)
     ids = translator.pair_ids([(pair.source, pair.target) for pair in pairs])
-    seen = watch(model, tokenizer, ids, translator.device, look=False, layer=layer)
+    seen = forced_decoding(model, tokenizer, ids, translator.device, look=False, layer=layer)
     return [source_shares(one.words(one.links)) for one in seen]
 
 
@@ -211,7 +211,7 @@ def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, in
                 Mark(words[first].core_start, "<b>", Side.opens, 0),
                 Mark(words[first + size - 1].core_end, "</b>", Side.closes, 0),
             )
-            found = placed(Marked(pair.source, marks), pair.target, each)
+            found = placed(TaggedText(pair.source, marks), pair.target, each)
             start, end = (mark.at for mark in found.marks)
             now = [
                 "in" if start <= word.core_start and word.core_end <= end else "out" for word in words_of(found.text)
@@ -273,7 +273,7 @@ def copying(translator: Translator, count: int) -> None:
             [side.replace(name, part) for side, name in sides]
             for sides in ([(p.source, n) for p, n in pairs], [(p.target, n) for p, n in pairs])
         )
-        whole = [one.marked.whole for one in SegmentTranslator(translator).stream(map(Marked, sources))]
+        whole = [one.marked.whole for one in SegmentTranslator(translator).stream(map(TaggedText, sources))]
         plain = [one.text for one in translator.translate(sources)]
         right = [sum(map(str.__eq__, found, targets)) / len(pairs) for found in (whole, plain)]
         print(f"| `{part}` | {right[0]:.1%} | {right[1]:.1%} | {sum(text.count(part) != 1 for text in plain)} |")
@@ -286,15 +286,15 @@ def _put(kind: str, name: str) -> str:
     return {"<br/>": f"{name}<br/>", "&nbsp;": f"{name}&nbsp;", "😀": f"{name} 😀", "_": f"_{name}"}.get(kind, kind)
 
 
-def _with(kind: str, source: str, name: re.Match[str]) -> Marked:
+def _with(kind: str, source: str, name: re.Match[str]) -> TaggedText:
     """Return a sentence with something in the place of a name or number, around it, before or behind it."""
     before, after = source[: name.start()], source[name.end() :]
     if kind == "<b>":
         opened = Mark(name.start(), "<b>", Side.opens, 0), Mark(name.end(), "</b>", Side.closes, 0)
-        return Marked(source, opened)
+        return TaggedText(source, opened)
     if kind == "<br/>":
-        return Marked(source, (Mark(name.end(), kind),))
-    return Marked(before + _put(kind, name[0]) + after)
+        return TaggedText(source, (Mark(name.end(), kind),))
+    return TaggedText(before + _put(kind, name[0]) + after)
 
 
 if __name__ == "__main__":

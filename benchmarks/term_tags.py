@@ -34,7 +34,7 @@ from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import Phrase, generate
 from translucid.data.words import words_in
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 EACH = 20
 NOUNS = {
@@ -68,7 +68,7 @@ PUNCTUATION = ".,;:!?¿¡"
 class Case(NamedTuple):
     """A sentence with a term."""
 
-    source: Marked
+    source: TaggedText
     source_term: str
     target: str
     old: str
@@ -76,10 +76,10 @@ class Case(NamedTuple):
     reference: str
 
 
-def _around(text: str, part: str) -> Marked:
+def _around(text: str, part: str) -> TaggedText:
     start = text.index(part)
     pair = Mark(start, "<b>", Side.opens, 0), Mark(start + len(part), "</b>", Side.closes, 0)
-    return Marked(text, pair)
+    return TaggedText(text, pair)
 
 
 def _found(phrase: Phrase, words: set[str]) -> Iterator[tuple[str, str]]:
@@ -105,11 +105,11 @@ def cases() -> Iterator[tuple[str, list[Case]]]:
         for word, old in _found(phrase, set(NOUNS)):
             term = NOUNS[word]
             reference = re.sub(rf"\b{old}\b", term, phrase.target)
-            nouns[word].append(Case(Marked(phrase.source), word, term, old, reference))
+            nouns[word].append(Case(TaggedText(phrase.source), word, term, old, reference))
         for word, old in _found(phrase, PEOPLE):
             name = NAMES[len(named) % len(NAMES)]
             text = phrase.source.replace(word, name)
-            marked = _around(text, name) if len(named) % 2 else Marked(text)
+            marked = _around(text, name) if len(named) % 2 else TaggedText(text)
             named.append(Case(marked, name, name, old, re.sub(rf"\b{old}\b", name, phrase.target)))
     chosen = [case for each in nouns.values() for case in draw.sample(each, min(2, len(each)))]
     yield "nouns", chosen[::2][:EACH]

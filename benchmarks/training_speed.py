@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 
 from translucid.data.batching import Batch
-from translucid.kernels import plain
+from translucid.kernels import reference_mode
 from translucid.kernels.devices import tune_cpu
 from translucid.kernels.rounding import bfloat16_is_quick, rounded_products
 from translucid.models.transformer import Transformer
@@ -52,11 +52,11 @@ def step_of(preset: str) -> tuple[Callable[[], None], int]:
 VARIANTS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "ours": nullcontext,
     "float32": lambda: rounded_products(False),
-    "plain linear": lambda: plain("linear"),
-    "plain attention": lambda: plain("attention"),
-    "plain dropout": lambda: plain("dropout"),
-    "plain loss": lambda: plain("loss"),
-    "plain": plain,
+    "plain linear": lambda: reference_mode("linear"),
+    "plain attention": lambda: reference_mode("attention"),
+    "plain dropout": lambda: reference_mode("dropout"),
+    "plain loss": lambda: reference_mode("loss"),
+    "plain": reference_mode,
 }
 
 

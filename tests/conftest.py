@@ -134,7 +134,7 @@ def texts(corpus):
 
 @pytest.fixture(scope="session")
 def language_run(texts, tmp_path_factory):
-    """Train a model of language: language_run("lm-bilstm", "model.characters=true"); a run folder."""
+    """Train a language model: language_run("lm-bilstm", "model.characters=true"); a run folder."""
     made = {}
 
     def training(preset: str, *settings: str) -> Path:

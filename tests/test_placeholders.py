@@ -10,7 +10,7 @@ from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.tuning import find_fastest
 from translucid.ground.console import Console
 from translucid.runs.configuration import resolve
@@ -78,7 +78,9 @@ def test_links_are_between_the_words_of_the_texts(run, monkeypatch):
 def test_no_mark_or_placeholder_is_lost_by_a_model_that_knows_nothing(run):
     texts = ["I see %s and {n} 👋.", "Ana likes 25 &nbsp; books", "_File"]
     marks = Mark(2, "<b>", Side.opens, 0), Mark(5, "<br/>"), Mark(5, "</b>", Side.closes, 0)
-    found = list(SegmentTranslator(Translator.load(run, device="cpu")).stream(Marked(text, marks) for text in texts))
+    found = list(
+        SegmentTranslator(Translator.load(run, device="cpu")).stream(TaggedText(text, marks) for text in texts)
+    )
     for target, parts in zip(found, [["%s", "{n}", "👋"], ["25", "&nbsp;"], ["_"]], strict=True):
         assert all(target.marked.whole.count(part) == 1 for part in [*parts, "<b>", "<br/>", "</b>"])
         assert "⟦" not in target.marked.whole
@@ -87,7 +89,7 @@ def test_no_mark_or_placeholder_is_lost_by_a_model_that_knows_nothing(run):
 def test_what_touches_letters_tags_or_others_comes_through_any_run(run):
     texts = ["I see %1$s%2$s.", "Ana likes {a}{b} books", "{{a}}Ana{{/a}} sees {n}cats", "Ana has 10kg", "%sand Ana"]
     marks = Mark(2, "<b>", Side.opens, 0), Mark(5, "</b>", Side.closes, 0)
-    sources = [Marked(text, marks, PlaceholderSyntax.message) for text in texts]
+    sources = [TaggedText(text, marks, PlaceholderSyntax.message) for text in texts]
     found = list(SegmentTranslator(Translator.load(run, device="cpu")).stream(sources))
     parts = [["%1$s", "%2$s"], ["{a}", "{b}"], ["{{a}}", "{{/a}}", "{n}"], ["10"], ["%s"]]
     for target, wanted in zip(found, parts, strict=True):
@@ -105,14 +107,14 @@ def test_doubts_name_what_the_source_has_and_not_what_stood_in(run, monkeypatch)
         return [[one[0].__class__(**{**vars(one[0]), "tokens": ids})] for one in decode(sentences, *more)]
 
     monkeypatch.setattr(translator.engine, "decode", answer)
-    (target,) = SegmentTranslator(translator).stream([Marked("Ana has 10kg of {a}{b}")])
+    (target,) = SegmentTranslator(translator).stream([TaggedText("Ana has 10kg of {a}{b}")])
     assert target.marked.text.count("{a}{b}") == 1 and "10kg" in target.marked.text
     assert not any("47" in doubt and "10" not in doubt for doubt in target.doubts)
 
 
 def test_other_translations_have_the_placeholders_too(run):
     options = DecodingOptions(beam=4, nbest=4)
-    sources = [Marked("I see %s{n}."), Marked("I see.")]
+    sources = [TaggedText("I see %s{n}."), TaggedText("I see.")]
     first, second = SegmentTranslator(Translator.load(run, device="cpu"), options).stream(sources)
     assert second.alternatives
     assert all(other.whole.count("%s{n}") == 1 for other in (first.marked, *first.alternatives))
@@ -128,7 +130,7 @@ def test_what_is_put_where_the_words_beside_it_are_is_said(run, monkeypatch):
         return [[one[0].__class__(**{**vars(one[0]), "tokens": ids})] for one in decode(sentences, *more)]
 
     monkeypatch.setattr(translator.engine, "decode", answer)
-    lost, plain = SegmentTranslator(translator).stream([Marked("I see %s and {n}."), Marked("I see.")])
+    lost, plain = SegmentTranslator(translator).stream([TaggedText("I see %s and {n}."), TaggedText("I see.")])
     assert "placed: %s {n}" in lost.doubts and sorted(lost.marked.text.split()) == ["%s", "Veo", "y", "{n}"]
     assert not any(doubt.startswith("placed") for doubt in plain.doubts)
 

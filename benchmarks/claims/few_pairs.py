@@ -4,7 +4,7 @@
         [--pairs 5000] [--updates 3000] [--only NAME ...] [--quick]
 
 English to Spanish on Tatoeba. The first pairs of the training file are what there is; both sides of all others, each
-shuffled by itself, are text without translations. A model of language learns both languages, a translator of the other
+shuffled by itself, are text without translations. A language model learns both languages, a translator of the other
 direction that begins with it writes a source for each Spanish line, and translators learn from what each way gives
 them, all with the same number of updates. BLEU is of test.tsv, a beam of 5, with a paired bootstrap against the pairs
 alone; those also get the updates that take as long as all that others need beforehand. Minutes are of processor time.
@@ -50,7 +50,7 @@ SHAPE = [
     "model.encoder_layers=3",
     "model.decoder_layers=3",
 ]
-"""Of translators that begin anew: that of those which begin as the model of language."""
+"""Of translators that begin anew: that of those which begin as the language model."""
 
 
 MIXED = ["model.dropout=0.1", "training.batch_tokens=4096"]
@@ -189,7 +189,7 @@ def page(rows: Sequence[dict[str, Any]], trial: Trial, count: int) -> str:
         "# Claim 11: what helps a translator with few pairs",
         "",
         f"English to Spanish, the first {count:,} pairs of Tatoeba, and text of both languages, 93,000 and 102,000",
-        f"lines. The model of language takes {told}, to translate back {minutes['synthetic.tsv']:.0f}. Each row is one",
+        f"lines. The language model takes {told}, to translate back {minutes['synthetic.tsv']:.0f}. Each row is one",
         f"run of {trial.updates:,} updates; minutes are of processor time. BLEU of {len(test):,} held-out sentences, a",
         "beam of 5; p of a paired bootstrap against the first row.",
         "",

@@ -87,7 +87,7 @@ def sample(task: Task, count: int | None, seed: int) -> list[Pair]:
 
 
 def unread(language: Path, folder: Path, seed: int) -> Path:
-    """Return a run with the tokenizer and the shape of a model of language, and weights that have read nothing."""
+    """Return a run with the tokenizer and the shape of a language model, and weights that have read nothing."""
     before, run = RunFolder(language), RunFolder(folder)
     if not run.model_file.exists():
         configuration, tokenizer = before.configuration(), before.tokenizer()

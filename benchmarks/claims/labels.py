@@ -1,8 +1,8 @@
-"""How many labels a model of language saves, and what its three tricks do: claims 8 and 10 (Howard and Ruder 2018).
+"""How many labels a language model saves, and what its three tricks do: claims 8 and 10 (Howard and Ruder 2018).
 
     python -m benchmarks.claims.labels --language RUN [BACKWARDS] [--part curve|guessed|tricks|trec|all] [--quick]
 
-RUN is a model of language (`lm-lstm`) that has read the reviews without their labels, BACKWARDS one that has read them
+RUN is a language model (`lm-lstm`) that has read the reviews without their labels, BACKWARDS one that has read them
 from their ends. Claim 8: the accuracy on held-out reviews by the number of labels that a classifier learns from, begun
 with RUN, begun with weights that have read nothing, and of bags of words; the same on the questions of TREC-6. Claim
 10: without each of discriminative rates, slanted triangle and gradual unfreezing, without all of them, and with a model
@@ -48,7 +48,7 @@ BEGUN: dict[int, Settings] = {
         "model.language.weight_dropout": 0.2,
     },
 }
-"""Begun with a model of language; for the most labels, as in recipes/imdb.yaml."""
+"""Begun with a language model; for the most labels, as in recipes/imdb.yaml."""
 GUESSED: Settings = {**BEGUN[10000], "training.max_epochs": 3}
 """With guessed labels."""
 PLAIN: Settings = {"training.layer_decay": 1.0, "training.unfreeze": False}
@@ -103,18 +103,18 @@ class Wanted(NamedTuple):
 
     lab: Lab
     language: list[Path]
-    """The model of language, and perhaps one that reads backwards."""
+    """The language model, and perhaps one that reads backwards."""
     seeds: int
     quick: bool
 
     def train(self, way: str, task: Task, count: int | None, seed: int, *settings: Settings, reader: int = 0) -> str:
-        """Train a classifier that begins with a model of language; later settings go before earlier ones."""
+        """Train a classifier that begins with a language model; later settings go before earlier ones."""
         together = {key: value for part in settings for key, value in part.items()}
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
         return self.lab.train(way, task, count, seed, self.language[reader], together | limit)
 
     def train_guessed(self, task: Task, count: int, seed: int, texts: list[str]) -> None:
-        """Train one with the model of language on `count` labels and those that they let guess."""
+        """Train one with the language model on `count` labels and those that they let guess."""
         more = self.lab.guess(task, count, seed, texts)
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
         self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, more)

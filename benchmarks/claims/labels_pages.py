@@ -12,7 +12,7 @@ from benchmarks.claims.common import mean_interval, show, table, write
 from benchmarks.claims.labelled import Record
 
 NAMES = {
-    "begun": "begun with the model of language",
+    "begun": "begun with the language model",
     "guessed": "begun with it, guessed labels too",
     "guesses": "the guessed labels",
     "scratch": "from scratch, the better of two settings",
@@ -49,19 +49,19 @@ def cell(values: Sequence[float]) -> str:
 
 
 def write_labels(records: Sequence[Record], updates: int, docs: Path) -> None:
-    """Write claim 8, as far as there is anything to say; `updates`: of the model of language."""
+    """Write claim 8, as far as there is anything to say; `updates`: of the language model."""
     found = [
         record for record in records if record["task"] == "imdb" and record["way"].removesuffix(" slowly") in CURVES
     ]
     counts = sorted({record["labels"] for record in found})
-    parts = ["# Claim 8: a model of language saves labels\n"]
+    parts = ["# Claim 8: a language model saves labels\n"]
     if counts:
         ways = [way for way in CURVES if scores(found, "imdb", way)]
         draw(found, ways, counts, docs / "8-labels.png")
         rows = [[f"{count:,}", *(cell(scores(found, "imdb", way, count)) for way in ways)] for count in counts]
         parts.append(
             f"""Films' reviews, two labels, as many of each; {found[0]["held out"]:,} held-out reviews, on which nothing
-was chosen. The model of language has had {updates:,} updates. ± is the 95 % interval over seeds, each of which draws
+was chosen. The language model has had {updates:,} updates. ± is the 95 % interval over seeds, each of which draws
 other reviews and other weights; without it, there was one.
 
 ![accuracy by number of labels](8-labels.png)
@@ -124,7 +124,7 @@ def write_tricks(records: Sequence[Record], labels: int, updates: int, docs: Pat
         held_out = next(record["held out"] for record in records if record["task"] == "imdb")
         page = f"""# Claim 10: three tricks of fine-tuning
 
-A classifier of films' reviews that begins with a model of language of {updates:,} updates learns from
+A classifier of films' reviews that begins with a language model of {updates:,} updates learns from
 {labels:,} labels, with and without the three tricks of Howard and Ruder 2018 (sections 3.2 and 3.3);
 {held_out:,} held-out reviews, {len(whole)} seeds, each of which draws other reviews, the same for all rows. ± is the
 95 % interval over seeds. In the last row each layer has a hundredth of the rate of the layer above it, so that hardly

@@ -9,7 +9,7 @@ other than those listed and what could not be decided were left out. As the revi
 names its review by file and line, the place by the offset in the review as it is in the file, and the first digits of
 the review's SHA-256.
 
-A bidirectional model of language learns from 20,000 other reviews. Then each occurrence gets the sense of its nearest
+A bidirectional language model learns from 20,000 other reviews. Then each occurrence gets the sense of its nearest
 neighbour among the other occurrences of its word, or of most of its five nearest. A static vector is the same wherever
 the word stands, so the model's own static vectors get a fair chance: those of the words around it.
 

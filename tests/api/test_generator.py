@@ -1,4 +1,4 @@
-"""The front door to models of language: what is written on, what is scored, and what the model considered."""
+"""The front door to language models: what is written on, what is scored, and what the model considered."""
 
 import math
 

@@ -12,7 +12,7 @@ from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.validation_fitting import fit_validation_scores
 from translucid.cli.main import run as command
 from translucid.data.readers.corpus import read_pairs
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.console import Console
 from translucid.runs.run_folder import RunFolder
 from translucid.training.post_training import measure_trained
@@ -50,7 +50,7 @@ def test_unknown_words_are_warned_about_by_every_engine(measured, corpus, engine
 def test_documents_and_jobs_tell_it_with_their_lines(measured, tmp_path, capsys):
     translator = Translator.load(measured)
     options = translator.configuration.decoding.model_copy(update={"max_length_ratio": 1.0, "max_length_extra": 3})
-    (target,) = SegmentTranslator(translator, options).stream([Marked(STRANGE)])
+    (target,) = SegmentTranslator(translator, options).stream([TaggedText(STRANGE)])
     assert any(KNOWN in doubt for doubt in target.doubts)
     (tmp_path / "in.txt").write_text(f"{STRANGE}\n")
     limit = ["--max-length-ratio", "0.5"]

@@ -93,7 +93,7 @@ def test_a_recipe_begins_with_a_model_of_language_too(folder, language, tmp_path
     trained("imdb", "--init-from", language, *files, "--set", "training.max_steps=1")
     options = RunFolder(tmp_path / "run").configuration().model
     assert (options.dropout, options.language.weight_dropout) == (0.4, 0.2)  # of the recipe
-    assert options.language.width == 16  # of the model of language
+    assert options.language.width == 16  # of the language model
 
 
 def test_one_line_for_each_text(call, mood):
@@ -239,7 +239,7 @@ def test_texts_without_labels_teach_nothing(call, tmp_path, lines, message):
 
 def test_what_does_not_fit_is_one_line(call, mood, language, small_run, folder, tmp_path):
     cases = [
-        (("classify", language, "good"), "is a model of language"),
+        (("classify", language, "good"), "is a language model"),
         (("classify", small_run, "good"), "translates text"),
         (("translate", mood, "good"), "says what a text is"),
         (("caption", mood, "x.png"), "says what a text is"),

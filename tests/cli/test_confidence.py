@@ -11,7 +11,7 @@ from translucid import Translator
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 
 TEXTS = ["I like soccer.", "I like soccer. She works at the hospital.", "", "https://example.com"]
 
@@ -76,7 +76,7 @@ def test_both_engines_and_all_ways_to_ask_say_the_same(fitted):
         assert dict(one.word_probabilities) == pytest.approx(dict(other.word_probabilities), abs=1e-3)
     together = ours.translate(TEXTS)
     assert ours.confidences(together) == [pytest.approx(one.confidence, abs=1e-5) for one in together]
-    (segment,) = SegmentTranslator(ours).stream([Marked(TEXTS[0])])
+    (segment,) = SegmentTranslator(ours).stream([TaggedText(TEXTS[0])])
     assert segment.confidence == pytest.approx(together[0].confidence, abs=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""`translucid generate`, and what other commands do with a model of language."""
+"""`translucid generate`, and what other commands do with a language model."""
 
 import json
 import math
@@ -48,7 +48,7 @@ def test_every_preset_trains_resumes_writes_and_is_measured(call, texts, tmp_pat
     best = min(row["perplexity_word"] for row in rows if row["kind"] == "validation")
     found = json.loads(call("evaluate", run, texts / "valid.txt", "--json").out)
     assert found["perplexity_word"] == pytest.approx(best, rel=1e-4)
-    assert call("translate", run, "x").err == f"error: {run}: is a model of language. Use translucid generate.\n"
+    assert call("translate", run, "x").err == f"error: {run}: is a language model. Use translucid generate.\n"
 
 
 def test_a_line_for_a_prompt_in_order_from_arguments_files_and_standard_input(call, language, tmp_path):
@@ -158,7 +158,7 @@ def test_other_commands_refuse_it_in_one_line(call, language, corpus, tmp_path):
     for arguments in commands:
         done = call(*arguments)
         assert (done.code, done.out) == (2, ""), arguments
-        assert f"{language}: is a model of language. Use translucid generate." in done.err, arguments
+        assert f"{language}: is a language model. Use translucid generate." in done.err, arguments
         assert done.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
 

@@ -11,10 +11,10 @@ from translucid import Translator
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.alignment import word_weights
-from translucid.inspection.forced_decoding import watch
+from translucid.inspection.forced_decoding import forced_decoding
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 
@@ -89,7 +89,7 @@ def test_tags_stand_where_it_says(run):
     layer.forward = lambda features, pieces, states, mask: at_one_place(pieces, mask, -2)
     source = "The house is red"
     marks = Mark(13, "<b>", Side.opens, 0), Mark(16, "</b>", Side.closes, 0)
-    (found,) = SegmentTranslator(t).stream([Marked(source, marks)])
+    (found,) = SegmentTranslator(t).stream([TaggedText(source, marks)])
     text = t.translate(source).text
     assert text and found.marked.whole == f"<b>{text}</b>"
 
@@ -108,7 +108,7 @@ def test_what_is_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
     config = (run / "config.yaml").read_bytes()
 
     def as_attention(*given, layer):
-        return [replace(one, links=one.cross()) for one in watch(*given)]
+        return [replace(one, links=one.cross()) for one in forced_decoding(*given)]
 
     monkeypatch.setattr("translucid.api.alignment_fitting.watch", as_attention)
     outcome = call("tune", run, "--alignments", gold / "gold.jsonl")

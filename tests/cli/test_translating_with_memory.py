@@ -6,7 +6,7 @@ import pytest
 
 from translucid import Translator
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.memory.opening import open_memory
 from translucid.memory.recall import Recall
 
@@ -83,8 +83,8 @@ def test_marks_stay_in_what_is_remembered(small_run, memory):
     marks = Mark(0, "<b>", Side.opens, 0), Mark(14, "</b>", Side.closes, 0)
     with open_memory(memory) as opened:
         segments = SegmentTranslator(translator, recall=Recall(opened))
-        broken = Marked("I likesoccer.", (Mark(6, "<br/>"),))
-        bold, plain, parted = segments.stream([Marked("I like soccer.", marks), Marked("She works."), broken])
+        broken = TaggedText("I likesoccer.", (Mark(6, "<br/>"),))
+        bold, plain, parted = segments.stream([TaggedText("I like soccer.", marks), TaggedText("She works."), broken])
     assert bold.origin == "memory" and plain.origin == "model"
     assert parted.origin == "memory" and [mark.raw for mark in parted.marked.marks] == ["<br/>"]
     assert bold.marked.text == "Me encanta." and {mark.raw for mark in bold.marked.marks} == {"<b>", "</b>"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from translucid.data.non_translatable import fixed_parts
 from translucid.documents.document import Target
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 
 ENGLISH_SPANISH = ("en", "es")
 
@@ -25,7 +25,7 @@ def _upper(text):
 
 def changed(marked):
     """Return a translation: shouted, marks where they were."""
-    return Marked(shouted(marked.text), marked.marks)
+    return TaggedText(shouted(marked.text), marked.marks)
 
 
 def all_changed(document):

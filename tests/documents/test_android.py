@@ -6,7 +6,7 @@ from tests.documents.changing import all_changed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.strings.plural_forms import categories
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 FILE = '<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">{}</resources>'
@@ -93,7 +93,7 @@ def test_a_form_that_the_source_lacks_has_a_translation_of_its_own():
     places = [one.place for one in document.segments]
     assert places == ["line 2", "line 3", "line 3, for 2, 3, 4 …", "line 3, for 0, 5, 6 …"]
     targets = all_changed(document)
-    of_few = Marked("%d кота", document.segments[2].source.marks)
+    of_few = TaggedText("%d кота", document.segments[2].source.marks)
     own = document.filled({**targets, 2: Target(of_few)}).decode()
     assert '<item quantity="few">%d <b>кота</b></item>' in own
     alone = document.filled({1: targets[1]}).decode()
@@ -105,7 +105,7 @@ def test_a_form_that_the_source_lacks_has_a_translation_of_its_own():
 
 def test_half_of_a_plural_can_be_filled():
     document = read(PLURALS, "ru")
-    half = document.filled({0: Target(Marked("%d кот"))}).decode()
+    half = document.filled({0: Target(TaggedText("%d кот"))}).decode()
     assert ">%d кот<" in half and half.count("<item") == 2
 
 

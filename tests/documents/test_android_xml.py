@@ -5,7 +5,7 @@ import pytest
 from tests.documents.changing import all_changed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Mark, Marked
+from translucid.documents.tagged_text import Mark, TaggedText
 from translucid.ground.errors import UserError
 
 DECLARED = """<?xml version="1.0" encoding="utf-8"?>
@@ -95,7 +95,7 @@ def test_marks_that_a_person_moves_out_of_a_section_or_into_one_are_written_as_i
     opens, tag, closes, bold, ends = segment.source.marks
     marks = [Mark(0, tag.raw), Mark(0, opens.raw, opens.side, opens.pair), Mark(3, bold.raw, bold.side, bold.pair)]
     marks += [Mark(4, ends.raw, ends.side, ends.pair), Mark(5, closes.raw, closes.side, closes.pair)]
-    text = document.filled({0: Target(Marked("a & b c", tuple(marks)))}).decode()
+    text = document.filled({0: Target(TaggedText("a & b c", tuple(marks)))}).decode()
     assert ">&lt;br&gt;<![CDATA[a &]]><b><![CDATA[ ]]></b><![CDATA[b]]> c<" in text
 
 

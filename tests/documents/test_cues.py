@@ -9,7 +9,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.subtitles.caption_lines import in_lines, split
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.errors import UserError
 
 
@@ -34,7 +34,9 @@ def filled(text, *translations, name="a.srt"):
     document = read(text, name)
     assert len(document.segments) == len(translations), document.segments
     targets = zip(document.segments, translations, strict=True)
-    return document.filled({i: Target(Marked(new, one.source.marks)) for i, (one, new) in enumerate(targets)}).decode()
+    return document.filled(
+        {i: Target(TaggedText(new, one.source.marks)) for i, (one, new) in enumerate(targets)}
+    ).decode()
 
 
 _WORD = st.sampled_from(
@@ -193,16 +195,16 @@ def test_a_text_is_split_with_nothing_lost(words, shares):
 
 def test_marks_move_with_the_lines():
     marks = (Mark(4, "<i>", Side.opens, 0), Mark(7, "</i>", Side.closes, 0))
-    assert in_lines(Marked("uno dos", marks), 2, "\r\n").whole == "uno\r\n<i>dos</i>"
+    assert in_lines(TaggedText("uno dos", marks), 2, "\r\n").whole == "uno\r\n<i>dos</i>"
     marks = (Mark(3, "<i>", Side.opens, 0), Mark(7, "</i>", Side.closes, 0))
-    assert in_lines(Marked("uno dos", marks), 2, "\n").whole == "uno<i>\ndos</i>"
+    assert in_lines(TaggedText("uno dos", marks), 2, "\n").whole == "uno<i>\ndos</i>"
 
 
 def test_a_translation_that_is_too_long_to_read_is_doubted():
     (segment,) = read(srt("One.")).segments
-    assert Target(Marked("x" * 42)).within(segment.longest).doubts == ()
-    assert Target(Marked("x" * 43)).within(segment.longest).doubts == ("length: 43 characters, 42 at most",)
-    assert Target(Marked("x" * 43)).within(None).doubts == ()
+    assert Target(TaggedText("x" * 42)).within(segment.longest).doubts == ()
+    assert Target(TaggedText("x" * 43)).within(segment.longest).doubts == ("length: 43 characters, 42 at most",)
+    assert Target(TaggedText("x" * 43)).within(None).doubts == ()
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r\r\n", "\r"])

@@ -13,7 +13,7 @@ from tests.documents.changing import all_changed, changed
 from tests.probes.documents import MAKERS
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 
 LANGUAGES = ("en", "de")
 DOCUMENTS, SEGMENTS = 100, 1000
@@ -30,7 +30,7 @@ def scattered(marked, chance):
     """Return a translation with the marks at other places, in their order."""
     text = changed(marked).text
     places = sorted(chance.randrange(len(text) + 1) for _ in marked.marks)
-    return Marked(text, tuple(replace(mark, at=at) for mark, at in zip(marked.marks, places, strict=True)))
+    return TaggedText(text, tuple(replace(mark, at=at) for mark, at in zip(marked.marks, places, strict=True)))
 
 
 def roots(content):
@@ -144,7 +144,7 @@ def test_a_translation_that_lost_its_marks_breaks_nothing(name):
     """Whoever wrote it: what is lost stands at the end."""
     content = drawn(name, 1)
     document = read_document(name, content, LANGUAGES)
-    bare = {i: Target(Marked("bare", one.source.marks[::-1][:1])) for i, one in enumerate(document.segments)}
+    bare = {i: Target(TaggedText("bare", one.source.marks[::-1][:1])) for i, one in enumerate(document.segments)}
     for pair in pairs(name, content, document.filled(bare)):
         counts = [
             Counter(local(one) for one in root.iter() if is_seen(one) and local(one) not in RUNS) for root in pair

@@ -10,7 +10,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed, inst
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.markup.html import DEEPEST, Html
-from translucid.documents.tagged_text import Marked, Side
+from translucid.documents.tagged_text import Side, TaggedText
 from translucid.ground.errors import UserError
 
 
@@ -26,7 +26,7 @@ def filled(text, *translations):
     document = read(text)
     assert len(document.segments) == len(translations)
     marked = (
-        Target(Marked(words, segment.source.marks)) if isinstance(words, str) else Target(words)
+        Target(TaggedText(words, segment.source.marks)) if isinstance(words, str) else Target(words)
         for words, segment in zip(translations, document.segments, strict=True)
     )
     return document.filled(dict(enumerate(marked))).decode()
@@ -141,7 +141,7 @@ def test_an_attribute_in_a_mark_is_translated_with_it():
     sources = [segment.source.text for segment in document.segments]
     assert sources == ["two", "two", "One  three "] or sources == ["two", "two", "One  three ."]
     whole = document.segments[2].source
-    targets = {0: Target(Marked("dos")), 1: Target(Marked("deux")), 2: Target(changed(whole))}
+    targets = {0: Target(TaggedText("dos")), 1: Target(TaggedText("deux")), 2: Target(changed(whole))}
     assert document.filled(targets).decode() == '<p>ONE <img alt="dos" src=a> THREE <img alt="deux" src=a>.</p>'
     assert document.filled({0: targets[0]}).decode() == text.replace("alt=two", 'alt="dos"', 1)
 
@@ -154,7 +154,9 @@ def test_the_root_names_the_language():
 def test_the_encoding_that_a_page_names_is_kept():
     content = "<meta charset=iso-8859-1><p>caf\xe9".encode("latin-1")
     document = read_document("a.html", content, ENGLISH_SPANISH)
-    assert document.filled({0: Target(Marked("té с"))}) == "<meta charset=iso-8859-1><p>t\xe9 &#1089;".encode("latin-1")
+    assert document.filled({0: Target(TaggedText("té с"))}) == "<meta charset=iso-8859-1><p>t\xe9 &#1089;".encode(
+        "latin-1"
+    )
 
 
 def test_what_is_nested_too_deep_is_refused_with_its_line():

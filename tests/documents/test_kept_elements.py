@@ -13,9 +13,9 @@ import pytest
 from translucid.documents.document import Target
 from translucid.documents.kept_elements import collapsed, spans_of
 from translucid.documents.kinds import read_document
-from translucid.documents.placeholders import Way
+from translucid.documents.placeholders import PlaceholderStrategy
 from translucid.documents.tag_projection import readable
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
 def tagged(text):
@@ -31,12 +31,12 @@ def tagged(text):
         else:
             opened.append(len(marks))
             marks.append(Mark(len(words), part, Side.opens, opened[-1]))
-    return Marked(words, tuple(marks))
+    return TaggedText(words, tuple(marks))
 
 
 def final(source, translate):
     """Return what the model reads last, and the translation with marks."""
-    way = Way.first(source)
+    way = PlaceholderStrategy.first(source)
     while following := way.after(translation := translate(way.text)):
         way = following
     return way.text, way.target(translation, [])
@@ -77,7 +77,7 @@ def final(source, translate):
     ],
 )
 def test_what_the_model_reads_first(source, read):
-    assert Way.first(tagged(source)).text == read
+    assert PlaceholderStrategy.first(tagged(source)).text == read
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_elements_side_by_side_at_the_beginning_are_parted_once():
 
 
 def test_what_was_put_by_guess_is_said():
-    way = Way.first(tagged("See <a>[4]</a> for more"))
+    way = PlaceholderStrategy.first(tagged("See <a>[4]</a> for more"))
     assert not way.doubts
     assert way.after("MÁS EN").doubts == ["placed: [4]"]
-    assert not Way.first(tagged("The house<sup>2</sup>")).doubts
+    assert not PlaceholderStrategy.first(tagged("The house<sup>2</sup>")).doubts
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_what_was_put_by_guess_is_said():
 )
 def test_a_translation_that_is_there_gets_the_elements(source, translation, whole):
     found = tagged(source)
-    assert Way.of_pair(found, translation).target(translation, []).whole == whole
+    assert PlaceholderStrategy.of_pair(found, translation).target(translation, []).whole == whole
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_translation_that_is_there_gets_the_elements(source, translation, whol
     ],
 )
 def test_tags_in_strings_of_programs(text, read, whole):
-    way = Way.first(Marked(text))
+    way = PlaceholderStrategy.first(TaggedText(text))
     assert way.text == read
     translation = re.sub(
         r"<[^<>]+>|\b[A-Za-z]{2,}\b", lambda word: word[0] if "<" in word[0] else word[0].upper(), read
@@ -174,7 +174,7 @@ def test_marks_that_cross_an_element_stay_marks():
         Mark(5, "</b>", Side.closes, 0),
         Mark(8, "</i>", Side.closes, 1),
     )
-    marked = final(Marked("See 2 of", crossing), str.upper)[1]
+    marked = final(TaggedText("See 2 of", crossing), str.upper)[1]
     assert sorted(mark.raw for mark in marked.marks) == ["</b>", "</i>", "<b>", "<i>"]
 
 

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, installed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -28,7 +28,9 @@ def filled(text, *translations):
     document = read(text)
     assert len(document.segments) == len(translations), texts(text)
     targets = zip(document.segments, translations, strict=True)
-    return document.filled({i: Target(Marked(new, one.source.marks)) for i, (one, new) in enumerate(targets)}).decode()
+    return document.filled(
+        {i: Target(TaggedText(new, one.source.marks)) for i, (one, new) in enumerate(targets)}
+    ).decode()
 
 
 def structure(text):
@@ -244,7 +246,7 @@ def test_mdx_has_expressions_and_modules():
     text = "export const a = {\n  b: 1,\n\n  c: 'no',\n}\n\nimport it from 'here'\n\nYes {a, b} <C d={e}/> and so\n"
     document = read_document("a.mdx", text.encode(), ENGLISH_SPANISH)
     assert [segment.source.whole for segment in document.segments] == ["Yes {a, b} <C d={e}/> and so"]
-    after = document.filled({0: Target(Marked("a < b {c}", document.segments[0].source.marks))}).decode()
+    after = document.filled({0: Target(TaggedText("a < b {c}", document.segments[0].source.marks))}).decode()
     assert after.endswith("\n\na \\< {a, b}b \\{<C d={e}/>c}\n") or "\\{" in after
 
 
@@ -302,7 +304,7 @@ def test_what_is_written(text, translation, after):
     at_ends = tuple(
         mark.__class__(len(translation) if mark.at else 0, mark.raw, mark.side, mark.pair) for mark in marks
     )
-    assert document.filled({0: Target(Marked(translation, at_ends))}).decode() == after
+    assert document.filled({0: Target(TaggedText(translation, at_ends))}).decode() == after
 
 
 def test_texts_and_titles_of_links_and_images():
@@ -310,7 +312,7 @@ def test_texts_and_titles_of_links_and_images():
     assert texts(text) == ["A  and b d.", "cat x", "It's", "T"]
     document = read(text)
     targets = all_changed(document)
-    targets[2] = Target(Marked("l'x"))
+    targets[2] = Target(TaggedText("l'x"))
     assert document.filled(targets).decode() == "A ![CAT *X*](a.png 'l\\'x') AND [B](c \"T\") D."
     del targets[0]
     assert document.filled(targets).decode() == "A ![CAT *X*](a.png 'l\\'x') and [b](c \"T\") d."
@@ -322,7 +324,9 @@ def test_texts_and_titles_may_go_on_over_lines(end):
     assert texts(text) == ["See  and b.", "one two", "three four", "five six"]
     document = read(text)
     assert document.filled({}) == text.encode()
-    after = document.filled({1: Target(Marked("1 2")), 2: Target(Marked("3\n4")), 3: Target(Marked("5 6"))}).decode()
+    after = document.filled(
+        {1: Target(TaggedText("1 2")), 2: Target(TaggedText("3\n4")), 3: Target(TaggedText("5 6"))}
+    ).decode()
     assert after == f'> See ![1 2](a.png "3 4") and [b](c "5 6").{end}'
     assert document.filled(all_changed(document)).decode() == (
         f'> SEE ![ONE *TWO*](a.png "THREE FOUR") AND [B](c "FIVE SIX").{end}'
@@ -334,7 +338,7 @@ def test_what_stands_behind_a_line_break_begins_no_block():
     (source,) = (segment.source for segment in document.segments)
     (mark,) = source.marks
     for begins in ("- x", "===", "|-|-|", "3. x", "# x", "* x", "> x"):
-        target = Marked(f"uno {begins}", (mark.__class__(3, mark.raw, mark.side, mark.pair),))
+        target = TaggedText(f"uno {begins}", (mark.__class__(3, mark.raw, mark.side, mark.pair),))
         assert structure(document.filled({0: Target(target)}).decode())[0] == structure("one  \ntwo\n")[0], begins
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.documents.changing import all_changed
 from tests.probes.packed import epub, packed
 from translucid.documents.kinds import read_document
-from translucid.documents.zip_container import Packed
+from translucid.documents.zip_container import ZipContainer
 from translucid.ground.errors import UserError
 
 _FLAG = 0x800
@@ -70,9 +70,9 @@ def test_a_locked_page_is_found_by_its_address():
 def test_names_of_an_old_encoding_are_read_as_such():
     content = packed({"b\xfc.txt": "x"})
     old = content.replace("\xfc".encode(), b"\x81x")  # one byte, and one more to keep the length
-    assert Packed("a.zip", without_flag(old)).names == ["b\xfcx.txt"]
+    assert ZipContainer("a.zip", without_flag(old)).names == ["b\xfcx.txt"]
 
 
 def test_two_forms_of_one_name_are_refused():
     with pytest.raises(UserError, match="same name"):
-        Packed("a.zip", packed({NAME: "", APART: ""}))
+        ZipContainer("a.zip", packed({NAME: "", APART: ""}))

@@ -7,7 +7,7 @@ from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.strings.po_formats import broken_format
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 
 PO = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n{}msgid "{}"\nmsgstr "{}"\n'
 XLIFF = (
@@ -85,8 +85,8 @@ def test_the_flag_of_an_entry_says_what_its_placeholders_are():
 def test_a_translation_of_icu_that_is_there_is_kept_where_a_case_has_none():
     document = po("{n, plural, one {a} other {b}}", "icu-format", "{n, plural, one {x} other {y}}")
     assert [segment.existing for segment in document.segments] == ["x", "y"]
-    assert "{n, plural, one {x} other {z}}" in document.filled({1: Target(Marked("z"), "person")}).decode()
-    both = {0: Target(Marked("v"), "person"), 1: Target(Marked("w"), "person")}
+    assert "{n, plural, one {x} other {z}}" in document.filled({1: Target(TaggedText("z"), "person")}).decode()
+    both = {0: Target(TaggedText("v"), "person"), 1: Target(TaggedText("w"), "person")}
     assert "{n, plural, one {v} other {w}}" in document.filled(both).decode()
 
 
@@ -117,7 +117,7 @@ def test_cases_in_xliff_keep_their_tags_and_entities():
     filled = document.filled(all_changed(document)).decode()
     assert text.replace("no &lt; cats", "NO &lt; CATS").replace("cats <g", "CATS <g").replace("left", "LEFT") in filled
     assert 'state="needs-review-translation"' in filled
-    assert 'state="needs-translation"' in document.filled({0: Target(Marked("x"))}).decode()
+    assert 'state="needs-translation"' in document.filled({0: Target(TaggedText("x"))}).decode()
 
 
 def test_text_beside_cases_in_xliff_is_a_segment_too():
@@ -131,7 +131,7 @@ def test_apostrophes_of_messages_for_java_are_written_twice():
     document = read_document("a.properties", b"a=it''s '{'0'}' of {0}\n", ("en", "es"))
     (segment,) = document.segments
     assert segment.source.whole == "it's '{'0'}' of {0}"
-    target = Target(Marked("l'a de {0}", segment.source.marks))
+    target = Target(TaggedText("l'a de {0}", segment.source.marks))
     assert b"l''" in document.filled({0: target})
 
 

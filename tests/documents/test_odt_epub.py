@@ -11,7 +11,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import epub, odt, packed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
@@ -84,7 +84,9 @@ def test_notes_and_frames_are_translated_in_their_paragraph():
 
 def test_breaks_of_a_translation_become_elements():
     document = read(of_odt("<text:p>a</text:p>"))
-    assert body(document.filled({0: Target(Marked("a\tb\nc"))})) == "<text:p>a<text:tab/>b<text:line-break/>c</text:p>"
+    assert (
+        body(document.filled({0: Target(TaggedText("a\tb\nc"))})) == "<text:p>a<text:tab/>b<text:line-break/>c</text:p>"
+    )
 
 
 def test_headers_stand_in_the_styles():

@@ -20,7 +20,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from tests.probes.packed import packed, types
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Marked, Side
+from translucid.documents.tagged_text import Side, TaggedText
 from translucid.ground.errors import UserError
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -92,7 +92,7 @@ def test_formatting_goes_with_its_words_and_all_parts_are_found():
     }
     sleeps = parts.segments[0].source.marks
     moved = tuple(replace(mark, at=at) for mark, at in zip(sleeps, (0, 6), strict=True))
-    target = Target(Marked("Duerme aquí un gato.", moved))
+    target = Target(TaggedText("Duerme aquí un gato.", moved))
     after = docx.Document(BytesIO(parts.filled({**all_changed(parts), 0: target})))
     assert [(one.text, one.bold) for one in after.paragraphs[0].runs if one.text] == [
         ("Duerme", True),
@@ -170,7 +170,7 @@ def test_lines_and_cells_of_a_paragraph_are_segments_of_their_own():
     )
     document = read(of_word(inside))
     assert [one.source.text for one in document.segments] == ["Name", "Mary", "She sings.", "Always well"]
-    second = paragraph(document.filled({1: Target(Marked("María"))}))
+    second = paragraph(document.filled({1: Target(TaggedText("María"))}))
     assert second == inside.replace("Mary", "María").replace("Always", "Always ").replace(
         "<w:t>Always", f"<w:t{SPACE}>Always"
     )
@@ -328,7 +328,7 @@ def test_what_is_translated_is_of_the_language_that_it_is_in(inside, target, aft
 def test_a_line_that_stays_is_of_no_other_language():
     inside = run("One.") + "<w:r><w:br/></w:r>" + run("Two.")
     document = read(of_word(inside), languages=ENGLISH_SPANISH)
-    after = paragraph(document.filled({1: Target(Marked("Dos."))}))
+    after = paragraph(document.filled({1: Target(TaggedText("Dos."))}))
     assert after == run("One.") + "<w:r><w:br/></w:r>" + run("Dos.", f"<w:rPr>{spoken()}</w:rPr>")
 
 
@@ -380,7 +380,7 @@ def test_pictures_of_slides_have_theirs():
         ("Cats", "slide 1, picture 1"),
         ('A "large" cat', "slide 1, picture 1"),
     ]
-    (shape,) = pptx.Presentation(BytesIO(document.filled({1: Target(Marked('Un gato "grande"'))}))).slides[0].shapes
+    (shape,) = pptx.Presentation(BytesIO(document.filled({1: Target(TaggedText('Un gato "grande"'))}))).slides[0].shapes
     properties = shape._element.nvPicPr.cNvPr
     assert (properties.get("descr"), properties.get("title")) == ('Un gato "grande"', "Cats")
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from translucid.data.non_translatable import differences, kept_parts
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.documents.placeholders import Way, lost_and_invented_doubts
+from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
 from translucid.documents.stand_ins import LAST
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
 def in_turn(source: str, *translations: str) -> tuple[list[str], str]:
     """Return what a model is given, answer after answer, and the translation in the end."""
-    way, given = Way.first(Marked(source)), []
+    way, given = PlaceholderStrategy.first(TaggedText(source)), []
     for answer in translations:
         given.append(way.text)
         coming = way.after(answer)
@@ -68,7 +68,7 @@ def test_the_same_part_twice_is_the_same_name_twice():
     ],
 )
 def test_what_touches_letters_or_other_placeholders_comes_out_once(source, answers, given, found):
-    way = Way.first(Marked(source, syntax=PlaceholderSyntax.message))
+    way = PlaceholderStrategy.first(TaggedText(source, syntax=PlaceholderSyntax.message))
     coming = way.after(answers[0])
     assert coming is not None and coming.text == given
     if found is not None:
@@ -77,45 +77,45 @@ def test_what_touches_letters_or_other_placeholders_comes_out_once(source, answe
 
 
 def test_a_mark_ends_a_placeholder():
-    source = Marked("a %sdogs", (Mark(4, "<b>", Side.opens, 0), Mark(8, "</b>", Side.closes, 0)))
-    way = Way.first(source).after("perros")
+    source = TaggedText("a %sdogs", (Mark(4, "<b>", Side.opens, 0), Mark(8, "</b>", Side.closes, 0)))
+    way = PlaceholderStrategy.first(source).after("perros")
     assert way.text == "a Tom dogs"
     assert way.target("x Tom perros", [(i, i, 1.0) for i in range(3)]).whole == "x %s<b>perros</b>"
-    assert Way.first(source).after("x %sperros") is None
+    assert PlaceholderStrategy.first(source).after("x %sperros") is None
 
 
 def test_letters_do_not_touch_an_address():
-    way = Way.first(Marked("two,a@b.org"))
+    way = PlaceholderStrategy.first(TaggedText("two,a@b.org"))
     while way.level < LAST:
         way = way.after("")
     assert way.target("dos", []).whole == "dos a@b.org"
 
 
 def test_what_stood_in_but_was_lost_is_not_overlooked():
-    way = Way.first(Marked("a {b}{c} d")).after("x")
+    way = PlaceholderStrategy.first(TaggedText("a {b}{c} d")).after("x")
     assert way.after("x y").level == 2
     assert way.after("x Tomás y").level == 2
 
 
 def test_a_block_of_a_template_is_a_pair_of_marks():
-    way = Way.first(Marked("a {{#if x}}white{{/if}} house")).after("x")
+    way = PlaceholderStrategy.first(TaggedText("a {{#if x}}white{{/if}} house")).after("x")
     assert way.text == "a white house"
     links = [(0, 0, 1.0), (1, 2, 1.0), (2, 1, 1.0)]
     assert way.target("una casa blanca", links).whole == "una casa {{#if x}}blanca{{/if}}"
 
 
 def test_pieces_stand_in_first_if_the_model_knows_them():
-    way = Way.first(Marked("a {b}{c}d <b>e</b>"), pieces=True)
+    way = PlaceholderStrategy.first(TaggedText("a {b}{c}d <b>e</b>"), pieces=True)
     assert way.text == "a ⟦1⟧ d ⟦2⟧e⟦3⟧"
     assert way.target("x ⟦1⟧ y ⟦2⟧z⟦3⟧", []).whole == "x {b}{c}y <b>z</b>"
     assert way.after("x ⟦1⟧ y").level == 1
 
 
 def test_doubts_name_what_the_source_has():
-    source, target = Marked("10kg of %s{a}"), Marked("kg {b}%s")
+    source, target = TaggedText("10kg of %s{a}"), TaggedText("kg {b}%s")
     assert lost_and_invented_doubts(source, target) == ["lost: {a} 10", "invented: {b}"]
-    assert lost_and_invented_doubts(source, Marked("%s{a}"), numbers=False) == []
-    assert Way.first(Marked("{a}x")).after("").restored("repeated: Tom Tom") == "repeated: {a} {a}"
+    assert lost_and_invented_doubts(source, TaggedText("%s{a}"), numbers=False) == []
+    assert PlaceholderStrategy.first(TaggedText("{a}x")).after("").restored("repeated: Tom Tom") == "repeated: {a} {a}"
 
 
 def test_tags_and_signs_are_placed_as_marks():
@@ -143,29 +143,29 @@ def test_in_the_end_numbers_are_taken_out():
 
 @pytest.mark.parametrize(("source", "read"), [("_File", "File"), ("Save &As", "Save As"), ("E_xit", "Exit")])
 def test_the_sign_of_a_key_is_no_text_for_the_model(source, read):
-    way = Way.first(Marked(source))
+    way = PlaceholderStrategy.first(TaggedText(source))
     assert way.text == read
     assert way.target(read, [(i, i, 1.0) for i in range(2)]).whole == source
 
 
 @pytest.mark.parametrize("text", ["R&D", "Tom & Mary", "file_name", "_a_", "a &amp; b", "https://a.b/_c"])
 def test_other_texts_have_no_key(text):
-    assert Way.first(Marked(text)).text == text
+    assert PlaceholderStrategy.first(TaggedText(text)).text == text
 
 
 def test_marks_stay_around_what_stood_in():
-    source = Marked("Hi %s!", (Mark(3, "<b>", Side.opens, 0), Mark(5, "</b>", Side.closes, 0)))
-    way = Way.first(source).after("Hola!")
+    source = TaggedText("Hi %s!", (Mark(3, "<b>", Side.opens, 0), Mark(5, "</b>", Side.closes, 0)))
+    way = PlaceholderStrategy.first(source).after("Hola!")
     links = [(0, 0, 1.0), (1, 1, 1.0)]
     assert way.target("¡Hola Tom!", links).whole == "¡Hola <b>%s</b>!"
 
 
 def test_a_person_is_told_what_only_its_neighbours_have_placed():
-    way = Way.first(Marked("I like %s."))
+    way = PlaceholderStrategy.first(TaggedText("I like %s."))
     for _ in range(LAST):
         way = way.after("")
     assert way.doubts == ["placed: %s"]
-    assert Way.first(Marked("I like %s.")).doubts == []
+    assert PlaceholderStrategy.first(TaggedText("I like %s.")).doubts == []
 
 
 parts = st.sampled_from(
@@ -185,7 +185,7 @@ def test_nothing_is_lost_or_doubled_whatever_a_model_answers(source, answers, be
         source = [part for part in source if "@" not in part]
         answers = [[part for part in answer if "@" not in part] for answer in answers]
     text = between.join(source)
-    way, number = Way.first(Marked(text), pieces=pieces), 0
+    way, number = PlaceholderStrategy.first(TaggedText(text), pieces=pieces), 0
     while (coming := way.after(" ".join(answers[number % len(answers)]))) is not None:
         way, number = coming, number + 1
         assert number < 20
@@ -201,7 +201,7 @@ def test_nothing_is_lost_or_doubled_whatever_a_model_answers(source, answers, be
 def test_the_ways_take_linear_time(token):
     def seconds(text):
         start = time.process_time()
-        way = Way.first(Marked(text, syntax=PlaceholderSyntax.message))
+        way = PlaceholderStrategy.first(TaggedText(text, syntax=PlaceholderSyntax.message))
         while (coming := way.after("x")) is not None and coming.level < LAST:
             way = coming
         return time.process_time() - start

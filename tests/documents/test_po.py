@@ -23,7 +23,7 @@ from translucid.documents.strings.po import Po
 from translucid.documents.strings.po_entries import unescaped
 from translucid.documents.strings.po_formats import broken_format
 from translucid.documents.strings.po_strings import quoted
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 HEADER = r"""msgid ""
@@ -50,7 +50,7 @@ def filled(text, *translations, origin="model", languages=ENGLISH_SPANISH, **kno
     document = read(HEADER + text, languages)
     assert len(document.segments) == len(translations), document.segments
     targets = {
-        i: Target(Marked(words, segment.source.marks), origin=origin, **known)
+        i: Target(TaggedText(words, segment.source.marks), origin=origin, **known)
         for i, (words, segment) in enumerate(zip(translations, document.segments, strict=True))
         if words is not None
     }
@@ -147,7 +147,7 @@ def test_messages_and_what_is_said_of_them():
     text += '\n#, fuzzy\nmsgid "Hi"\nmsgstr "Ho"\n\nmsgid "%s"\nmsgstr ""\n'
     first, second, third = read(HEADER + text).segments
     assert (first.source, first.note, first.existing, first.place) == (
-        Marked("Open"),
+        TaggedText("Open"),
         "verb; For the menu",
         None,
         "line 13",
@@ -173,7 +173,7 @@ def test_flags_stay_and_only_what_was_not_seen_is_fuzzy():
     )
     file = TextFile.of("a.po", (HEADER + text).encode())
     document = Po("a.po", file, ENGLISH_SPANISH, flags_unseen=False)
-    assert b"fuzzy" not in document.filled({0: Target(Marked("Uno %s"))})
+    assert b"fuzzy" not in document.filled({0: Target(TaggedText("Uno %s"))})
 
 
 def test_obsolete_entries_and_line_ends_stay():
@@ -187,7 +187,7 @@ def test_plurals_have_the_forms_of_the_language():
     document = read(TEMPLATE + text, ("en", "ru"), "a.pot")
     assert [segment.source.text for segment in document.segments] == ["%d file", "%d files", "%d files"]
     assert [segment.place for segment in document.segments][1] == "line 11, for 2, 3, 4 …"
-    after = polib.pofile(document.filled({i: Target(Marked(f"%d {i}")) for i in range(3)}).decode())
+    after = polib.pofile(document.filled({i: Target(TaggedText(f"%d {i}")) for i in range(3)}).decode())
     assert after[0].msgstr_plural == {0: "%d 0", 1: "%d 1", 2: "%d 2"}
     assert (after.metadata["Language"], after.metadata["Content-Type"]) == ("ru", "text/plain; charset=UTF-8")
     assert after.metadata["Plural-Forms"].startswith("nplurals=3; plural=(n%10==1")
@@ -205,8 +205,10 @@ def test_what_an_encoding_lacks_makes_it_utf_8():
     content = (HEADER.replace("UTF-8", "ISO-8859-1") + 'msgid "One"\nmsgstr "ú"\n').encode("latin-1")
     document = read_document("a.po", content, ENGLISH_SPANISH)
     assert document.segments[0].existing == "ú"
-    assert document.filled({0: Target(Marked("é"), origin="person")}) == content.replace(b"\xfa", b"\xe9")
-    assert document.filled({0: Target(Marked("с"), origin="person")}).decode() == HEADER + 'msgid "One"\nmsgstr "с"\n'
+    assert document.filled({0: Target(TaggedText("é"), origin="person")}) == content.replace(b"\xfa", b"\xe9")
+    assert (
+        document.filled({0: Target(TaggedText("с"), origin="person")}).decode() == HEADER + 'msgid "One"\nmsgstr "с"\n'
+    )
 
 
 @pytest.mark.parametrize("text", ["_File", "Save _As", "E_xit", "&Open", "(_F)ile", "Sa&ve as"])
@@ -313,19 +315,19 @@ def test_forms_of_a_plural_may_be_missing_or_too_many(forms):
     entry = 'msgid "one cat"\nmsgid_plural "%d cats"\n'
     document = read(HEADER + entry + "".join(f'msgstr[{form}] ""\n' for form in forms))
     assert [segment.source.text for segment in document.segments] == ["one cat", "%d cats"]
-    (after,) = polib.pofile(document.filled({1: Target(Marked("%d gatos"), "person")}).decode())
+    (after,) = polib.pofile(document.filled({1: Target(TaggedText("%d gatos"), "person")}).decode())
     assert after.msgstr_plural == {0: "", 1: "%d gatos"}
 
 
 def test_line_ends_that_were_converted_twice():
     text = HEADER + 'msgid "a"\n"b"\nmsgstr ""\n\nmsgid "c"\nmsgstr ""\n'
     document = read(text.replace("\n", "\r\r\n"))
-    after = document.filled({1: Target(Marked("d\ne"), "person")})
+    after = document.filled({1: Target(TaggedText("d\ne"), "person")})
     assert after.decode().endswith('msgid "c"\r\r\nmsgstr ""\r\r\n"d\\n"\r\r\n"e"\r\r\n')
 
 
 @pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
 def test_line_ends_that_some_readers_take_for_one_become_line_feeds(end):
     document = read(HEADER + 'msgid "a"\nmsgstr ""\n')
-    (after,) = polib.pofile(document.filled({0: Target(Marked(f"b{end}c"), "person")}).decode())
+    (after,) = polib.pofile(document.filled({0: Target(TaggedText(f"b{end}c"), "person")}).decode())
     assert after.msgstr == "b\nc"

@@ -9,8 +9,8 @@ from tests.documents.test_office import BOLD, of_word, paragraph, run
 from tests.documents.changing import all_changed
 from tests.documents.test_odt_epub import body, changed_book, of_odt
 from translucid.documents.kinds import read_document
-from translucid.documents.placeholders import Way
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.placeholders import PlaceholderStrategy
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 RUBY = "<w:ruby><w:rubyPr/><w:rt>{}</w:rt><w:rubyBase>{}</w:rubyBase></w:ruby>"
 R, L = "\u200f", "\u200e"
@@ -77,7 +77,9 @@ def test_what_stays(name, before, after):
 
 
 def test_signs_within_a_text_are_put_where_its_words_are():
-    way = Way.first(Marked(f"See {R}HTML{L} now", (Mark(4, "<b>", Side.opens, 0), Mark(9, "</b>", Side.closes, 0))))
+    way = PlaceholderStrategy.first(
+        TaggedText(f"See {R}HTML{L} now", (Mark(4, "<b>", Side.opens, 0), Mark(9, "</b>", Side.closes, 0)))
+    )
     assert way.text == "See HTML now" and way.after("VER HTML YA") is None and not way.doubts
     target = way.target("VER HTML YA", [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)])
     assert target.text == f"VER {R}HTML{L} YA" and len(target.marks) == 2

@@ -14,7 +14,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed, installed, sh
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.strings.messages import is_language
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 
@@ -26,7 +26,7 @@ def filled(name, text, *translations):
     document = read(name, text)
     assert len(document.segments) == len(translations), document.segments
     targets = {
-        i: Target(Marked(words, segment.source.marks))
+        i: Target(TaggedText(words, segment.source.marks))
         for i, (words, segment) in enumerate(zip(translations, document.segments, strict=True))
     }
     return document.filled(targets).decode()
@@ -245,7 +245,7 @@ def test_properties(text, translations, after):
 def test_properties_in_latin_1_stay_so():
     document = read("a.properties", "a=café\nb=\xff".encode("latin-1"))
     assert document.filled({}) == "a=café\nb=\xff".encode("latin-1")
-    assert document.filled({0: Target(Marked("tés"))}) == b"a=t\\u00E9s\nb=\xff"
+    assert document.filled({0: Target(TaggedText("tés"))}) == b"a=t\\u00E9s\nb=\xff"
 
 
 @pytest.mark.parametrize(
@@ -288,13 +288,13 @@ def test_a_column_of_keys_is_no_language():
     for header in ("id,source,target", "No,English,Indonesian"):
         content = f"{header}\nab,one two,\n".encode()
         document = read_document("a.csv", content, ("en", "id"))
-        assert document.filled({0: Target(Marked("satu"))}) == content.replace(b",\n", b",satu\n", 1)
+        assert document.filled({0: Target(TaggedText("satu"))}) == content.replace(b",\n", b",satu\n", 1)
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.yaml", "a.strings", "a.properties", "a.csv", "a.md", "a.txt", "a.html"])
 def test_half_a_surrogate_pair_breaks_no_file(name):
     content = {"a.json": '{"a": "one"}', "a.yaml": "a: one", "a.strings": '"a" = "one";', "a.properties": "a=one"}
     document = read(name, content.get(name, "one two\n"))
-    after = document.filled({0: Target(Marked("u\ud800no x"))}).decode()
+    after = document.filled({0: Target(TaggedText("u\ud800no x"))}).decode()
     assert "u\ufffdno" in after or "u\\ud800no" in after.lower()
     assert len(read(name, after).segments) == 1

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from translucid.documents.tag_projection import placed, readable
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 _TAGS = re.compile(r"(<[^>]*>|_|\{\w+\})")
 
 
-def parse(text: str) -> Marked:
+def parse(text: str) -> TaggedText:
     """Read `<b>tags</b>`, `<x/>`, `{placeholders}` and `_keys`."""
     plain, marks, waiting = "", [], []
     for number, part in enumerate(_TAGS.split(text)):
@@ -28,7 +28,7 @@ def parse(text: str) -> Marked:
         else:
             marks.append(Mark(len(plain), part, Side.opens, number))
             waiting.append((number, part[1:-1]))
-    return Marked(plain, tuple(marks))
+    return TaggedText(plain, tuple(marks))
 
 
 def put(source: str, target: str, links: str) -> str:
@@ -111,7 +111,7 @@ def test_elements_that_cross_open_first_where_words_change_places():
 
 
 def test_no_mark_stands_inside_of_a_placeholder():
-    source = Marked("see one two", (Mark(4, "<b>", Side.opens, 0), Mark(7, "</b>", Side.closes, 0)))
+    source = TaggedText("see one two", (Mark(4, "<b>", Side.opens, 0), Mark(7, "</b>", Side.closes, 0)))
     assert placed(source, "ver {{ a b }}", [(0, 0, 1.0), (1, 2, 1.0), (2, 3, 1.0)]).whole == "ver <b></b>{{ a b }}"
     assert placed(source, "ver casa&nbsp; &x;", [(0, 0, 1.0), (1, 1, 1.0)]).whole == "ver <b>casa&nbsp;</b> &x;"
 
@@ -153,7 +153,7 @@ def marked(draw):
             marks.append(Mark(place, draw(st.sampled_from([f"<{number}/>", "_", f"%{number}"]))))
     if nested:
         marks += [Mark(len(text), f"</{pair}>", Side.closes, pair) for pair in reversed(waiting)]
-    return Marked(text, tuple(marks)), nested
+    return TaggedText(text, tuple(marks)), nested
 
 
 @settings(max_examples=300, deadline=None)
@@ -225,4 +225,4 @@ def test_elements_hundreds_deep_are_put_like_others():
 
 
 def test_a_comment_parts_no_word():
-    assert readable(Marked("seesaw", (Mark(3, "<!-- a -->"), Mark(3, "<?b?>")))).text == "seesaw"
+    assert readable(TaggedText("seesaw", (Mark(3, "<!-- a -->"), Mark(3, "<?b?>")))).text == "seesaw"

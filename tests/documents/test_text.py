@@ -6,7 +6,7 @@ import pytest
 
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 
@@ -18,7 +18,7 @@ def test_without_translations_it_is_the_same(content):
 def test_only_words_change():
     document = read_document("a.txt", "  one é \r\n--\r\n\r\ntwo".encode())
     assert [(s.source.text, s.place) for s in document.segments] == [("one é", "line 1"), ("two", "line 4")]
-    filled = document.filled({0: Target(Marked("uno")), 1: Target(Marked("dos"))})
+    filled = document.filled({0: Target(TaggedText("uno")), 1: Target(TaggedText("dos"))})
     assert filled == b"  uno \r\n--\r\n\r\ndos"
 
 
@@ -35,4 +35,4 @@ def test_a_name_without_a_kind_is_refused():
 @pytest.mark.parametrize("words", ["uno\ndos", "uno\r\n\r\n dos", "uno \rdos"])
 def test_a_line_stays_one_line(words):
     document = read_document("a.txt", b"one\ntwo\n")
-    assert document.filled({0: Target(Marked(words))}) == b"uno dos\ntwo\n"
+    assert document.filled({0: Target(TaggedText(words))}) == b"uno dos\ntwo\n"

@@ -6,7 +6,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.data.readers.corpus import read_pairs
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 FILE = '<tmx version="1.4"><header srclang="en"/><body>{}</body></tmx>'
@@ -53,7 +53,7 @@ def test_a_region_of_the_same_language_is_another_language():
 
 def test_how_sure_it_is_stands_in_properties_of_the_translation():
     document = read(FILE.format(UNIT.format("")))
-    target = Target(Marked("Uno"), confidence=0.25, doubts=("loop: a a a",))
+    target = Target(TaggedText("Uno"), confidence=0.25, doubts=("loop: a a a",))
     once = document.filled({0: target})
     properties = b'<prop type="x-translucid-confidence">0.25</prop><prop type="x-translucid-doubt">loop: a a a</prop>'
     assert b'<tuv xml:lang="es">' + properties + b"<seg>Uno" in once

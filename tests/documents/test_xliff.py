@@ -8,7 +8,7 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
 from translucid.data.readers.corpus import read_pairs
 from translucid.documents.document import NearMatch, Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 
 ONE = (
@@ -112,11 +112,11 @@ def test_segments_of_a_source_that_is_cut_are_put_into_one_target():
     content = ONE.format(f"<trans-unit><source>One. Two.</source>{cut}</trans-unit>")
     document = read(content)
     assert [one.source.text for one in document.segments] == ["One.", "Two."]
-    half = document.filled({1: Target(Marked("Dos."))}).decode()
+    half = document.filled({1: Target(TaggedText("Dos."))}).decode()
     inside = '<g id="1"><mrk mtype="seg" mid="a">{}</mrk> <mrk mtype="seg" mid="b">Dos.</mrk></g></target>'
     assert f'<target state="needs-translation">{inside.format("")}' in half
     assert [one.existing for one in read(half).segments] == [None, None]
-    whole = read(half).filled({0: Target(Marked("Uno.")), 1: Target(Marked("Dos."))}).decode()
+    whole = read(half).filled({0: Target(TaggedText("Uno.")), 1: Target(TaggedText("Dos."))}).decode()
     assert inside.format("Uno.") in whole
     assert [one.existing for one in read(whole).segments] == ["Uno.", "Dos."]
 
@@ -126,7 +126,7 @@ def test_segments_without_words_are_in_the_target_too():
     content = ONE.format(f"<trans-unit><source>One. 12 %</source><seg-source>{cut}</seg-source></trans-unit>")
     document = read(content)
     assert [one.source.text for one in document.segments] == ["One."]
-    assert f">{cut.replace('One.', 'UNO.')}</target>" in document.filled({0: Target(Marked("UNO."))}).decode()
+    assert f">{cut.replace('One.', 'UNO.')}</target>" in document.filled({0: Target(TaggedText("UNO."))}).decode()
 
 
 def test_one_segment_of_a_cut_target_is_replaced_and_the_other_stays():
@@ -135,7 +135,7 @@ def test_one_segment_of_a_cut_target_is_replaced_and_the_other_stays():
     document = read(ONE.format(f"<trans-unit><source>One. Two.</source>{both}</trans-unit>"))
     assert (
         '<mrk mtype="seg" mid="a"><x id="1"/>Uno.</mrk><mrk mtype="seg" mid="b">DOS</mrk>'
-        in document.filled({1: Target(Marked("DOS"))}).decode()
+        in document.filled({1: Target(TaggedText("DOS"))}).decode()
     )
 
 
@@ -154,7 +154,7 @@ def test_near_matches_stand_beside_the_target_in_version_1(tmp_path):
     foreign = '<alt-trans match-quality="99" origin="tm"><target>x</target></alt-trans>'
     unit = f'<trans-unit id="1"><source>one two</source>{foreign}</trans-unit>'
     document = read(ONE.format(unit))
-    target = Target(Marked("uno dos"), confidence=0.5, matches=NEAR)
+    target = Target(TaggedText("uno dos"), confidence=0.5, matches=NEAR)
     once = document.filled({0: target})
     ours = [
         '<alt-trans match-quality="83%" origin="translucid"><source>one &amp; two</source>'
@@ -163,7 +163,7 @@ def test_near_matches_stand_beside_the_target_in_version_1(tmp_path):
     ]
     assert f"0.50</note>{''.join(ours)}{foreign}</trans-unit>" in once.decode()
     assert read_document("a.xlf", once, ENGLISH_SPANISH).filled({0: target}) == once
-    without = read_document("a.xlf", once, ENGLISH_SPANISH).filled({0: Target(Marked("uno dos"))}).decode()
+    without = read_document("a.xlf", once, ENGLISH_SPANISH).filled({0: Target(TaggedText("uno dos"))}).decode()
     assert foreign in without and "translucid" not in without
     (tmp_path / "a.xlf").write_bytes(once)
     assert [tuple(pair) for pair in read_pairs(str(tmp_path / "a.xlf"), languages=ENGLISH_SPANISH)] == [
@@ -174,7 +174,7 @@ def test_near_matches_stand_beside_the_target_in_version_1(tmp_path):
 @pytest.mark.parametrize("notes", ["", "<notes><note>old</note></notes>"])
 def test_near_matches_are_notes_in_version_2(notes):
     document = read(TWO.format(f'<unit id="1">{notes}<segment><source>one two</source></segment></unit>'))
-    target = Target(Marked("uno dos"), matches=NEAR)
+    target = Target(TaggedText("uno dos"), matches=NEAR)
     once = document.filled({0: target})
     said = '<note category="translucid">near match, 83 %: one &amp; two → uno y &lt;dos&gt;</note>'
     assert once.decode().count(said) == 1 and ("<note>old</note>" in once.decode()) == bool(notes)
@@ -189,22 +189,22 @@ def test_how_sure_it_is_stands_in_a_note_and_is_no_note_of_the_document():
     }
     for content, unit in units.items():
         document = read(content.format(unit))
-        target = Target(Marked("uno"), confidence=0.5, doubts=("number: 3",))
+        target = Target(TaggedText("uno"), confidence=0.5, doubts=("number: 3",))
         once = document.filled({0: target})
         assert b">confidence 0.50; number: 3</note>" in once
         again = read_document("a.xlf", once, ENGLISH_SPANISH)
         assert again.segments[0].note == "old"
         assert again.filled({0: target}) == once
-        assert b"translucid</note>" not in again.filled({0: Target(Marked("uno"))})
-        assert again.filled({0: Target(Marked("uno"))}).count(b"<note>") == 1
+        assert b"translucid</note>" not in again.filled({0: Target(TaggedText("uno"))})
+        assert again.filled({0: Target(TaggedText("uno"))}).count(b"<note>") == 1
 
 
 def test_a_group_of_notes_is_made_in_its_place_and_goes_with_them():
     unit = '<unit id="1"><originalData/><segment><source>one</source></segment></unit>'
     document = read(TWO.format(unit))
-    once = document.filled({0: Target(Marked("uno"), confidence=1.0)})
+    once = document.filled({0: Target(TaggedText("uno"), confidence=1.0)})
     assert b'<unit id="1"><notes><note category="translucid">confidence 1.00</note></notes><originalData/>' in once
-    assert b"<notes>" not in read_document("a.xlf", once).filled({0: Target(Marked("uno"))})
+    assert b"<notes>" not in read_document("a.xlf", once).filled({0: Target(TaggedText("uno"))})
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_how_long_a_target_may_be_is_known(content, attributes, longest):
 def test_line_ends_count_where_white_space_does():
     unit = '<trans-unit id="1"{}><source>One\n  two</source></trans-unit>'
     (folded,) = read(ONE.format(unit.format(""))).segments
-    assert folded.source == Marked("One two")
+    assert folded.source == TaggedText("One two")
     (kept,) = read(ONE.format(unit.format(' xml:space="preserve"'))).segments
     assert [mark.raw for mark in kept.source.marks] == ["\n"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.documents.changing import changed
 from translucid.documents.document import Target
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.errors import UserError
 
@@ -50,7 +50,7 @@ def test_segments(text, named, expected):
 def test_what_is_written_is_escaped_and_the_rest_stays():
     fragment = XmlFragment('<a k="&quot;">One</a>\n<a>two &amp; <b>three</b></a>', Elements())
     (source,) = (one.source for one in fragment.segments[1:])
-    filled = fragment.filled({0: Target(Marked("1 < 2")), 1: Target(Marked("& dos ", source.marks))})
+    filled = fragment.filled({0: Target(TaggedText("1 < 2")), 1: Target(TaggedText("& dos ", source.marks))})
     assert filled.startswith(b'<a k="&quot;">1 &lt; 2</a>\n<a>&amp; dos ')
     assert filled.endswith(b"</a>") and filled.count(b"<b>") == filled.count(b"</b>") == 1
 

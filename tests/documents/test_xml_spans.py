@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from translucid.documents.document import Segment, Target, at_most
 from translucid.documents.tag_repair import complete
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_inline import Inline
 from translucid.documents.xml.xml_spans import CHUNK, DEEPEST, XmlFile
@@ -78,8 +78,8 @@ def test_files_of_any_encoding_keep_it(encoding):
     document = SlottedXml(file)
     document.add_slot(unit.inner, unit.inner_end, range(1), lambda targets, kept: f"{letter}ü☃")
     assert document.filled({}) == content
-    document.segments = [Segment(Marked(letter), "")]
-    filled = document.filled({0: Target(Marked(""))})
+    document.segments = [Segment(TaggedText(letter), "")]
+    filled = document.filled({0: Target(TaggedText(""))})
     assert XmlFile("a.xml", filled).file.encoding == file.file.encoding
     assert units(filled, "u")[1][0].text == f"{letter}ü☃"
 
@@ -143,8 +143,8 @@ def test_slots_may_lie_in_one_another(before):
     document.add_slot(unit.inner, unit.inner_end, range(1), lambda targets, kept: f"[{kept(inner.start, inner.end)}]")
     document.add_slot(inner.inner, inner.inner_end, range(1, 2), lambda targets, kept: "C")
     document.add_slot(unit.end, unit.end, range(2), lambda targets, kept: "+")
-    document.segments = [Segment(Marked(text), "") for text in "ac"]
-    a, c = {0: Target(Marked("a"))}, {1: Target(Marked("c"))}
+    document.segments = [Segment(TaggedText(text), "") for text in "ac"]
+    a, c = {0: Target(TaggedText("a"))}, {1: Target(TaggedText("c"))}
     assert document.filled({}).decode() == whole
     assert document.filled(a) == b"<root><u>[<b>c</b>]</u>+</root>"
     assert document.filled(c).decode() == whole.replace("c", "C").replace("</u>", "</u>+")
@@ -154,10 +154,10 @@ def test_slots_may_lie_in_one_another(before):
 def test_too_many_segments_are_refused():
     with at_most(2):
         document = SlottedXml(units("<root/>")[0])
-    document.add_segment(Segment(Marked("a"), ""))
-    document.add_segment(Segment(Marked("a"), ""))
+    document.add_segment(Segment(TaggedText("a"), ""))
+    document.add_segment(Segment(TaggedText("a"), ""))
     with pytest.raises(UserError, match="has more than 2 texts"):
-        document.add_segment(Segment(Marked("a"), ""))
+        document.add_segment(Segment(TaggedText("a"), ""))
 
 
 B, END, BR = Mark(0, "<b>", Side.opens, 0), Mark(0, "</b>", Side.closes, 0), Mark(0, "<br/>")
@@ -176,4 +176,4 @@ B, END, BR = Mark(0, "<b>", Side.opens, 0), Mark(0, "</b>", Side.closes, 0), Mar
     ],
 )
 def test_marks_that_are_lost_or_doubled_are_mended(marks, mended):
-    assert complete(Marked("x", (B, END, BR)), Marked("x", marks)).whole == mended
+    assert complete(TaggedText("x", (B, END, BR)), TaggedText("x", marks)).whole == mended

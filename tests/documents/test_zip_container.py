@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.probes.packed import packed
-from translucid.documents.zip_container import MOST_MEMBERS, SMALL, Packed
+from translucid.documents.zip_container import MOST_MEMBERS, SMALL, ZipContainer
 from translucid.ground.errors import UserError
 
 MEMBERS = {"mimetype": "a/b", "a.xml": "<a/>" * 50, "b/c.bin": bytes(range(256)), "d.xml": "<d/>"}
@@ -18,8 +18,8 @@ MEMBERS = {"mimetype": "a/b", "a.xml": "<a/>" * 50, "b/c.bin": bytes(range(256))
 def test_what_does_not_change_keeps_its_bytes_flags_and_times(seed):
     content = packed(MEMBERS, Random(seed))
     new = {"a.xml": b"<new/>" * 30, "d.xml": b""}
-    assert Packed("a.zip", content).filled({}) == content
-    filled = Packed("a.zip", content).filled(new)
+    assert ZipContainer("a.zip", content).filled({}) == content
+    filled = ZipContainer("a.zip", content).filled(new)
     before, after = zipfile.ZipFile(BytesIO(content)), zipfile.ZipFile(BytesIO(filled))
     assert after.testzip() is None
     assert (after.namelist(), after.comment) == (before.namelist(), before.comment)
@@ -34,7 +34,7 @@ def test_what_does_not_change_keeps_its_bytes_flags_and_times(seed):
                 for archive, info in ((content, one), (filled, other))
             ]
             assert raw[0] == raw[1]
-    assert Packed("a.zip", filled).read("a.xml") == new["a.xml"]
+    assert ZipContainer("a.zip", filled).read("a.xml") == new["a.xml"]
 
 
 def test_members_whose_sizes_follow_them_are_replaced():
@@ -47,7 +47,7 @@ def test_members_whose_sizes_follow_them_are_replaced():
         for name, content in MEMBERS.items():
             archive.writestr(name, content)
     assert zipfile.ZipFile(out).infolist()[0].flag_bits & 8
-    content = Packed("a.zip", out.getvalue()).filled({"a.xml": b"<new/>"})
+    content = ZipContainer("a.zip", out.getvalue()).filled({"a.xml": b"<new/>"})
     filled = zipfile.ZipFile(BytesIO(content))
     changed, other = filled.getinfo("a.xml"), filled.getinfo("d.xml")
     assert (changed.flag_bits & 8, other.flag_bits & 8) == (0, 8)
@@ -98,13 +98,13 @@ def overlapping():
 )
 def test_harmful_and_broken_files_are_refused(content, said):
     with pytest.raises(UserError, match=rf"^a.zip(/.*)?: .*{said}"):
-        Packed("a.zip", content)
+        ZipContainer("a.zip", content)
 
 
 def test_damage_is_found_when_a_member_is_unpacked():
     content = bytearray(packed(MEMBERS, Random(1)))
     content[content.index(b"a.xml") + 10] ^= 255
-    file = Packed("a.zip", bytes(content))
+    file = ZipContainer("a.zip", bytes(content))
     with pytest.raises(UserError, match=r"^a.zip/a.xml: is damaged"):
         file.read("a.xml")
     with pytest.raises(UserError, match=r"^a.zip/x: is not in it"):
@@ -116,12 +116,12 @@ def test_a_size_that_is_not_the_true_one_unpacks_no_more_than_it_says():
     at = content.index(b"PK\1\2") + 24
     content[at : at + 4] = struct.pack("<L", 100)
     with pytest.raises(UserError, match="is damaged"):
-        Packed("a.zip", bytes(content)).read("a.xml")
+        ZipContainer("a.zip", bytes(content)).read("a.xml")
 
 
 def test_what_is_unpacked_has_a_limit(monkeypatch):
     monkeypatch.setattr("translucid.documents.zip_container.LARGEST", 300)
-    file = Packed("a.zip", packed({"a": "a" * 200, "b": "b" * 200}, Random(1)))
+    file = ZipContainer("a.zip", packed({"a": "a" * 200, "b": "b" * 200}, Random(1)))
     file.read("a")
     with pytest.raises(UserError, match="of text"):
         file.read("b")

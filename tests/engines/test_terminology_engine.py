@@ -6,7 +6,7 @@ import torch
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.fuzzy_match_engine import FuzzyMatchEngine
 from translucid.engines.terminology_engine import (
     FreeTranslation,
@@ -215,7 +215,7 @@ def test_a_term_has_its_tag_wherever_the_attention_looks(translator):
     heeding = translator.with_terms([("soccer", "pelota azul")])
     for text in ("I like ", "She reads a book and likes "):
         marks = Mark(len(text), "<b>", Side.opens, 0), Mark(len(text) + 6, "</b>", Side.closes, 0)
-        (target,) = SegmentTranslator(heeding).stream([Marked(f"{text}soccer and the beach.", marks)])
+        (target,) = SegmentTranslator(heeding).stream([TaggedText(f"{text}soccer and the beach.", marks)])
         assert target.marked.text.lower().count("pelota azul") == 1
         assert "<b>pelota azul</b>" in target.marked.whole.lower()
 

@@ -9,7 +9,7 @@ from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.evaluation import quality_checks as looking
-from translucid.evaluation.quality_checks import Doubts
+from translucid.evaluation.quality_checks import QualityChecks
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def tokenizer():
 @pytest.fixture(scope="module")
 def about(tokenizer):
     """What is said of a source and its translation: about("I sing", "Canto")."""
-    doubts = Doubts(tokenizer, "en", "es")
+    doubts = QualityChecks(tokenizer, "en", "es")
 
     def saying(source, target, each=-0.1):
         ids, tokens = tokenizer.encode_source([source])[0], tokenizer.encode_target([target])[0]
@@ -69,7 +69,9 @@ def test_another_language_is_said_where_the_model_is_unsure(about):
 def test_lower_case_text_has_no_capitals_for_a_model(tokenizer):
     pairs = [Pair(p.source.lower(), p.target.lower()) for p in generate(500)]
     lower = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=300), seed=1)
-    (doubt,) = Doubts(lower, "en", "es").about("She sings", lower.encode_source(["She sings"])[0], "canta", [9], -0.2)
+    (doubt,) = QualityChecks(lower, "en", "es").about(
+        "She sings", lower.encode_source(["She sings"])[0], "canta", [9], -0.2
+    )
     assert doubt == "capitals: the model has never seen S"
 
 
@@ -98,7 +100,7 @@ def test_people_are_seldom_doubted(real_data):
         pytest.skip(f"no Tatoeba in {real_data}")
     pairs = list(read_pairs(folder / "dev.tsv"))
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=2000), seed=1)
-    doubts = Doubts(tokenizer, "en", "es")
+    doubts = QualityChecks(tokenizer, "en", "es")
     sources = tokenizer.encode_source([pair.source for pair in pairs])
     targets = tokenizer.encode_target([pair.target for pair in pairs])
     doubted = [
@@ -126,7 +128,9 @@ class Letters:
 
 def kinds(source, ids, target, tokens, log_probability=0.0, tokenizer=None, languages=("en", "es")):
     """The kinds of what is said of so many tokens."""
-    given = Doubts(tokenizer or Letters(), *languages).about(source, [9] * ids, target, [9] * tokens, log_probability)
+    given = QualityChecks(tokenizer or Letters(), *languages).about(
+        source, [9] * ids, target, [9] * tokens, log_probability
+    )
     return [doubt.split(":")[0] for doubt in given]
 
 
@@ -201,9 +205,9 @@ def test_a_script_is_known_by_longer_pieces_or_by_many_letters():
 
 def test_ten_unknown_characters_are_shown(tokenizer):
     characters = "足球很好看他们喜欢海滩"
-    (doubt,) = [d for d in Doubts(tokenizer, "en", "es")._unknown(characters, [1]) if "characters" in d]
+    (doubt,) = [d for d in QualityChecks(tokenizer, "en", "es")._unknown(characters, [1]) if "characters" in d]
     assert doubt == f"unknown characters: {' '.join(characters[:10])} …"
-    (doubt,) = [d for d in Doubts(tokenizer, "en", "es")._unknown(characters[:10], [1]) if "characters" in d]
+    (doubt,) = [d for d in QualityChecks(tokenizer, "en", "es")._unknown(characters[:10], [1]) if "characters" in d]
     assert doubt == f"unknown characters: {' '.join(characters[:10])}"
 
 

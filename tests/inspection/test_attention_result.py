@@ -15,11 +15,11 @@ from translucid.corpora.scenes import generate
 from translucid.corpora.scenes.painting import boxes, paint
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.attention_result import Looked
+from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.attention_result_html import page, panels, sections_of
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.plots import draw_lit
-from translucid.inspection.saliency_overlay import LitImage, places, spread
+from translucid.inspection.saliency_overlay import SaliencyOverlay, places, spread
 from translucid.inspection.saving_images import save_looked
 from translucid.inspection.terminal_images import drawings, place_table
 
@@ -42,7 +42,7 @@ def looked(rows, words=("▁sm", "all", "▁star"), heads=1, pixels=None):
     names = [f"▁{row},{column}" for row in range(ROWS) for column in range(COLUMNS)]
     log_probs = [math.log(p) for p in (0.5, 0.5, 0.75, 0.9)[: len(words) + 1]]
     pixels = np.full((SIDE, SIDE, 3), 200, np.uint8) if pixels is None else pixels
-    return Looked(pixels, (ROWS, COLUMNS), Inspected(names, [*words, "</s>"], maps, log_probs))
+    return AttentionResult(pixels, (ROWS, COLUMNS), Inspected(names, [*words, "</s>"], maps, log_probs))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def decoded(uri):
 
 
 def test_a_word_lights_up_where_its_first_piece_looked(small_star):
-    lit = LitImage.of(small_star, head=0)
+    lit = SaliencyOverlay.of(small_star, head=0)
     assert lit.words == ["small", "star"]
     assert lit.notes == ["25%", "75%"]
     corner, other = np.s_[:5, :5], np.s_[-5:, -5:]
@@ -84,7 +84,9 @@ def test_upsampling_is_smooth_and_keeps_what_is_even():
 
 def test_nothing_lights_up_where_nothing_is_and_all_does_where_all_is_alike():
     picture = np.full((8, 8, 3), 100, np.uint8)
-    lit = LitImage(picture, ["a", "b"], ["", ""], np.stack([np.zeros((2, 2)), np.ones((2, 2))]).astype(np.float32))
+    lit = SaliencyOverlay(
+        picture, ["a", "b"], ["", ""], np.stack([np.zeros((2, 2)), np.ones((2, 2))]).astype(np.float32)
+    )
     assert not lit.brightness(0, 8, 8).any()
     assert lit.said(0) == "nothing in particular"
     np.testing.assert_allclose(lit.brightness(1, 8, 8), 1)
@@ -121,20 +123,20 @@ def test_the_gold_box_of_a_scene_lights_up(scene):
             for column in range(left // size, (right - 1) // size + 1)
         ]
         one = looked([cells(*inside), cells((0, 0))], ["▁thing"], pixels=np.array(paint(scene, SIDE)))
-        bright = LitImage.of(one).brightness(0, SIDE, SIDE)
+        bright = SaliencyOverlay.of(one).brightness(0, SIDE, SIDE)
         box = np.zeros((SIDE, SIDE), bool)
         box[top:bottom, left:right] = True
         assert bright[box].mean() > max(0.6, 1.8 * bright[~box].mean())
 
 
 def test_the_figure_has_the_image_and_a_panel_for_each_word(small_star, tmp_path):
-    figure = draw_lit(LitImage.of(small_star, head=0), "layer 0, head 0")
+    figure = draw_lit(SaliencyOverlay.of(small_star, head=0), "layer 0, head 0")
     shown = [axes.images[0].get_array() for axes in figure.axes if axes.images]
     assert len(shown) == 3
     assert [axes.get_title().strip() for axes in figure.axes] == ["", "small", "star"]
     assert np.asarray(shown[0]).min() == 200  # the picture alone
     assert np.asarray(shown[1])[:20, :20].min() > 100 > np.asarray(shown[1])[-20:, -20:].max()
-    many = LitImage(small_star.pixels, ["a"] * 11, [""] * 11, np.ones((11, 2, 2), np.float32))
+    many = SaliencyOverlay(small_star.pixels, ["a"] * 11, [""] * 11, np.ones((11, 2, 2), np.float32))
     assert sum(bool(axes.images) for axes in draw_lit(many).axes) == 12
     for ending in ("png", "svg", "pdf"):
         save_looked(small_star, tmp_path / f"a.{ending}", "a.png")
@@ -164,7 +166,7 @@ def test_the_page_needs_no_network_and_no_script(small_star, tmp_path):
 
 
 def test_what_lies_over_the_page_s_image_is_dark_where_the_word_did_not_look(small_star):
-    section = page("a", {"head 0": LitImage.of(small_star, head=0)})
+    section = page("a", {"head 0": SaliencyOverlay.of(small_star, head=0)})
     small, star = (decoded(uri)[..., 3] for uri in re.findall(r"class='light' style='.*?url\((.*?)\)", section))
     assert small[0, 0] < 80 < 180 < small[-1, -1]
     assert star[-1, -1] < 80 < 180 < star[0, 0]
@@ -199,7 +201,7 @@ def test_figures_are_kept(small_star, tmp_path):
 
 
 def test_the_terminal_shows_it_with_colours_and_without(small_star):
-    lit = LitImage.of(small_star, head=0)
+    lit = SaliencyOverlay.of(small_star, head=0)
 
     def shown(what, width=80):
         file = io.StringIO()
@@ -219,5 +221,5 @@ def test_the_terminal_shows_it_with_colours_and_without(small_star):
     assert last.bgcolor.triplet.blue == 255 > 5 * last.color.triplet.blue
     table = shown(place_table(lit))
     assert "top left 100%" in table[0] and "bottom right 100%" in table[1]
-    coarse = LitImage(lit.pixels, ["a"], [""], np.ones((1, 40, 40), np.float32))
+    coarse = SaliencyOverlay(lit.pixels, ["a"], [""], np.ones((1, 40, 40), np.float32))
     assert len(shown(drawings(coarse, 80, colour=False))) == 2 + 8

@@ -214,7 +214,7 @@ def test_faithfulness_tells_them_apart(toy):
 
 
 def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch):
-    from translucid.ground.cancellation import Stopped, asked_between_steps
+    from translucid.ground.cancellation import Cancelled, asked_between_steps
 
     monkeypatch.setattr("translucid.inspection.explain.image_case.PIXELS", 3 * SIDE * SIDE)
     case, sizes = SuperpixelCase(*toy), []
@@ -226,9 +226,9 @@ def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch)
         torch.testing.assert_close(case.log_probs(row[None])[0], expected)
 
     def stop():
-        raise Stopped
+        raise Cancelled
 
-    with asked_between_steps(stop), pytest.raises(Stopped):
+    with asked_between_steps(stop), pytest.raises(Cancelled):
         case.log_probs(keep)
 
 

@@ -9,7 +9,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.maps import cross_attention, forced_pass, rollout
 from translucid.ground.errors import UserError
-from translucid.inspection.forced_decoding import watch
+from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import viewer_record
 from translucid.models.build import build_model
@@ -157,9 +157,9 @@ def test_watching_in_batches_is_watching_alone(model):
     pairs = [Pair("ab ba", "x y"), Pair("a b a b a b", "y"), Pair("b", "x y x y x")]
     tokenizer = Tokenizer.learn(pairs * 10, TokenizerOptions(vocabulary=12), seed=1)
     ids = [([5, 6, 3], [7, 3]), ([5] * 7 + [3], [8, 3]), ([9, 3], [5, 6, 7, 8, 3])]
-    together = watch(model, tokenizer, ids, batch_tokens=1000)
+    together = forced_decoding(model, tokenizer, ids, batch_tokens=1000)
     for one, pair in zip(together, ids, strict=True):
-        (alone,) = watch(model, tokenizer, [pair])
+        (alone,) = forced_decoding(model, tokenizer, [pair])
         assert one.source == alone.source
         assert len(one.target) == len(pair[1]) == len(one.log_probs)
         assert one.maps.keys() == alone.maps.keys()
@@ -173,13 +173,13 @@ def test_characters_that_the_model_does_not_know_are_shown_as_they_are():
     text = "she reads 足球 a Б"
     ids = [*tokenizer.encode_source([text])[0], 3]
     model = build_model(KINDS["transformer"], tokenizer.source_size, tokenizer.target_size).eval()
-    (seen,) = watch(model, tokenizer, [(ids, [5, 3])], texts=[text])
+    (seen,) = forced_decoding(model, tokenizer, [(ids, [5, 3])], texts=[text])
     words = seen.words().source
     assert words == ["she", "reads", "足球", "a", "Б", "</s>"]
     assert [words[i] for i in seen.unknown_words] == ["足球", "Б"]
     assert Inspected.from_json(seen.to_json()).unknown == seen.unknown
     assert viewer_record(seen)["unknown"] == [2, 4]
-    (without,) = watch(model, tokenizer, [(ids, [5, 3])])
+    (without,) = forced_decoding(model, tokenizer, [(ids, [5, 3])])
     assert without.words().source[2] == "<unk>"
-    (other,) = watch(model, tokenizer, [(ids, [5, 3])], texts=["another text"])  # not what the ids encode
+    (other,) = forced_decoding(model, tokenizer, [(ids, [5, 3])], texts=["another text"])  # not what the ids encode
     assert other.source == without.source

@@ -7,7 +7,7 @@ import pytest
 
 from translucid.documents.document import NearMatch, Segment
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.jobs.documents import asked_for, translate_document
 from translucid.jobs.job import Done
 from translucid.jobs.segments import marked_lines, target_of
@@ -105,7 +105,7 @@ def test_another_job_starts_over_and_says_why(tmp_path):
 
 
 def test_a_segment_goes_to_another_process_and_back():
-    marked = Marked("a b\n\u2028", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(3, "%s")))
+    marked = TaggedText("a b\n\u2028", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(3, "%s")))
     (line,) = marked_lines([Segment(marked, "line 1", longest=3)]).splitlines()
     record = json.loads(line)
     assert record.pop("longest") == 3

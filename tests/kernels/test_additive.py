@@ -5,7 +5,7 @@ import torch
 
 from translucid.attention.scores import Concat
 from translucid.kernels import additive
-from translucid.kernels.dispatch import plain
+from translucid.kernels.dispatch import reference_mode
 
 
 def both(queries, keys, width, size=1.0):
@@ -19,7 +19,7 @@ def both(queries, keys, width, size=1.0):
         if fast:
             scores = score(query, score.keys(memory))
         else:
-            with plain("additive"):
+            with reference_mode("additive"):
                 scores = score(query, score.keys(memory))
         (scores * torch.linspace(-1, 2, scores.numel()).view_as(scores)).sum().backward()
         gradients = [query.grad, memory.grad, *(p.grad.clone() for p in score.parameters())]

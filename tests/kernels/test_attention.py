@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from translucid.attention import MultiHeadAttention, attend, attend_fused, causal_mask
-from translucid.kernels import attention, linear, plain
+from translucid.kernels import attention, linear, reference_mode
 from translucid.kernels.attention import _Products, fast_attention
 from translucid.kernels.rounding import rounded_products
 
@@ -44,7 +44,7 @@ def test_values_and_gradients_are_those_of_plain(mask, causal, dtype, longest, m
     monkeypatch.setattr(attention, "LONGEST", longest)
     keys = T if causal else S
     mask = masks(keys)[mask]
-    with plain("attention"):
+    with reference_mode("attention"):
         exact = with_gradients(attend_fused, torch.float64, mask, keys=keys, causal=causal)
     found = with_gradients(attend_fused, dtype, mask, keys=keys, causal=causal)
     for one, other in zip(found, exact, strict=True):
@@ -75,7 +75,7 @@ def test_gradients_against_finite_differences(mask):
 def test_within_plain_there_is_no_kernel():
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         _, parts = drawn(dtype)
-        with plain("attention"):
+        with reference_mode("attention"):
             assert fast_attention(*parts) is None
             assert torch.equal(attend_fused(*parts), attend(*parts)[0])
         assert fast_attention(*parts) is not None
@@ -131,7 +131,7 @@ def test_heads_within_rounded_products_are_nearly_the_plain_ones(causal, longest
 
     with rounded_products():
         rounded = found()
-        with plain():
+        with reference_mode():
             exact = found()
     for one, other in zip(rounded, exact, strict=True):
         assert one.dtype == torch.float32
@@ -150,7 +150,7 @@ def test_one_projection_may_be_rounded_and_the_other_not(positions, closed, monk
     exact, _ = layer(x, memory)
     with rounded_products():
         dtypes = {layer.query(x).dtype, layer.key_value(memory).dtype}
-        with plain(*closed) if closed else torch.enable_grad():
+        with reference_mode(*closed) if closed else torch.enable_grad():
             found, _ = layer(x, memory)
     assert dtypes == {torch.bfloat16, torch.float32}
     assert found.dtype == torch.float32

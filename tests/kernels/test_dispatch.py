@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from translucid.data.batching import Batch
-from translucid.kernels import linear, onednn, plain
+from translucid.kernels import linear, onednn, reference_mode
 from translucid.kernels.dispatch import KERNELS, is_plain
 from translucid.kernels.rounding import rounded_products
 from translucid.models.model_options import TransformerOptions
@@ -22,17 +22,17 @@ def made_plain():
 
 def test_without_names_all_are_plain_and_names_add_up():
     assert made_plain() == set()
-    with plain():
+    with reference_mode():
         assert made_plain() == KERNELS
-        with plain("loss"):
+        with reference_mode("loss"):
             assert made_plain() == KERNELS
-    with plain("loss"), plain("dropout", "linear"):
+    with reference_mode("loss"), reference_mode("dropout", "linear"):
         assert made_plain() == {"loss", "dropout", "linear"}
     assert made_plain() == set()
 
 
 def test_an_error_opens_it_again():
-    with pytest.raises(ZeroDivisionError), plain():
+    with pytest.raises(ZeroDivisionError), reference_mode():
         raise ZeroDivisionError
     assert made_plain() == set()
 
@@ -40,14 +40,14 @@ def test_an_error_opens_it_again():
 def test_a_kernel_that_is_not_there_is_refused():
     with (
         pytest.raises(ValueError, match=r"no kernel 'softmax', but additive, attention, dropout, linear, loss"),
-        plain("softmax"),
+        reference_mode("softmax"),
     ):
         pass
 
 
 def test_other_threads_are_not_concerned():
     found = []
-    with plain():
+    with reference_mode():
         thread = Thread(target=lambda: found.append(made_plain()))
         thread.start()
         thread.join()
@@ -80,13 +80,13 @@ def test_within_it_a_training_step_is_pytorchs_own_operations(dropout, monkeypat
                 todo += [before for before, _ in node.next_functions]
         return {node.name() for node in seen}
 
-    with plain():
+    with reference_mode():
         exact, gradients = losses(model, batch)
     monkeypatch.setattr(linear, "LARGE", 0)
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
     with rounded_products():
         taken = nodes(losses(model, batch)[0])
-        with plain():
+        with reference_mode():
             loss, same = losses(model, batch)
     assert ours <= taken
     assert not ours & nodes(loss)

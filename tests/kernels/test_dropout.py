@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.kernels import plain
+from translucid.kernels import reference_mode
 from translucid.kernels.dropout import Dropout, _kind
 
 
@@ -17,7 +17,7 @@ def test_what_is_kept_and_its_gradient_are_those_of_the_plain_one(dtype):
     for closed in (False, True):
         x = torch.randn(20_000, generator=torch.Generator().manual_seed(1)).to(dtype).requires_grad_()
         if closed:
-            with plain("dropout"):
+            with reference_mode("dropout"):
                 y = Dropout(0.25)(x)
         else:
             y = Dropout(0.25)(x)
@@ -35,7 +35,7 @@ def test_what_is_kept_and_its_gradient_are_those_of_the_plain_one(dtype):
 def test_the_plain_one_is_pytorchs():
     x = torch.ones(1000)
     torch.manual_seed(3)
-    with plain("dropout"):
+    with reference_mode("dropout"):
         found = Dropout(0.5)(x)
     torch.manual_seed(3)
     assert torch.equal(found, torch.nn.functional.dropout(x, 0.5))

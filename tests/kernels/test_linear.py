@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from translucid.kernels import linear, onednn, plain
+from translucid.kernels import linear, onednn, reference_mode
 from translucid.kernels.linear import Linear
 from translucid.kernels.onednn import onednn_is_better
 from translucid.kernels.rounding import factor, rounded_products
@@ -64,7 +64,7 @@ def test_large_products_in_float32_on_a_cpu_take_it(monkeypatch):
         assert layer(x).dtype == torch.bfloat16
     layer.double()(x.double())
     layer.float()
-    with plain("linear"):
+    with reference_mode("linear"):
         layer(x).sum().backward()
     assert not taken
     with torch.no_grad():
@@ -105,7 +105,7 @@ def test_every_dtype_against_plain(dtype, wanted, monkeypatch):
     monkeypatch.setattr(linear, "LARGE", 0)
     layer, x = Linear(64, 48).to(dtype), torch.randn(9, 64).to(dtype).requires_grad_()
     weights = torch.randn(9, 48).to(dtype)
-    with plain():
+    with reference_mode():
         exact = gradients(layer, x, weights)
     with rounded_products(wanted):
         found = gradients(layer, x, weights)
@@ -138,7 +138,7 @@ def test_what_feeds_a_product_stays_rounded(bias, monkeypatch):
         assert (one - other).norm() < 0.01 * other.norm()
     inner.feeds_product = True
     assert inner(x).dtype == torch.float32  # nothing is rounded here
-    with rounded_products(), plain("linear"):
+    with rounded_products(), reference_mode("linear"):
         assert inner(x).dtype == torch.float32
 
 
@@ -157,7 +157,7 @@ def test_two_dtypes_may_meet(how, monkeypatch):
         if how == "small":
             y = last(hidden)
         elif how == "plain":
-            with plain():
+            with reference_mode():
                 y = last(hidden)
         elif how == "no gradients":
             with torch.no_grad():
@@ -186,7 +186,7 @@ def test_only_large_products_that_gradients_are_made_for_are_rounded(monkeypatch
         assert factor(x).dtype == torch.bfloat16
         with torch.no_grad():
             torch.testing.assert_close(layer(x), exact, rtol=0, atol=1e-6)
-        with plain("linear"):
+        with reference_mode("linear"):
             assert torch.equal(layer(x), exact)
             assert factor(x) is x
         layer.double()(x.double())

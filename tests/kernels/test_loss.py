@@ -6,7 +6,7 @@ from torch import nn
 
 from tests.devices.emulated import Emulation
 from translucid.kernels import loss as kernel
-from translucid.kernels import plain
+from translucid.kernels import reference_mode
 from translucid.kernels.loss import chunked_loss
 from translucid.kernels.rounding import rounded_products
 from translucid.training.objective import plain_loss, smoothed_loss
@@ -30,7 +30,7 @@ def test_values_and_gradients_are_those_of_plain(dtype, smoothing, rows, monkeyp
     monkeypatch.setattr(kernel, "ROWS", rows)
     drawn = inputs(dtype=dtype)
     loss, found = gradients(*drawn, smoothing)
-    with plain():
+    with reference_mode():
         expected, exact = gradients(*drawn, smoothing)
     assert type(loss.smoothed.grad_fn) is not type(expected.smoothed.grad_fn)
     torch.testing.assert_close(loss.smoothed, expected.smoothed, check_dtype=False)
@@ -48,7 +48,7 @@ def test_rounded_products_give_nearly_the_same(smoothing, rows, monkeypatch):
     drawn = inputs(50, 64, 300)
     with rounded_products():
         near, rounded = gradients(*drawn, smoothing)
-        with plain():
+        with reference_mode():
             loss, exact = gradients(*drawn, smoothing)
     assert near.smoothed != loss.smoothed
     torch.testing.assert_close(near.smoothed, loss.smoothed, rtol=1e-3, atol=0)
@@ -111,7 +111,7 @@ def test_second_derivatives_are_refused_by_the_chunks_and_right_within_plain():
 
     with pytest.raises(RuntimeError, match="once_differentiable"):
         slope().backward()
-    with plain():
+    with reference_mode():
         slope().backward()
     assert plain_loss(features, output, labels, 0.1).smoothed.requires_grad
     assert features.grad.abs().sum() > 0

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from translucid.kernels import plain
+from translucid.kernels import reference_mode
 from translucid.kernels.lstm import lstm, plain_lstm
 from translucid.kernels.rounding import rounded_products
 
@@ -68,7 +68,7 @@ def test_within_plain_it_is_the_equation(monkeypatch):
     monkeypatch.setattr(torch, "lstm", never)
     with pytest.raises(AssertionError, match="the fused kernel"):
         results(lstm, torch.float64)
-    with plain("lstm"), rounded_products():
+    with reference_mode("lstm"), rounded_products():
         found, _ = results(lstm, torch.float64)
     assert torch.equal(found[0], results(plain_lstm, torch.float64)[0][0])
 

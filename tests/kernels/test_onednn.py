@@ -8,7 +8,7 @@ from threading import Barrier, Thread
 import pytest
 import torch
 
-from translucid.kernels import onednn, plain
+from translucid.kernels import onednn, reference_mode
 from translucid.kernels.onednn import fast_products, onednn_is_better
 from translucid.kernels.rounding import bfloat16_is_quick
 
@@ -40,7 +40,7 @@ def test_outside_and_after_an_error_all_is_as_it_was(before, monkeypatch):
 def test_within_plain_the_usual_library_is_taken(before, monkeypatch):
     monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
     for name, precision in (("linear", before), ("loss", "bf16")):
-        with plain(name), fast_products():
+        with reference_mode(name), fast_products():
             assert MATMUL.fp32_precision == precision
 
 

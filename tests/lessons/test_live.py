@@ -29,7 +29,9 @@ def app(models, records):
     options = ServerOptions(hosts=("testserver",))
     models.load()
     return create_app(
-        load([str(models.runs / "demo")], "cpu", options), options, lessons=lambda desk: Live(models, desk).routes()
+        load([str(models.runs / "demo")], "cpu", options),
+        options,
+        lessons=lambda context: Live(models, context).routes(),
     )
 
 

@@ -9,7 +9,7 @@ from translucid.data.stores.text_store import EncodedTexts, Size
 from translucid.data.stream import Stream, nothing
 from translucid.evaluation.language import measured, readings, stride
 from translucid.ground.errors import UserError
-from translucid.kernels import plain
+from translucid.kernels import reference_mode
 from translucid.models.build import build_model
 from translucid.models.language_options import TransformerLanguageOptions
 from translucid.runs.configuration import resolve
@@ -59,7 +59,7 @@ def test_it_is_torchs_encoder_with_a_causal_mask(norm, ids):
     future = nn.Transformer.generate_square_subsequent_mask(8)
     expected = model.output(model.decoder_norm(theirs(model.embedding(ids), mask=future, is_causal=True)))
     torch.testing.assert_close(logits_of(model, ids), expected, rtol=0, atol=1e-5)
-    with plain():
+    with reference_mode():
         torch.testing.assert_close(logits_of(model, ids), expected, rtol=0, atol=1e-5)
 
 

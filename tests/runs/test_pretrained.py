@@ -1,4 +1,4 @@
-"""Translators that begin with models of language: what is carried over, what is new, what is refused."""
+"""Translators that begin with language models: what is carried over, what is new, what is refused."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def command(*words):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Pairs, the text of each side, and a model of language of each kind, of both sides and of one."""
+    """Pairs, the text of each side, and a language model of each kind, of both sides and of one."""
     folder = tmp_path_factory.mktemp("pretrained")
     phrases = list(generate(120, split="train", max_words=6))
     (folder / "pairs.tsv").write_text("".join(f"{p.source}\t{p.target}\n" for p in phrases), encoding="utf-8")

@@ -8,7 +8,9 @@ from translucid.runs.run_folder import RunFolder
 
 
 def test_a_run_folder_with_old_names_loads(tmp_path):
-    configuration = resolve(preset="caption-soft", assignments=["training.max_regression=2", "model.image_encoder.size=64"])
+    configuration = resolve(
+        preset="caption-soft", assignments=["training.max_regression=2", "model.image_encoder.size=64"]
+    )
     folder = RunFolder(tmp_path)
     folder.save_configuration(configuration)
     settings = yaml.safe_load(folder.config_file.read_text())

@@ -84,8 +84,8 @@ def jobs(monkeypatch):
     made = []
     begin = DocumentJobs.__init__
 
-    def watched(self, desk):
-        begin(self, desk)
+    def watched(self, context):
+        begin(self, context)
         made.append(self)
 
     monkeypatch.setattr(DocumentJobs, "__init__", watched)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.cancellation import Stopped, asked_between_steps, between_steps
+from translucid.ground.cancellation import Cancelled, asked_between_steps, between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate
 from translucid.serving.queue.request_task import RequestTask
@@ -42,7 +42,7 @@ def slow():
 
 
 @pytest.fixture
-def errand():
+def task():
     return RequestTask("somebody", 60)
 
 
@@ -51,11 +51,11 @@ def one_batch_at_a_time(monkeypatch):
     monkeypatch.setattr("translucid.serving.queue.batcher.TURN", 1000)
 
 
-def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slow, errand):
+def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slow, task):
     batcher = Batcher(queue=100, batch=10)
-    first = batcher.submit(errand, slow, ["a"])
+    first = batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
-    others = [batcher.submit(errand, slow, [f"{i}x", f"{i}y"]) for i in range(4)]
+    others = [batcher.submit(task, slow, [f"{i}x", f"{i}y"]) for i in range(4)]
     slow.go.set()
     assert first.result(10) == ["A"]
     assert [other.result(10) for other in others] == [[f"{i}X", f"{i}Y"] for i in range(4)]
@@ -63,9 +63,9 @@ def test_what_arrives_meanwhile_is_translated_together_and_goes_to_who_asked(slo
     batcher.close()
 
 
-def test_each_gets_as_many_translations_as_it_asked_for(slow, errand):
+def test_each_gets_as_many_translations_as_it_asked_for(slow, task):
     batcher = Batcher(queue=100, batch=10)
-    batcher.submit(errand, slow, ["z"])
+    batcher.submit(task, slow, ["z"])
     assert slow.began.wait(10)
     futures = [batcher.submit(RequestTask(f"{i}", 60), slow, ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
     slow.go.set()
@@ -74,16 +74,16 @@ def test_each_gets_as_many_translations_as_it_asked_for(slow, errand):
     batcher.close()
 
 
-def test_a_full_queue_refuses(slow, errand):
+def test_a_full_queue_refuses(slow, task):
     batcher = Batcher(queue=3, batch=10)
-    batcher.submit(errand, slow, ["a"])
+    batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
-    batcher.submit(errand, slow, ["b", "c"])
+    batcher.submit(task, slow, ["b", "c"])
     with pytest.raises(ApiError) as refused:
-        batcher.submit(errand, slow, ["d", "e"])
+        batcher.submit(task, slow, ["d", "e"])
     assert refused.value.status == 503
     assert refused.value.retry_after
-    batcher.submit(errand, slow, ["d"])
+    batcher.submit(task, slow, ["d"])
 
 
 def test_clients_take_turns(slow):
@@ -99,13 +99,13 @@ def test_clients_take_turns(slow):
     assert slow.batches[1] == ["a", "x", "b"]
 
 
-def test_who_has_left_is_not_translated_for(slow, errand):
+def test_who_has_left_is_not_translated_for(slow, task):
     batcher = Batcher(queue=10, batch=10)
-    batcher.submit(errand, slow, ["a"])
+    batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
     gone = RequestTask("somebody", 60)
     batcher.submit(gone, slow, ["b"])
-    there = batcher.submit(errand, slow, ["c"])
+    there = batcher.submit(task, slow, ["c"])
     gone.left = True
     slow.go.set()
     assert there.result(10) == ["C"]
@@ -120,19 +120,19 @@ def test_a_batch_ends_when_nobody_waits_for_it(slow):
     assert slow.began.wait(10)
     gone.left = True
     for future in futures:
-        with pytest.raises(Stopped):
+        with pytest.raises(Cancelled):
             future.result(10)
     assert not slow.go.is_set()
     slow.go.set()
     batcher.close()
 
 
-def test_a_batch_that_takes_long_lets_others_go_before_it(slow, errand, monkeypatch):
+def test_a_batch_that_takes_long_lets_others_go_before_it(slow, task, monkeypatch):
     monkeypatch.setattr("translucid.serving.queue.batcher.TURN", 0.01)
     batcher = Batcher(queue=10, batch=10)
-    stuck = batcher.submit(errand, slow, ["a"])
+    stuck = batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
-    batcher.submit(errand, slow, ["b"])
+    batcher.submit(task, slow, ["b"])
     end = time.monotonic() + 10
     while ["b"] not in slow.batches:
         assert time.monotonic() < end
@@ -143,11 +143,11 @@ def test_a_batch_that_takes_long_lets_others_go_before_it(slow, errand, monkeypa
     batcher.close()
 
 
-def test_an_error_is_of_one_request_alone(slow, errand):
+def test_an_error_is_of_one_request_alone(slow, task):
     batcher = Batcher(queue=10, batch=10)
-    batcher.submit(errand, slow, ["z"])
+    batcher.submit(task, slow, ["z"])
     assert slow.began.wait(10)
-    futures = [batcher.submit(errand, slow, [text]) for text in ("good", "bad", "better")]
+    futures = [batcher.submit(task, slow, [text]) for text in ("good", "bad", "better")]
     slow.go.set()
     assert futures[0].result(10) == ["GOOD"]
     with pytest.raises(RuntimeError, match="broken"):
@@ -157,15 +157,15 @@ def test_an_error_is_of_one_request_alone(slow, errand):
     batcher.close()
 
 
-def test_closing_finishes_what_was_taken_and_takes_nothing_more(slow, errand):
+def test_closing_finishes_what_was_taken_and_takes_nothing_more(slow, task):
     batcher = Batcher(queue=10, batch=1)
-    futures = [batcher.submit(errand, slow, [text]) for text in "abc"]
+    futures = [batcher.submit(task, slow, [text]) for text in "abc"]
     closing = threading.Thread(target=batcher.close)
     closing.start()
     while not batcher.closed:
         time.sleep(0.01)
     with pytest.raises(ApiError):
-        batcher.submit(errand, slow, ["d"])
+        batcher.submit(task, slow, ["d"])
     slow.go.set()
     closing.join(10)
     assert [future.result(0) for future in futures] == [["A"], ["B"], ["C"]]
@@ -181,9 +181,9 @@ def test_long_requests_are_translated_in_parts_each_text_once(slow):
 
     def ask():
         if len(slow.batches) > 3:
-            raise Stopped
+            raise Cancelled
 
-    with asked_between_steps(ask), pytest.raises(Stopped):
+    with asked_between_steps(ask), pytest.raises(Cancelled):
         translate(slow, texts)
     assert len(slow.batches) == 4
 

@@ -17,7 +17,7 @@ from translucid.api.translator import Translator
 from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.routes.memory import Remembering
+from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.server_options import ServerOptions
 
 
@@ -26,7 +26,7 @@ def serving(*runs, memory=None, terms=(), **options):
     """Give the address of a server on a free port of this machine; `memory`: a file that grows."""
     given = ServerOptions(**options)
     catalogue = load(list(runs), "cpu", given, terms=terms)
-    opened = Remembering.open(memory, next(iter(catalogue)).pair, grows=True) if memory else None
+    opened = MemoryRoutes.open(memory, next(iter(catalogue)).pair, grows=True) if memory else None
     app = create_app(catalogue, given, opened, lessons=lambda _: recorded_routes())
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)

@@ -11,8 +11,8 @@ import pytest
 from translucid.api.translator import Translator
 from translucid.documents.document import Segment, Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Mark, Marked, Side
-from translucid.ground.cancellation import Stopped
+from translucid.documents.tagged_text import Mark, Side, TaggedText
+from translucid.ground.cancellation import Cancelled
 from translucid.serving.queue.job_files import JobFiles
 from translucid.serving.routes import document_jobs, editing
 
@@ -130,7 +130,7 @@ def result(client, job):
     return client.get(f"/documents/{job['id']}/result").text
 
 
-@pytest.mark.parametrize("error", [Stopped(), OSError("no such luck")])
+@pytest.mark.parametrize("error", [Cancelled(), OSError("no such luck")])
 def test_a_download_that_fails_costs_no_correction(client, monkeypatch, error):
     job = ended(client, send(client).json())
     result(client, job)
@@ -177,7 +177,7 @@ def test_an_earlier_download_does_not_bring_an_old_text_back(client, jobs, run, 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(result, client, job)
         until(held.is_set)
-        own.jobs[job["id"]].files.accept({0: Target(Marked("Segundo."), "person")})
+        own.jobs[job["id"]].files.accept({0: Target(TaggedText("Segundo."), "person")})
         own.jobs[job["id"]].corrections += 1
         second = pool.submit(result, client, job)
         assert first.result().startswith(("Primero.", "Segundo."))
@@ -190,7 +190,7 @@ def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(client, 
 
     def watched(work):
         def watching(*given):
-            assert threading.current_thread().name.startswith("workshop")
+            assert threading.current_thread().name.startswith("worker_pool")
             begun = time.thread_time()
             try:
                 return work(*given)
@@ -206,7 +206,7 @@ def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(client, 
     for count in (500, 4000):
         job = own.jobs[ended(client, send(client).json())["id"]]
         marks = [Mark(0, "<b>" if i % 2 == 0 else "</b>", list(Side)[i % 2], i // 2) for i in range(2 * count)]
-        source = Marked("I sing.", tuple(marks))
+        source = TaggedText("I sing.", tuple(marks))
         (job.files.folder / "segments.sqlite").unlink()
         job.files.begin([Segment(source, "line 1")])
         job.files.translated([(0, Target(source))])

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from translucid.ground.cancellation import Stopped, between_steps
+from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import fair_scheduler as turns
 from translucid.serving.queue.fair_scheduler import FairScheduler
@@ -35,7 +35,7 @@ class Worker:
                     between_steps()
                     self.steps += 1
                     time.sleep(0.002)
-        except Stopped:
+        except Cancelled:
             pass
 
 
@@ -104,7 +104,7 @@ def test_who_has_worked_long_is_not_kept_waiting_for_ever(monkeypatch):
 
 
 def test_in_the_workshop_one_works_at_a_time_in_turns():
-    workshop = WorkerPool()
+    worker_pool = WorkerPool()
     inside, most, order = 0, 0, []
 
     def work(name, steps):
@@ -121,32 +121,32 @@ def test_in_the_workshop_one_works_at_a_time_in_turns():
 
         return run
 
-    errand = RequestTask("somebody", 60)
-    futures = [workshop.submit(errand, work(f"long {i}", 200)) for i in range(2)]
+    task = RequestTask("somebody", 60)
+    futures = [worker_pool.submit(task, work(f"long {i}", 200)) for i in range(2)]
     time.sleep(0.1)
-    futures.append(workshop.submit(errand, work("short", 2)))
+    futures.append(worker_pool.submit(task, work("short", 2)))
     assert [future.result(60) for future in futures] == ["long 0", "long 1", "short"]
     assert most == 1
     assert order[0] == "short"
-    assert not workshop.inside
-    workshop.close()
+    assert not worker_pool.inside
+    worker_pool.close()
 
 
 def test_the_workshop_has_room_for_others_than_one_client():
-    workshop = WorkerPool()
+    worker_pool = WorkerPool()
     go = threading.Event()
 
     def wait():
         assert go.wait(60)
 
-    futures = [workshop.submit(RequestTask("one", 60), wait) for _ in range(SHARE)]
+    futures = [worker_pool.submit(RequestTask("one", 60), wait) for _ in range(SHARE)]
     with pytest.raises(ApiError, match="busy"):
-        workshop.submit(RequestTask("one", 60), wait)
-    futures += [workshop.submit(RequestTask("other", 60), wait) for _ in range(PLACES - SHARE)]
+        worker_pool.submit(RequestTask("one", 60), wait)
+    futures += [worker_pool.submit(RequestTask("other", 60), wait) for _ in range(PLACES - SHARE)]
     with pytest.raises(ApiError, match="busy"):
-        workshop.submit(RequestTask("third", 60), wait)
+        worker_pool.submit(RequestTask("third", 60), wait)
     go.set()
     for future in futures:
         future.result(60)
-    workshop.submit(RequestTask("one", 60), wait).result(60)
-    workshop.close()
+    worker_pool.submit(RequestTask("one", 60), wait).result(60)
+    worker_pool.close()

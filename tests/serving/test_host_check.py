@@ -17,9 +17,9 @@ from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.edge.assets import Asset
-from translucid.serving.edge.host_check import Door
+from translucid.serving.edge.host_check import HostCheck
 from translucid.serving.edge.incoming import Bodies
-from translucid.serving.edge.rate_limits import Guard, trusted_proxies
+from translucid.serving.edge.rate_limits import RateLimits, trusted_proxies
 from translucid.serving.language_pairs import is_language
 from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read_keys
 
@@ -144,7 +144,7 @@ def test_wrong_keys_are_counted_by_network_and_work_is_shared_by_it(run):
     assert tried == [403] * 10 + [429] * 2
     assert say(TestClient(app, client=("2001:db8:0:1::1", 1)), api_key="wrong").status_code == 403
     client = SimpleNamespace(client=SimpleNamespace(host="2001:db8::9"), headers={})
-    assert Guard(ServerOptions()).check(client, {}) == "address 2001:db8::/64"
+    assert RateLimits(ServerOptions()).check(client, {}) == "address 2001:db8::/64"
 
 
 def test_proxies_are_addresses_and_ipv4_ones_are_known_on_a_socket_for_both():
@@ -210,7 +210,7 @@ def test_a_request_that_fails_is_answered_once(started):
 
     messages = []
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"testserver")]}
-    door = Door(application, ServerOptions(hosts=("testserver",)), Bodies())
+    door = HostCheck(application, ServerOptions(hosts=("testserver",)), Bodies())
     asyncio.run(door(scope, receive, send))
     if started:
         assert [message["status"] for message in messages] == [200]

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.serving.queue.job_files import JobFiles, Row
 
 
@@ -53,5 +53,5 @@ def test_a_result_that_can_not_be_kept_whole_leaves_the_one_before(tmp_path, mon
     ],
 )
 def test_a_translation_of_little_confidence_wants_a_look(confidence, doubts, accepted, doubtful):
-    target = Target(Marked("Canto."), "model", confidence=confidence, doubts=doubts)
-    assert Row(0, Segment(Marked("I sing."), "line 1"), target, accepted).is_doubtful is doubtful
+    target = Target(TaggedText("Canto."), "model", confidence=confidence, doubts=doubts)
+    assert Row(0, Segment(TaggedText("I sing."), "line 1"), target, accepted).is_doubtful is doubtful

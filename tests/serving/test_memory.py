@@ -14,7 +14,7 @@ from translucid.memory.translation_memory import TranslationMemory
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.routes import memory as remembering
-from translucid.serving.routes.memory import Remembering
+from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.server_options import ServerOptions
 
 from .test_documents import ended, send, until
@@ -37,7 +37,7 @@ def begin(run, file):
 
     def start(**given):
         options = ServerOptions(hosts=("testserver",))
-        memory = Remembering.open(file, ("en", "es"), **given)
+        memory = MemoryRoutes.open(file, ("en", "es"), **given)
         clients.append(TestClient(create_app(load([str(run)], "cpu", options), options, memory)))
         clients[-1].memory = memory
         return clients[-1].__enter__()
@@ -184,11 +184,11 @@ def test_one_that_does_not_grow_takes_nothing(begin, monkeypatch):
 
 
 def test_it_is_only_used_between_its_languages(file):
-    memory = Remembering.open(file, ("en", "es"), grows=True)
+    memory = MemoryRoutes.open(file, ("en", "es"), grows=True)
     assert memory.recall("en", "es-MX") and not memory.recall("es", "en")
     memory.close()
     with pytest.raises(UserError, match=r"mine\.memory"):
-        Remembering.open(file.with_suffix(".tmx"), ("en", "es"), grows=True)
+        MemoryRoutes.open(file.with_suffix(".tmx"), ("en", "es"), grows=True)
 
 
 def test_plain_text_is_taken_from_it_and_says_so(begin):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from translucid.ground.cancellation import Stopped, asked_between_steps
+from translucid.ground.cancellation import Cancelled, asked_between_steps
 from translucid.serving.edge import rendering
 from translucid.serving.edge.rendering import rendered
 
@@ -41,9 +41,9 @@ def test_no_part_is_long_and_it_ends_when_nobody_waits(monkeypatch):
     def ask():
         asked.append(None)
         if len(asked) == 10:
-            raise Stopped
+            raise Cancelled
 
-    with pytest.raises(Stopped), asked_between_steps(ask):
+    with pytest.raises(Cancelled), asked_between_steps(ask):
         rendered(maps)
 
 

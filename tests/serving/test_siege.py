@@ -103,7 +103,7 @@ def logged(caplog):
 
 
 def working(place):
-    """How much work there is in the workshop."""
+    """How much work there is in the worker_pool."""
     said = place.raw(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").decode()
     return float(said.split("\ntranslucid_work_inside ")[1].split()[0])
 

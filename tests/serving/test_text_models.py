@@ -19,7 +19,7 @@ GOOD, BAD = "the film was good and warm", "the film was awful and dull"
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    """A model of language and a classifier that begins with it, both of which know a few words."""
+    """A language model and a classifier that begins with it, both of which know a few words."""
     folder = tmp_path_factory.mktemp("texts")
     rows = [(f"{text} {more}", label) for more in ("", "so", "really", "quite", "its end", "the house")
             for text, label in ((GOOD, "good"), (BAD, "bad"), ("good", "good"), ("dull", "bad"))] * 8  # fmt: skip

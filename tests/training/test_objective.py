@@ -6,7 +6,7 @@ from torch import nn
 
 from translucid.data.batching import Batch
 from translucid.kernels import loss as kernel
-from translucid.kernels import plain
+from translucid.kernels import reference_mode
 from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 from translucid.training import objective
@@ -42,7 +42,7 @@ def test_it_is_taken_where_it_suits(monkeypatch):
         output = nn.Linear(6, 11, bias=bias).to(dtype)
         return smoothed_loss(torch.randn(23, 6).to(dtype), output, torch.randint(11, (23,)), 0.1)
 
-    with plain("loss"):
+    with reference_mode("loss"):
         loss()
     loss(torch.bfloat16)
     loss(bias=False)

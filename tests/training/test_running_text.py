@@ -1,4 +1,4 @@
-"""A model of language in training: what it is measured by, and that nothing that comes between changes it."""
+"""A language model in training: what it is measured by, and that nothing that comes between changes it."""
 
 import io
 import json

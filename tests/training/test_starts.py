@@ -187,7 +187,7 @@ def test_the_weights_that_it_begins_with_are_in_the_model(name, tmp_path):
     for source in {value for option, value in pairwise(start) if option in options}:
         theirs = [tensor for tensor in load_tensors(Path(source) / "model.safetensors")[0].values() if tensor.dim() > 1]
         found = sum(any(_begins_with(mine, tensor) for mine in ours) for tensor in theirs)
-        # The output of a bidirectional model of language says nothing to an encoder.
+        # The output of a bidirectional language model says nothing to an encoder.
         assert found >= len(theirs) - 2 and found >= 0.6 * len(theirs), (found, len(theirs))
 
 

@@ -1,4 +1,4 @@
-"""Figures of models of language by hand: perplexity a word, bits a character, and that vocabularies compare."""
+"""Figures of language models by hand: perplexity a word, bits a character, and that vocabularies compare."""
 
 import math
 

@@ -16,7 +16,7 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.inspection.alignment import read_alignment
 from translucid.inspection.alignment_learning import Linked, learn_alignment, linked, updates_for
-from translucid.inspection.forced_decoding import watch
+from translucid.inspection.forced_decoding import forced_decoding
 from translucid.runs.corpus_files import pairs_of
 from translucid.runs.run_folder import RunFolder
 
@@ -26,7 +26,7 @@ HELD_OUT = 10
 """One pair of so many is held out."""
 
 
-class Taught(NamedTuple):
+class LearnedAlignment(NamedTuple):
     """What came of it, on pairs that were held out."""
 
     pairs: int
@@ -56,7 +56,7 @@ def fit_alignment(
     languages: Languages = (None, None),
     console: Console,
     device: str = "auto",
-) -> Taught:
+) -> LearnedAlignment:
     """Teach a run which words belong together; what it learned is kept if it is better than its attention.
 
     Args:
@@ -84,13 +84,15 @@ def fit_alignment(
     learned, held_out = [one for i, (one, _) in enumerate(there) if i % HELD_OUT], there[::HELD_OUT]
     with counting(console, "learning where words belong", updates_for(learned)) as advance:
         layer = learn_alignment(t.model, learned, t.device, advance)
-    seen = watch(t.model, t.tokenizer, [(one.source, one.target) for one, _ in held_out], t.device, layer=layer)
+    seen = forced_decoding(
+        t.model, t.tokenizer, [(one.source, one.target) for one, _ in held_out], t.device, layer=layer
+    )
     ways = {
         way: alignment_score([read_alignment(one, way) for one in seen], [right for _, right in held_out])
         for way in (reading.of(taught=False), AlignmentOptions(both=reading.both))
     }
     ways = dict(sorted(ways.items(), key=lambda way: way[1].error_rate))
-    found = Taught(len(learned), len(held_out), len(texts) - len(there), ways)
+    found = LearnedAlignment(len(learned), len(held_out), len(texts) - len(there), ways)
     if found.kept:
         save_alignment_layer(RunFolder(run), layer, data.languages if data.tokenizer.languages else None)
         read_alignments_there(run, ways)

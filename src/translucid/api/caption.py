@@ -13,7 +13,7 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.nbest import NBest
 
 if TYPE_CHECKING:
-    from translucid.inspection.attention_result import Looked
+    from translucid.inspection.attention_result import AttentionResult
     from translucid.models.protocol import Maps
 
 
@@ -32,7 +32,7 @@ class AlternativeCaption(NamedTuple):
 class Watches(Protocol):
     """What a caption asks when somebody wants to know more about it: the `Captioner`."""
 
-    def look(self, picture: Picture, tokens: Sequence[int]) -> Looked:
+    def look(self, picture: Picture, tokens: Sequence[int]) -> AttentionResult:
         """Watch the model write given tokens."""
 
 
@@ -51,7 +51,7 @@ class Caption(NBest):
         return self.picture.name
 
     @cached_property
-    def looked(self) -> Looked:
+    def looked(self) -> AttentionResult:
         """Where the model looked for each word of the best caption, made on demand by one forced pass."""
         return self._captioner.look(self.picture, self.nbest[0].hypothesis.tokens)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from translucid.decoding.trace import BeamTrace
-    from translucid.inspection.attention_result import Looked
+    from translucid.inspection.attention_result import AttentionResult
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 256
@@ -179,13 +179,13 @@ class Captioner:
                 seen.append(picture)
                 yield picture.source
 
-    def look(self, picture: Picture, tokens: Sequence[int]) -> Looked:
+    def look(self, picture: Picture, tokens: Sequence[int]) -> AttentionResult:
         """Watch the model write given tokens about an image."""
         from translucid.inspection.attention_result import look_at
 
         return look_at(self.model, self.tokenizer, picture, tokens, self.grid, self.device)
 
-    def inspect(self, picture: Picture, text: str) -> Looked:
+    def inspect(self, picture: Picture, text: str) -> AttentionResult:
         """Watch the model write a given caption about an image."""
         return self.look(picture, self.tokenizer.encode_target([text])[0])
 

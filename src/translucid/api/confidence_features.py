@@ -36,7 +36,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class Observer:
+class ConfidenceFeatures:
     """Looks again at what an engine has found."""
 
     tokenizer: Tokenizer
@@ -122,12 +122,12 @@ class Observer:
 
         `ways`: what was found for each of the pieces that were translated.
         """
-        from translucid.inspection.forced_decoding import watch
+        from translucid.inspection.forced_decoding import forced_decoding
 
         own, told = self.own(), len(self.tokenizer.target_opening)
         searched = [piece for piece in pieces if piece.ids]
         pairs = self._pairs([part for way in ways for part in zip(searched, way, strict=True)])
-        seen = iter(watch(own.model, self.tokenizer, pairs, own.device, look=False) if pairs else [])
+        seen = iter(forced_decoding(own.model, self.tokenizer, pairs, own.device, look=False) if pairs else [])
         written = (list(zip(one.target, one.log_probs, strict=True))[told:] for one in seen)
         return [[pair for one in islice(written, len(searched)) for pair in one] for _ in ways]
 
@@ -136,10 +136,10 @@ class Observer:
 
     def _inspected(self, parts: Sequence[Part]) -> list[Inspected]:
         """Let the model write the translations, and watch."""
-        from translucid.inspection.forced_decoding import watch
+        from translucid.inspection.forced_decoding import forced_decoding
 
         own = self.own()
-        return watch(own.model, self.tokenizer, self._pairs(parts), own.device)
+        return forced_decoding(own.model, self.tokenizer, self._pairs(parts), own.device)
 
     def _dropped(self, parts: Sequence[Part], passes: int) -> list[Figures]:
         """Return the log-probability of each translation in each of N passes with dropout [N]."""

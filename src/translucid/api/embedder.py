@@ -60,7 +60,7 @@ class Neighbour(NamedTuple):
 
 
 class Embedder:
-    """A trained model of language, asked what it makes of each word where it stands.
+    """A trained language model, asked what it makes of each word where it stands.
 
     Words are what stands between spaces. The vector of one is the state that the forward model has after its last
     piece, beside the state that the backward model has after its first: what both know of the word and of all text on
@@ -89,7 +89,7 @@ class Embedder:
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
-            UserError: it is not one, or it is damaged, or its model is no model of language.
+            UserError: it is not one, or it is damaged, or its model is no language model.
         """
         folder = RunFolder(Path(run))
         configuration = folder.configuration()

@@ -83,12 +83,14 @@ class Examiner:
                 raise UserError(what, fix="Split it into sentences.")
         return self.watch(ids, [source for source, _ in pairs])
 
-    def watch(self, pairs: Sequence[tuple[list[int], list[int]]], texts: Sequence[str] = ()) -> list[Inspected]:
+    def forced_decoding(
+        self, pairs: Sequence[tuple[list[int], list[int]]], texts: Sequence[str] = ()
+    ) -> list[Inspected]:
         """Do so with pairs of source and target ids, end tokens included; `texts`: the sources, to be shown."""
-        from translucid.inspection.forced_decoding import watch
+        from translucid.inspection.forced_decoding import forced_decoding
 
         layer, run = self.alignment_layer, self.run
-        return watch(self.model, self.tokenizer, pairs, self.device, layer=layer, run=run, texts=texts)
+        return forced_decoding(self.model, self.tokenizer, pairs, self.device, layer=layer, run=run, texts=texts)
 
     def inspect_all(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None

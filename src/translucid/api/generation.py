@@ -84,7 +84,7 @@ class Generated(NBest):
 
 @dataclass(frozen=True)
 class TextScore(TextScores):
-    """How a model of language finds a text."""
+    """How a language model finds a text."""
 
     text: str = ""
     pieces: list[Piece] = field(default_factory=list)

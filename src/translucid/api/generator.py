@@ -1,4 +1,4 @@
-"""The front door to models of language: `Generator.load(run).generate(prompt)`."""
+"""The front door to language models: `Generator.load(run).generate(prompt)`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def writing(settings: DecodingOptions, given: Mapping[str, Any]) -> DecodingOpti
 
 
 class Generator:
-    """A trained model of language, its tokenizer and its settings."""
+    """A trained language model, its tokenizer and its settings."""
 
     def __init__(
         self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
@@ -80,7 +80,7 @@ class Generator:
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
-            UserError: it is not one, or it is damaged, or its model is no model of language.
+            UserError: it is not one, or it is damaged, or its model is no language model.
         """
         folder = RunFolder(Path(run))
         return cls.open(folder, folder.configuration(), device)

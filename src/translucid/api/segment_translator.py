@@ -10,9 +10,9 @@ from translucid.api.translation import Translation
 from translucid.api.translator import WINDOW, Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import NearMatch, Target
-from translucid.documents.placeholders import Way, lost_and_invented_doubts
+from translucid.documents.placeholders import PlaceholderStrategy, lost_and_invented_doubts
 from translucid.documents.tag_projection import readable
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.word_links import Links
 from translucid.engines.fuzzy_match_engine import FuzzyMatchEngine
 from translucid.memory.recall import Recall
@@ -41,7 +41,7 @@ class SegmentTranslator:
         self.translator = shown_matches(translator, recall) if recall else translator
         self.options, self.recall, self.near_matches = options, recall, near_matches
 
-    def stream(self, sources: Iterable[Marked], on_done: Callable[[int], None] | None = None) -> Iterator[Target]:
+    def stream(self, sources: Iterable[TaggedText], on_done: Callable[[int], None] | None = None) -> Iterator[Target]:
         """Translate any number of texts, in order.
 
         Args:
@@ -63,12 +63,12 @@ class SegmentTranslator:
                     yield self._from_model(source, *next(translated))
 
     def _translated(
-        self, sources: Sequence[Marked], on_done: Callable[[int], None] | None
-    ) -> list[tuple[Way, Translation]]:
+        self, sources: Sequence[TaggedText], on_done: Callable[[int], None] | None
+    ) -> list[tuple[PlaceholderStrategy, Translation]]:
         """Translate texts, and those whose placeholders have not come through in another way, until they have."""
         pieces = self.translator.tokenizer.has_placeholders
-        waiting = {i: Way.first(source, pieces=pieces) for i, source in enumerate(sources)}
-        done: dict[int, tuple[Way, Translation]] = {}
+        waiting = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
+        done: dict[int, tuple[PlaceholderStrategy, Translation]] = {}
         while waiting:
             texts = [way.text for way in waiting.values()]
             translations = self.translator.stream(texts, self.options, on_done=on_done)
@@ -78,7 +78,7 @@ class SegmentTranslator:
             on_done = None  # which has been told of all of them
         return [done[i] for i in range(len(sources))]
 
-    def _from_model(self, source: Marked, way: Way, found: Translation) -> Target:
+    def _from_model(self, source: TaggedText, way: PlaceholderStrategy, found: Translation) -> Target:
         """Return a translation with the marks and placeholders of its source, and what looks wrong in it."""
         links = found.word_weights if way.source.marks and self.translator.can_look() else []
         marked = way.target(found.text, links)
@@ -88,20 +88,20 @@ class SegmentTranslator:
         others = tuple(self._alternatives(way, found))
         return Target(marked, "model", found.confidence, doubts, self._near(source), others)
 
-    def _alternatives(self, way: Way, found: Translation) -> Iterator[Marked]:
+    def _alternatives(self, way: PlaceholderStrategy, found: Translation) -> Iterator[TaggedText]:
         """Yield the other translations in which everything is that has to be."""
         for text in found.alternatives[1:]:
             if way.after(text) is None:
                 yield way.target(text, self._links(way.source, text))
 
-    def _from_memory(self, source: Marked, target: str) -> Target:
-        way = Way.of_pair(source, target)
+    def _from_memory(self, source: TaggedText, target: str) -> Target:
+        way = PlaceholderStrategy.of_pair(source, target)
         marked = way.target(target, self._links(way.source, target))
         # A person may have written a number in words.
         doubts = tuple(lost_and_invented_doubts(source, marked, numbers=False))
         return Target(marked, origin="memory", doubts=(*doubts, *way.doubts))
 
-    def _links(self, source: Marked, target: str) -> Links:
+    def _links(self, source: TaggedText, target: str) -> Links:
         """Return the links to a translation that the model has not made, if there are marks to place by them."""
         if not source.marks:
             return []
@@ -109,7 +109,7 @@ class SegmentTranslator:
         links = [(s, t, 1.0) for s, t in links_between(self.translator, text, target)]
         return with_term_links(links, text, target, self.translator.term_links(text, target))
 
-    def _near(self, source: Marked) -> tuple[NearMatch, ...]:
+    def _near(self, source: TaggedText) -> tuple[NearMatch, ...]:
         """Return what the memory has that is like a segment, if that is wanted."""
         found = self.recall.shown(readable(source).text) if self.recall and self.near_matches else []
         return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in found)

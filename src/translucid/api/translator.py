@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from translucid.api import translation
-from translucid.api.confidence_features import Observer
+from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.translation import Alternative, Translation, Translations, given_texts, refuse_one_text
@@ -24,7 +24,7 @@ from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.piece_search import search_pieces
 from translucid.engines.term_reader import TermReader
 from translucid.engines.terminology_engine import TerminologyEngine, TermsMode
-from translucid.evaluation.quality_checks import Doubts
+from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.on_the_fly import run_of
@@ -73,7 +73,7 @@ class Translator(Examiner, TermReader):
         self.longest = longest or configuration.longest
         self.cutter = Cutter(tokenizer, self.longest, configuration.data.languages[0])
         """Cuts texts into what is translated in one go."""
-        self._doubts = Doubts(tokenizer, *configuration.data.languages)
+        self._doubts = QualityChecks(tokenizer, *configuration.data.languages)
         self._drawn = 0
         self._own = own
         self._opened: LoadedRun | None = None
@@ -332,9 +332,9 @@ class Translator(Examiner, TermReader):
         return list(dict.fromkeys(doubts))
 
     @property
-    def observer(self) -> Observer:
+    def observer(self) -> ConfidenceFeatures:
         """Looks again at what was found."""
-        return Observer(self.tokenizer, self.engine, lambda: self.own)
+        return ConfidenceFeatures(self.tokenizer, self.engine, lambda: self.own)
 
     def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
         """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.

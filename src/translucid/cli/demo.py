@@ -86,7 +86,7 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
     from translucid.data.images.image_files import ImageFiles
     from translucid.data.readers.corpus import read_pairs
     from translucid.evaluation.scene_gold import read_gold
-    from translucid.inspection.saliency_overlay import LitImage
+    from translucid.inspection.saliency_overlay import SaliencyOverlay
     from translucid.inspection.saving_images import save_looked
     from translucid.inspection.terminal_images import drawings
     from translucid.lessons.caption_demonstration import scene_files, train_caption_demo
@@ -114,7 +114,7 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
         caption = captioner.caption(captioner.picture(files.read(name), name))
         console.print(Text.assemble(f"\n{name}: ", (caption.text, "bold")))
         console.print(Text("for each word written, where the model looked:", "dim"))
-        console.print(drawings(LitImage.of(caption.looked), console.width, colour=console.is_terminal))
+        console.print(drawings(SaliencyOverlay.of(caption.looked), console.width, colour=console.is_terminal))
         picture = out / f"looked-{Path(name).stem}.png"
         try:
             save_looked(caption.looked, picture, name)

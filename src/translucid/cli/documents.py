@@ -14,7 +14,7 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
-    from translucid.jobs.job import Way
+    from translucid.jobs.job import Executor
     from translucid.jobs.segments import SegmentJob
 
 
@@ -52,7 +52,7 @@ def shows_near_matches(document: Path) -> bool:
 
 
 def translate_file(
-    job: SegmentJob, file: Path, output: Path | None, way: AbstractContextManager[Way], *, again: bool
+    job: SegmentJob, file: Path, output: Path | None, way: AbstractContextManager[Executor], *, again: bool
 ) -> None:
     """Translate a document; see `translucid translate --help`."""
     from translucid.documents.kinds import read_document

@@ -22,7 +22,7 @@ LayerOption = Annotated[
 
 
 def embed(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder of a model of language.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder of a language model.")],
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="[FILE ...]", help="A text a line, .tsv or .jsonl, gz or not.")
     ] = None,

@@ -106,7 +106,7 @@ def evaluate(
     errors, those first of which the model is surest.
 
         translucid evaluate runs/mood --test labelled.jsonl --ensemble runs/mood-backwards --samples 5
-    A model of language is scored by how well it foretells texts: perplexity a word and bits a character, which compare
+    A language model is scored by how well it foretells texts: perplexity a word and bits a character, which compare
     models of any vocabulary.
 
         translucid evaluate runs/english articles.txt
@@ -215,7 +215,7 @@ def evaluate(
 
 
 def evaluate_texts(run: Path, configuration: Configuration, test: list[str], as_json: bool, device: str) -> None:
-    """The same for a model of language; see `evaluate`."""
+    """The same for a language model; see `evaluate`."""
     from translucid.api.generator import Generator
     from translucid.data.filtering import Skipped
     from translucid.data.readers.texts import keep_texts, read_texts

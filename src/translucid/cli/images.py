@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from translucid.api.captioner import Captioner
     from translucid.data.images.pixels import Picture
-    from translucid.inspection.attention_result import Looked
+    from translucid.inspection.attention_result import AttentionResult
     from translucid.inspection.masks import MaskKind
 
 
@@ -69,7 +69,7 @@ def look_at_image(
             such layer or no such head.
     """
     from translucid.decoding.maps import chosen_maps
-    from translucid.inspection.saliency_overlay import LitImage
+    from translucid.inspection.saliency_overlay import SaliencyOverlay
     from translucid.inspection.saving_images import save_looked
     from translucid.inspection.terminal_images import drawings, place_table
 
@@ -83,7 +83,7 @@ def look_at_image(
     if not looked.looks:
         console.print("\nThe model has no attention: all that it knew of the image was one vector.")
         return
-    lit = LitImage.of(looked, layer, head)
+    lit = SaliencyOverlay.of(looked, layer, head)
     console.print()
     console.print(drawings(lit, console.width, colour=console.color_system is not None))
     console.print()
@@ -104,7 +104,7 @@ def picture_of(captioner: Captioner, image: str | None) -> Picture:
     return captioner.picture(Path(image))
 
 
-def looked_at(captioner: Captioner, picture: Picture, target: str | None) -> Looked:
+def looked_at(captioner: Captioner, picture: Picture, target: str | None) -> AttentionResult:
     """Watch the model write a caption, its own if none is given.
 
     Raises:

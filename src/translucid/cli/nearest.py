@@ -21,7 +21,7 @@ AROUND = 8
 
 
 def nearest(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder of a model of language.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder of a language model.")],
     sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="What the word stands in.")],
     word: Annotated[str, typer.Option(help="A word of the sentence; the first, if it is there more than once.")],
     among: Annotated[list[Path], typer.Option(metavar="FILES", help="A text a line, .tsv or .jsonl, gz or not.")],

@@ -132,7 +132,7 @@ def serve(
         from translucid.serving.edge.connections import AT_ONCE, Connection, Listening, most_connections
         from translucid.serving.edge.host_check import ANY, is_loopback
         from translucid.serving.edge.rate_limits import trusted_proxies
-        from translucid.serving.routes.memory import Remembering
+        from translucid.serving.routes.memory import MemoryRoutes
         from translucid.serving.server_options import Quota, ServerOptions, read_keys
         from translucid.terminology.term import read_terms
     except ModuleNotFoundError as error:
@@ -169,7 +169,7 @@ def serve(
         if memory:
             if not catalogue.models:
                 raise UserError("--memory is for translators", fix="Leave it out.")
-            opened = Remembering.open(memory, next(iter(catalogue)).pair, grows=suggestions)
+            opened = MemoryRoutes.open(memory, next(iter(catalogue)).pair, grows=suggestions)
         app = create_app(catalogue, options, opened, lambda _: recorded_routes())
         _log_requests()
         console = Console(stderr=True)

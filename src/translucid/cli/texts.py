@@ -92,7 +92,7 @@ def _show_scores(console: Console, scores: ClassifierScores, labels: Sequence[st
 def look_at_text(classifier: TextClassifier, text: str | None, target: str | None, save: Path | None) -> None:
     """Show how the judgement of a text moves as its words are read; see `translucid look --help`."""
     from translucid.ground.atomic import write_output
-    from translucid.inspection.highlighted_text import Coloured, coloured_page
+    from translucid.inspection.highlighted_text import HighlightedText, coloured_page
 
     _refuse_kind(save)
     found, case = _judged(classifier, text, target)
@@ -103,7 +103,7 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
     before = start
     for place in order:
         steps[place], before = after[place] - before, after[place]
-    words, label = Coloured(case.source_words, steps), case.target_words[0]
+    words, label = HighlightedText(case.source_words, steps), case.target_words[0]
     heading = f"{label} {percent(found.probabilities[label])}"
     direction = "from the last word to the first" if case.backwards else "word by word"
     note = f"Read {direction}: a word is blue where the probability of {label} rises with it, orange where it falls."
@@ -136,7 +136,7 @@ def explain_label(
     from translucid.ground.atomic import write_output
     from translucid.inspection.explain import compare_with_random, explain
     from translucid.inspection.explain.shown import record
-    from translucid.inspection.highlighted_text import Coloured, coloured_page
+    from translucid.inspection.highlighted_text import HighlightedText, coloured_page
 
     _refuse_kind(save)
     found, case = _judged(classifier, text, target)
@@ -145,7 +145,7 @@ def explain_label(
     told = {"probabilities": found.probabilities, **record(explanation, scores)}
     label = case.target_words[0]
     heading = f"{label} {percent(found.probabilities[label])}"
-    words = Coloured(case.source_words, explanation.importance[0].tolist())
+    words = HighlightedText(case.source_words, explanation.importance[0].tolist())
     lines = [
         f"log-probability of {label} lost, in nats, with the {k} most important words "
         f"({name}): left out {score.comprehensiveness:.2f}, alone {score.sufficiency:.2f}"

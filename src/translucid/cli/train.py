@@ -42,7 +42,7 @@ that is wanted learns from both, by `data.weights` one part of an epoch real and
 
     translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine --set 'data.weights=[1,3]'
 
-The same, and a model of language of both languages, learned from text alone, that both halves begin as; the decoder
+The same, and a language model of both languages, learned from text alone, that both halves begin as; the decoder
 goes on learning the text of its language:
 
     translucid train --model lm-transformer --train source.txt target.txt --out runs/language
@@ -129,11 +129,11 @@ def train(
     ] = None,
     init_encoder: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Let the encoder begin as this model of language, vocabulary and all."),
+        typer.Option(metavar="RUN", help="Let the encoder begin as this language model, vocabulary and all."),
     ] = None,
     init_decoder: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Let the decoder begin as this model of language, vocabulary and all."),
+        typer.Option(metavar="RUN", help="Let the decoder begin as this language model, vocabulary and all."),
     ] = None,
     elmo: Annotated[
         Path | None,
@@ -154,7 +154,7 @@ def train(
         bool, typer.Option(help="On a CPU, find the fastest way to translate in the end; see `translucid tune`.")
     ] = True,
 ) -> None:
-    """Train a translator from sentence pairs, a captioner from images, a model of language or a classifier from texts.
+    """Train a translator from sentence pairs, a captioner from images, a language model or a classifier from texts.
 
     Ctrl-C saves, --resume goes on exactly.
     """

@@ -28,7 +28,7 @@ from translucid.ground.console import Console
 
 if TYPE_CHECKING:
     from translucid.engines.noisy_channel import ChannelWeights
-    from translucid.jobs.job import Job, Way
+    from translucid.jobs.job import Executor, Job
 
 
 def translate(
@@ -257,7 +257,7 @@ def translate(
         console.print(f"warning: {note}", soft_wrap=True)
     if isinstance(job, SegmentJob):
         assert document
-        translate_file(job, document, output, _way(job, document, workers, ray), again=retranslate)
+        translate_file(job, document, output, _executor(job, document, workers, ray), again=retranslate)
         return
     with ExitStack() as stack:
         text = stack.enter_context(text_bytes(texts) if texts else input_bytes(input_file))
@@ -266,7 +266,7 @@ def translate(
             job,
             text,
             output_to(output),
-            _way(job, input_file, workers, ray),
+            _executor(job, input_file, workers, ray),
             say=lambda line: console.print(line, soft_wrap=True),
             advance=advance,
         )
@@ -309,7 +309,7 @@ def _tuned(job: Job, files: list[str], console: Console) -> Job:
     return replace(job, channel_weights=best)
 
 
-def _way(job: Job, file: Path | None, workers: int | None, ray: str | None) -> AbstractContextManager[Way]:
+def _executor(job: Job, file: Path | None, workers: int | None, ray: str | None) -> AbstractContextManager[Executor]:
     if ray:
         from translucid.ground.errors import UserError
         from translucid.jobs.cluster import ray_cluster

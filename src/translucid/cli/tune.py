@@ -13,7 +13,7 @@ from translucid.engines import ALLOWED
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from translucid.api.alignment_fitting import Taught
+    from translucid.api.alignment_fitting import LearnedAlignment
     from translucid.api.confidence_fitting import Fitted
 
 _GO_WITH = {
@@ -189,7 +189,7 @@ def tune(
     Console().print(table)
 
 
-def _show_links(found: Taught) -> None:
+def _show_links(found: LearnedAlignment) -> None:
     """Print how right the alignment layer is, beside the attention."""
     from translucid.inspection.terminal import alignment_table
 

@@ -55,7 +55,7 @@ class Problem:
 
         Raises:
             UserError: the model's output is not a number.
-            Stopped: the search is not wanted any more.
+            Cancelled: the search is not wanted any more.
         """
         between_steps()
         logits, state = self.model.step(rows.last, state)

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -25,7 +25,7 @@ _most: ContextVar[int] = ContextVar("most", default=MOST_SEGMENTS)
 class Segment:
     """A piece of a document that is translated as a whole: a paragraph, a message, a caption."""
 
-    source: Marked
+    source: TaggedText
     place: str
     """Where it stands, as a person would say it: `line 12`, `slide 3`."""
     existing: str | None = None
@@ -68,7 +68,7 @@ class SegmentList(list[Segment]):
 
         Raises:
             UserError: there are too many.
-            Stopped: nobody wants the document any more.
+            Cancelled: nobody wants the document any more.
         """
         between_steps()
         self.need_room(len(self) + 1)
@@ -97,7 +97,7 @@ class NearMatch(NamedTuple):
 class Target:
     """The translation of a segment, and what is known of it."""
 
-    marked: Marked
+    marked: TaggedText
     origin: Literal["model", "memory", "person"] = "model"
     confidence: float | None = None
     """Probability that it is good, calibrated, if the run can tell."""
@@ -105,7 +105,7 @@ class Target:
     """What looks wrong, each as `kind: what was seen`."""
     matches: tuple[NearMatch, ...] = ()
     """Near ones, the best first, if these are wanted, there is a memory, and the translation is not from it."""
-    alternatives: tuple[Marked, ...] = ()
+    alternatives: tuple[TaggedText, ...] = ()
     """Other translations, the best first, if the model was asked for more than one."""
 
     def within(self, longest: int | None) -> Target:

@@ -19,7 +19,7 @@ from translucid.data.placeholder_syntax import UNITS
 from translucid.documents.stand_ins import WITHOUT_SPACES, parts_of
 from translucid.documents.tag_projection import CLOSING, parts_words
 from translucid.documents.tag_tree import TagNode, tag_tree
-from translucid.documents.tagged_text import KeptElement, Mark, Marked, Side
+from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from translucid.documents.word_links import PUNCTUATION, Span
 
 MOST_COPIES = 24
@@ -57,7 +57,7 @@ class Copy(NamedTuple):
 class Collapsed(NamedTuple):
     """A text whose elements without letters are marks, or copies."""
 
-    source: Marked
+    source: TaggedText
     copies: tuple[Copy, ...] = ()
 
 
@@ -73,7 +73,7 @@ class _Found(NamedTuple):
     """The model does not see it, as it is no word of the sentence."""
 
 
-def collapsed(source: Marked, hidden: Collection[str] = (), *, attached: bool = False) -> Collapsed:
+def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: bool = False) -> Collapsed:
     """Make each element without letters one mark.
 
     Args:
@@ -149,11 +149,11 @@ def expanded(parts: Iterable[str | Mark]) -> Iterator[str | Mark]:
             yield part
 
 
-def _core(source: Marked, one: _Found) -> str:
+def _core(source: TaggedText, one: _Found) -> str:
     return source.text[one.start : one.end].strip()
 
 
-def _found(source: Marked) -> Iterator[_Found]:
+def _found(source: TaggedText) -> Iterator[_Found]:
     """Yield elements without letters, and words that have some between their letters."""
     text, elements, breaks = source.text, list(_elements(source)), _breaks(source)
     words = _Words(source, elements, breaks)
@@ -181,7 +181,7 @@ def _found(source: Marked) -> Iterator[_Found]:
 class _Words:
     """The words of a text that have elements without letters in them."""
 
-    def __init__(self, source: Marked, elements: Sequence[_Found], breaks: Collection[int]) -> None:
+    def __init__(self, source: TaggedText, elements: Sequence[_Found], breaks: Collection[int]) -> None:
         self.source, self.elements, self.breaks = source, elements, breaks
         self.starts = [one.start for one in elements]
         self.edges = {one.start for one in elements} | {one.end for one in elements}
@@ -242,7 +242,7 @@ class _Words:
         return place not in self.breaks and not ends
 
 
-def _elements(source: Marked) -> Iterator[_Found]:
+def _elements(source: TaggedText) -> Iterator[_Found]:
     """Yield the outermost elements that have content, but no letter to translate."""
     text = source.text
     letters, solid = [character.isalpha() for character in text], [not character.isspace() for character in text]
@@ -277,7 +277,7 @@ def _stands_alone(text: str, one: _Found) -> bool:
     return not around.strip() and len(text[start:end].strip()) < len(text.strip())
 
 
-def _is_whole(source: Marked, one: _Found) -> bool:
+def _is_whole(source: TaggedText, one: _Found) -> bool:
     """Whether no mark in it has its partner outside."""
     sides: dict[int, int] = {}
     for mark in source.marks[one.first : one.last + 1]:
@@ -286,7 +286,7 @@ def _is_whole(source: Marked, one: _Found) -> bool:
     return not any(sides.values())
 
 
-def _breaks(source: Marked) -> set[int]:
+def _breaks(source: TaggedText) -> set[int]:
     """Return the places of marks that part words as a space does."""
     return {mark.at for mark in source.marks if parts_words(mark)}
 
@@ -296,7 +296,7 @@ def _spells(character: str) -> bool:
     return character.isalnum() and not WITHOUT_SPACES.match(character)
 
 
-def _is_attached(source: Marked, one: _Found, left: str, right: str) -> bool:
+def _is_attached(source: TaggedText, one: _Found, left: str, right: str) -> bool:
     """Whether an element belongs to a word or a sentence that it touches, as the number of a note does."""
     beside = [character for character in (left, right) if character.isalnum()]
     if not beside:
@@ -307,7 +307,7 @@ def _is_attached(source: Marked, one: _Found, left: str, right: str) -> bool:
     return bool(_RAISED.search(source.marks[one.first].raw)) or not _core(source, one)[0].isalnum()
 
 
-def _built(source: Marked, found: Sequence[_Found], hide: Sequence[bool]) -> tuple[Collapsed, list[int]]:
+def _built(source: TaggedText, found: Sequence[_Found], hide: Sequence[bool]) -> tuple[Collapsed, list[int]]:
     """Return a text whose elements are marks and copies; and the numbers of those that can't be copies."""
     text: list[str] = []
     marks: list[Mark] = []
@@ -346,8 +346,8 @@ def _built(source: Marked, found: Sequence[_Found], hide: Sequence[bool]) -> tup
     return Collapsed(result, tuple(copies)), lost
 
 
-def _element(source: Marked, one: _Found) -> KeptElement:
+def _element(source: TaggedText, one: _Found) -> KeptElement:
     text = source.text[one.start : one.end]
     inner = tuple(replace(mark, at=mark.at - one.start) for mark in source.marks[one.first : one.last + 1])
-    content = Marked(text, inner)
+    content = TaggedText(text, inner)
     return KeptElement(one.start, content.whole, parts=tuple(content.parts))

@@ -29,7 +29,7 @@ from translucid.documents.stand_ins import (
     unit_of,
 )
 from translucid.documents.tag_projection import placed, readable
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.text_parts import (
     Edit,
     Part,
@@ -79,14 +79,14 @@ class _State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Way:
+class PlaceholderStrategy:
     """A source as the model is to read it."""
 
-    whole: Marked
+    whole: TaggedText
     """The source, with the sign of a key as a part."""
     shown: Collapsed
     """Likewise, its elements without letters as marks or copies."""
-    source: Marked
+    source: TaggedText
     """With what stands in for some parts, and with others as marks."""
     stand_ins: Mapping[str, _StandIn]
     """By the word."""
@@ -95,7 +95,7 @@ class Way:
     state: _State = field(default_factory=_State)
 
     @classmethod
-    def first(cls, source: Marked, *, pieces: bool = False) -> Way:
+    def first(cls, source: TaggedText, *, pieces: bool = False) -> PlaceholderStrategy:
         """Return the first one to try.
 
         Args:
@@ -105,7 +105,7 @@ class Way:
         return _way(with_wordless_elements(with_direction_signs(with_key(source))), _State(pieces=pieces))
 
     @classmethod
-    def of_pair(cls, source: Marked, translation: str) -> Way:
+    def of_pair(cls, source: TaggedText, translation: str) -> PlaceholderStrategy:
         """Return one for a translation that is there; elements whose content it lacks are put into it with that."""
         whole = with_key(source)
         shown = collapsed(whole, attached=True)
@@ -113,7 +113,9 @@ class Way:
         while lost := copy_places(translation, shown)[1]:
             hidden |= lost
             shown = collapsed(whole, hidden, attached=True)
-        return Way(whole, shown, shown.source, {}, state=_State(hidden=frozenset(hidden), attached=True))
+        return PlaceholderStrategy(
+            whole, shown, shown.source, {}, state=_State(hidden=frozenset(hidden), attached=True)
+        )
 
     @property
     def level(self) -> int:
@@ -125,7 +127,7 @@ class Way:
         """What the model translates."""
         return readable(self.source).text.strip()
 
-    def after(self, translation: str) -> Way | None:
+    def after(self, translation: str) -> PlaceholderStrategy | None:
         """Return the way to try next; None if everything is in the translation of `text` that has to be."""
         source, target = self.restored(self.text), self.restored(translation)
         if lacking := copy_places(target, self.shown)[1]:
@@ -136,7 +138,7 @@ class Way:
         lost = frozenset(lost_numbers(source, target, syntax=self.whole.syntax)) - state.lost
         return _way(self.whole, state._replace(lost=state.lost | lost)) if lost else None
 
-    def target(self, translation: str, links: Links) -> Marked:
+    def target(self, translation: str, links: Links) -> TaggedText:
         """Return the translation with the marks and parts of the source, each once.
 
         Args:
@@ -145,7 +147,7 @@ class Way:
         """
         text, read = translation.strip(), readable(self.source).text
         names = {stand_in.raw: name for name, stand_in in self.stand_ins.items()}
-        unsplit = [span for name in self.stand_ins for span in occurrences(name, Marked(text))]
+        unsplit = [span for name in self.stand_ins for span in occurrences(name, TaggedText(text))]
         copied: list[tuple[int, int]] = []
         for word in {names.get(copy.core, copy.core) for copy in self.shown.copies}:
             before, behind = spans_of(word, read), spans_of(word, text)
@@ -160,9 +162,9 @@ class Way:
         edits = [
             Edit(start, end, stand_in.raw)
             for name, stand_in in self.stand_ins.items()
-            for start, end in occurrences(name, Marked(text))
+            for start, end in occurrences(name, TaggedText(text))
         ]
-        return edited(Marked(text), edits).text if edits else text
+        return edited(TaggedText(text), edits).text if edits else text
 
     @property
     def doubts(self) -> list[str]:
@@ -173,7 +175,7 @@ class Way:
 
     def _is_broken(self, source: str, target: str, translation: str) -> bool:
         """Whether something that stands in the text is lost, doubled or invented, or tags are in another order."""
-        texts = Marked(self.text), Marked(translation)
+        texts = TaggedText(self.text), TaggedText(translation)
         for name in self.stand_ins:
             before, after = (len(occurrences(name, text)) for text in texts)
             if before != after:
@@ -183,7 +185,7 @@ class Way:
         tags = [[part for part, _, _ in kept_parts(text, self.whole.syntax)] for text in (source, target)]
         return nested(tags[0]) and not nested(tags[1])
 
-    def _restored(self, marked: Marked) -> Marked:
+    def _restored(self, marked: TaggedText) -> TaggedText:
         """Return a text with the parts in the place of what stands in for them, without the spaces that it needed."""
         text = marked.text
         edits: list[Edit] = []
@@ -197,7 +199,7 @@ class Way:
         return edited(marked, dict.fromkeys(edits))
 
 
-def _way(whole: Marked, state: _State) -> Way:
+def _way(whole: TaggedText, state: _State) -> PlaceholderStrategy:
     """Return a source on one of the levels; with numbers that were lost likewise, or shorter ones in their place."""
     level, pieces = state.level, state.pieces
     shown = collapsed(whole, state.hidden, attached=state.attached)
@@ -232,10 +234,10 @@ def _way(whole: Marked, state: _State) -> Way:
             taken.append(unit)
     out = {at for unit in taken for at in range(unit.start, unit.end)}
     expected = Counter(raw for raw, start, _ in parts if start not in out)
-    return Way(whole, shown, edited(source, edits), stand_ins, expected, state)
+    return PlaceholderStrategy(whole, shown, edited(source, edits), stand_ins, expected, state)
 
 
-def _with_elements(marked: Marked, shown: Collapsed) -> Marked:
+def _with_elements(marked: TaggedText, shown: Collapsed) -> TaggedText:
     """Return a translation with elements around the copies of their content, and the white space at its ends."""
     text, edits, done = marked.text, list[Edit](), 0
     left = dict.fromkeys(shown.copies)
@@ -254,7 +256,7 @@ def _with_elements(marked: Marked, shown: Collapsed) -> Marked:
     return edited(marked, edits)
 
 
-def lost_and_invented_doubts(source: Marked, target: Marked, *, numbers: bool = True) -> list[str]:
+def lost_and_invented_doubts(source: TaggedText, target: TaggedText, *, numbers: bool = True) -> list[str]:
     """Return what a person should know of a translation that lacks parts of its source, or has others.
 
     Args:

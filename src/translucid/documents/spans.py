@@ -14,7 +14,7 @@ from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import MOST_PARTS, Target, TooManyParts
 from translucid.documents.splicing import Edit, splice
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.cancellation import between_steps
 
 DIRECTION_SIGNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -51,7 +51,7 @@ class Span(NamedTuple):
 
     start: int
     end: int
-    marked: Marked
+    marked: TaggedText
     places: tuple[tuple[int, int], ...] = ()
     """Of its marks: first character, and the one behind the last."""
 
@@ -99,7 +99,7 @@ def spanned(
             spaced = spaced and (part.side is not Side.alone or part.spaces)
     if not words.strip() or stands_alone(words, syntax):
         return None
-    return Span(found[0][0].start, found[-1][0].end, Marked(words, tuple(marks), syntax), tuple(places))
+    return Span(found[0][0].start, found[-1][0].end, TaggedText(words, tuple(marks), syntax), tuple(places))
 
 
 def margins(text: str) -> tuple[int, int]:
@@ -236,7 +236,7 @@ class Spans:
         return splice(self.text, self.edits(targets))
 
     def _written(
-        self, span: Span, target: Marked, inside: list[Edit], write: Write, write_first: Write
+        self, span: Span, target: TaggedText, inside: list[Edit], write: Write, write_first: Write
     ) -> Iterator[str]:
         """Yield words and marks of a target; `inside` are edits in marks of its source."""
         changed: dict[str, list[str]] = defaultdict(list)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from translucid.data.non_translatable import FOUND, kept_parts, numbers
 from translucid.data.placeholder_syntax import UNITS
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 
 NAMES = "Tom", "Max", "Nina", "Oscar", "Eva", "Victor", "Sonia", "Martin"
 """They are the same in many languages."""
@@ -50,29 +50,29 @@ class Unit(NamedTuple):
     """It is a number, or a placeholder for one."""
 
 
-def parts_of(marked: Marked) -> list[tuple[str, int, int]]:
+def parts_of(marked: TaggedText) -> list[tuple[str, int, int]]:
     """Return what must stay of a text, as `kept_parts` does; a mark ends a word, such as that of `%s<b>dogs</b>`."""
     spans = ((first, after) for _, first, after in kept_parts(cut_at_marks(marked), marked.syntax))
     return [(marked.text[start:end], start, end) for start, end in _uncut(marked, spans)]
 
 
-def cut_at_marks(marked: Marked) -> str:
+def cut_at_marks(marked: TaggedText) -> str:
     """Return a text with `FOUND` where marks stand."""
     return FOUND.join(marked.text[start:end] for start, end in pairwise([0, *_cuts(marked), len(marked.text)]))
 
 
-def _uncut(marked: Marked, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _uncut(marked: TaggedText, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield where spans of a text that is cut at its marks are in the text itself."""
     places = [at + i for i, at in enumerate(_cuts(marked))]
     for first, after in spans:
         yield first - bisect_left(places, first), after - bisect_left(places, after)
 
 
-def _cuts(marked: Marked) -> list[int]:
+def _cuts(marked: TaggedText) -> list[int]:
     return sorted({mark.at for mark in marked.marks if 0 < mark.at < len(marked.text)})
 
 
-def merged(marked: Marked, parts: Iterable[tuple[str, int, int]]) -> Iterator[Unit]:
+def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterator[Unit]:
     """Yield parts, those that touch each other as one; signs and what a mark stands between stay apart."""
     marks = {mark.at for mark in marked.marks}
     last: Unit | None = None
@@ -88,7 +88,7 @@ def merged(marked: Marked, parts: Iterable[tuple[str, int, int]]) -> Iterator[Un
         yield _with_unit(marked.text, last, marks)
 
 
-def numbers_of(marked: Marked, wanted: Collection[str]) -> Iterator[Unit]:
+def numbers_of(marked: TaggedText, wanted: Collection[str]) -> Iterator[Unit]:
     """Yield some of the numbers of a text."""
     marks = {mark.at for mark in marked.marks}
     for raw, start, end in numbers(marked.text, marked.syntax):
@@ -182,7 +182,7 @@ def is_address(part: str) -> bool:
     return bool(_ADDRESS.match(part))
 
 
-def occurrences(name: str, marked: Marked) -> list[tuple[int, int]]:
+def occurrences(name: str, marked: TaggedText) -> list[tuple[int, int]]:
     """Return where a stand-in stands; letters behind a number, as in `47kg`, are no part of it."""
     if name not in marked.text:
         return []

@@ -19,7 +19,7 @@ import numpy as np
 from translucid.data.non_translatable import kept_parts
 from translucid.documents.stand_ins import WITHOUT_SPACES
 from translucid.documents.tag_tree import TagNode, every_node, tag_tree
-from translucid.documents.tagged_text import KeptElement, Mark, Marked, Side
+from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from translucid.documents.word_links import FreePlaces, Indices, Links, Run, Span, Vector, WordLinks
 from translucid.ground.cancellation import between_steps
 
@@ -47,13 +47,13 @@ class _Place:
     node: TagNode
 
 
-def readable(source: Marked) -> Marked:
+def readable(source: TaggedText) -> TaggedText:
     """Return the text for the model.
 
     Where a mark alone such as `<br/>` stands between letters, there is a space; there is none before punctuation that
     only a mark parts from its word.
 
-    >>> readable(Marked("Dear , onetwo", (Mark(5, "<x/>"), Mark(10, "<br/>")))).text
+    >>> readable(TaggedText("Dear , onetwo", (Mark(5, "<x/>"), Mark(10, "<br/>")))).text
     'Dear, one two'
     """
     marks: list[Mark] = []
@@ -74,10 +74,10 @@ def readable(source: Marked) -> Marked:
                     last -= 1
                     marks[last] = replace(marks[last], at=len(text))
         marks.append(replace(mark, at=len(text)))
-    return Marked(text + source.text[done:], tuple(marks))
+    return TaggedText(text + source.text[done:], tuple(marks))
 
 
-def placed(source: Marked, translation: str, links: Links, unsplit: Iterable[Span] = ()) -> Marked:
+def placed(source: TaggedText, translation: str, links: Links, unsplit: Iterable[Span] = ()) -> TaggedText:
     """Return the translation with all marks of its source, each once.
 
     White space at both ends is that of the source. What is well nested in the source is so in the translation. The text
@@ -93,7 +93,7 @@ def placed(source: Marked, translation: str, links: Links, unsplit: Iterable[Spa
     before, after = _around(read.text)
     target = before + translation.strip() + after
     if not source.marks:
-        return Marked(target)
+        return TaggedText(target)
     if not target.strip():
         return _spaced(source, target, [(i, 0) for i in range(len(source.marks))])
     unsplit = [(len(before) + start, len(before) + end) for start, end in unsplit]
@@ -104,7 +104,7 @@ def placed(source: Marked, translation: str, links: Links, unsplit: Iterable[Spa
 class _Placing:
     """One text at work."""
 
-    def __init__(self, source: Marked, target: str, links: Links) -> None:
+    def __init__(self, source: TaggedText, target: str, links: Links) -> None:
         self.marked, self.source, self.target = source, source.text, target
         self.words = WordLinks(source.text, target, links)
         self._found: dict[str, list[int]] = {}
@@ -323,7 +323,7 @@ def _in_order(marks: Sequence[Mark], places: list[_At]) -> list[_At]:
     return places
 
 
-def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
+def _spaced(source: TaggedText, target: str, places: Sequence[_At]) -> TaggedText:
     """Write the marks into the text; spaces beside those alone are as in the source."""
     written: list[Mark] = []
     text, done, waiting, last = "", 0, False, 0
@@ -347,7 +347,7 @@ def _spaced(source: Marked, target: str, places: Sequence[_At]) -> Marked:
         elif waiting and mark.side is Side.opens:
             text, waiting = text + " ", False
         written.append(replace(mark, at=len(text)))
-    return Marked(text + " " * (waiting and _wants_space(target[done:])) + target[done:], tuple(written))
+    return TaggedText(text + " " * (waiting and _wants_space(target[done:])) + target[done:], tuple(written))
 
 
 def _parts_letters(text: str, mark: Mark) -> bool:

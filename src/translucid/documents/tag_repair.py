@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
-def complete(source: Marked, target: Marked) -> Marked:
+def complete(source: TaggedText, target: TaggedText) -> TaggedText:
     """Return a translation that has each mark of its source once, and elements within each other where they were.
 
     Where it has not, what is lost or doubled is mended at the end of the text.
@@ -25,10 +25,10 @@ def complete(source: Marked, target: Marked) -> Marked:
         if mark.side is not Side.alone or wanted[mark.raw, mark.side] > 0:
             wanted[mark.raw, mark.side] -= 1
             marks.append(replace(mark, at=len(target.text)))
-    return Marked(target.text, tuple(marks))
+    return TaggedText(target.text, tuple(marks))
 
 
-def _nested(text: Marked) -> bool:
+def _nested(text: TaggedText) -> bool:
     """Whether each pair closes where it is the innermost one."""
     inside: list[int | None] = []
     for mark in text.marks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.word_links import Span
 
 DEEPEST = 200
@@ -23,7 +23,7 @@ class TagNode:
     inside: list[TagNode] = field(default_factory=list)
 
 
-def tag_tree(source: Marked) -> TagNode:
+def tag_tree(source: TaggedText) -> TagNode:
     """Return the elements of a text as they contain one another.
 
     A mark without its partner, or whose partner stands in another element, is taken to stand alone, and so are those

@@ -49,10 +49,10 @@ class KeptElement(Mark):
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class TaggedText:
     """A text without its marks, and the marks, in their order.
 
-    >>> marked = Marked("Save now", (Mark(0, "<b>", Side.opens, 0), Mark(4, "</b>", Side.closes, 0)))
+    >>> marked = TaggedText("Save now", (Mark(0, "<b>", Side.opens, 0), Mark(4, "</b>", Side.closes, 0)))
     >>> marked.whole
     '<b>Save</b> now'
     """
@@ -80,7 +80,7 @@ class Marked:
         """The text with its marks as they stand, nothing escaped."""
         return "".join(part.raw if isinstance(part, Mark) else part for part in self.parts)
 
-    def spliced(self, edits: Sequence[Edit]) -> Marked:
+    def spliced(self, edits: Sequence[Edit]) -> TaggedText:
         """Return it with spans of its text replaced; a mark in one of them goes before it.
 
         Args:
@@ -96,18 +96,18 @@ class Marked:
 
         return replace(self, text=splice(self.text, edits), marks=tuple(map(moved, self.marks)))
 
-    def replaced(self, pattern: re.Pattern[str], new: str) -> Marked:
+    def replaced(self, pattern: re.Pattern[str], new: str) -> TaggedText:
         """Return it with `new` in the place of each match of a pattern."""
         return self.spliced([Edit(*match.span(), new) for match in pattern.finditer(self.text)])
 
     @property
-    def stripped(self) -> Marked:
+    def stripped(self) -> TaggedText:
         """It without white space at both ends; that between a mark and words stays."""
         end = max(len(self.text.rstrip(_WHITE)), *(mark.at for mark in self.marks), 0)
         start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *(mark.at for mark in self.marks), end)
         return self.spliced([Edit(0, start, ""), Edit(end, len(self.text), "")])
 
     @property
-    def in_one_line(self) -> Marked:
+    def in_one_line(self) -> TaggedText:
         """It with a space in the place of line ends, `stripped`."""
         return self.replaced(LINE_BREAKS, " ").stripped

@@ -9,7 +9,7 @@ from translucid.data.languages import Languages
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import DIRECTION_SIGNS
 from translucid.documents.splicing import Edit, TextFile
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 
 _LINE = re.compile(rf"[^\s{DIRECTION_SIGNS}](?:[^\r\n]*[^\s{DIRECTION_SIGNS}])?")
 
@@ -32,7 +32,7 @@ class Text:
                 line += file.text.count("\n", at, first)
                 at = first
                 self._spans.append((first, end))
-                self.segments.add(Segment(Marked(match[0]), f"line {line}"))
+                self.segments.add(Segment(TaggedText(match[0]), f"line {line}"))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """See `Document`."""

@@ -13,7 +13,7 @@ from translucid.data.non_translatable import kept_parts
 from translucid.documents.kept_elements import expanded
 from translucid.documents.spans import DIRECTION_SIGNS
 from translucid.documents.stand_ins import is_address, parts_of
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 _TAG = re.compile(
     r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>"
@@ -38,7 +38,7 @@ class Edit(NamedTuple):
     new: str | Mark
 
 
-def with_key(source: Marked) -> Marked:
+def with_key(source: TaggedText) -> TaggedText:
     """Return a text with the sign before the letter of a key as a part, if it has one, as `_File` does."""
     found = list(_KEY.finditer(source.text))
     if len(found) != 1 or source.text.count(found[0][0][-1]) != 1:
@@ -49,7 +49,7 @@ def with_key(source: Marked) -> Marked:
     return edited(source, [Edit(at, at + 1, Part(0, source.text[at]))])
 
 
-def with_wordless_elements(source: Marked) -> Marked:
+def with_wordless_elements(source: TaggedText) -> TaggedText:
     """Return a text with the tags around, and in, what has no letter to translate as parts, as in `m<sup>2</sup>`."""
     if "<" not in source.text:
         return source
@@ -69,7 +69,7 @@ def with_wordless_elements(source: Marked) -> Marked:
     return edited(source, edits) if edits else source
 
 
-def with_direction_signs(source: Marked) -> Marked:
+def with_direction_signs(source: TaggedText) -> TaggedText:
     """Return a text with the invisible signs that say in which direction it is written as parts."""
     signs = [Edit(*match.span(), Part(0, match[0])) for match in _DIRECTION_SIGN.finditer(source.text)]
     return edited(source, signs) if signs else source
@@ -86,7 +86,7 @@ def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:
             yield waiting.pop()[1], i
 
 
-def edited(marked: Marked, edits: Iterable[Edit]) -> Marked:
+def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
     """Return a text with spans replaced by other texts or by parts; the marks keep their places to the rest.
 
     A tag becomes a mark of a pair if its partner becomes one too.
@@ -159,7 +159,7 @@ def tag_names(raw: str) -> tuple[str, str]:
     return "" if tag["empty"] else tag["name"] or "{{" + tag["block"], ""
 
 
-def absorbed(marked: Marked) -> Marked:
+def absorbed(marked: TaggedText) -> TaggedText:
     """Return a text with its parts as text again; letters do not touch an address, which they would become part of."""
     text: list[str] = []
     marks: list[Mark] = []

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from translucid.documents.document import Document, SegmentList, Target
 from translucid.documents.tag_repair import complete
-from translucid.documents.zip_container import Packed
+from translucid.documents.zip_container import ZipContainer
 
 
 class Bundle:
     """A packed file as a document."""
 
-    def __init__(self, packed: Packed) -> None:
+    def __init__(self, packed: ZipContainer) -> None:
         """Begin with none of its members."""
         self.packed = packed
         self.segments = SegmentList(packed.name)

@@ -43,7 +43,7 @@ class _Record(NamedTuple):
     """Where the next member, or the directory, begins."""
 
 
-class Packed:
+class ZipContainer:
     """A zip file in memory."""
 
     def __init__(self, name: str, content: bytes) -> None:

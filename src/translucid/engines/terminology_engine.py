@@ -294,12 +294,12 @@ class TerminologyEngine:
         if self.alignment is None:
             return [[[] for _ in task.matches] for task in tasks]
         from translucid.inspection.alignment import source_shares
-        from translucid.inspection.forced_decoding import watch
+        from translucid.inspection.forced_decoding import forced_decoding
 
         own = self.own()
         pairs = [(task.ids, [*task.free.tokens, SPECIAL.end]) for task in tasks]
         linked: list[Links] = []
-        for task, seen in zip(tasks, watch(own.model, self.tokenizer, pairs, own.device), strict=True):
+        for task, seen in zip(tasks, forced_decoding(own.model, self.tokenizer, pairs, own.device), strict=True):
             shares = source_shares(seen.words(seen.cross(self.alignment.layer, shift=self.alignment.shift)))
             words = _words(task, [(word, first) for word, first, _ in seen.target_spans[:-1]])
             text = self.tokenizer.decode_source(task.ids)

@@ -1,4 +1,4 @@
-"""How well a model of language foretells texts, in figures that do not depend on its vocabulary."""
+"""How well a language model foretells texts, in figures that do not depend on its vocabulary."""
 
 from __future__ import annotations
 

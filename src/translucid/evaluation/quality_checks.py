@@ -51,7 +51,7 @@ ALIKE, WORDS = 0.8, 4
 """A copy has this share of its different words in the source, and at least so many of them."""
 
 
-class Doubts:
+class QualityChecks:
     """Looks at translations by one model."""
 
     def __init__(self, tokenizer: Tokenizer, source_language: str | None, target_language: str | None) -> None:
@@ -60,9 +60,9 @@ class Doubts:
         self.source_language, self.target_language = source_language, target_language
         self._scripts = cache(lambda: known_scripts(tokenizer))
 
-    def between(self, tokenizer: Tokenizer, source_language: str | None, target_language: str | None) -> Doubts:
+    def between(self, tokenizer: Tokenizer, source_language: str | None, target_language: str | None) -> QualityChecks:
         """Return the same for other languages of a model that has many; what its vocabulary knows is shared."""
-        other = Doubts(tokenizer, source_language, target_language)
+        other = QualityChecks(tokenizer, source_language, target_language)
         other._scripts = self._scripts
         return other
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 
-class Stopped(Exception):  # noqa: N818  # no error: nobody wants the result any more
+class Cancelled(Exception):  # noqa: N818  # no error: nobody wants the result any more
     """The work is not wanted any more."""
 
 
@@ -20,7 +20,7 @@ _ask: ContextVar[Callable[[], None] | None] = ContextVar("ask", default=None)
 
 @contextmanager
 def asked_between_steps(ask: Callable[[], None]) -> Iterator[None]:
-    """Let the work within call `ask` between its steps; it may wait there, and raises `Stopped` to end the work."""
+    """Let the work within call `ask` between its steps; it may wait there, and raises `Cancelled` to end the work."""
     before = _ask.set(ask)
     try:
         yield
@@ -39,7 +39,7 @@ def between_steps() -> None:
     Python 3.11 computes cached properties with a lock held.
 
     Raises:
-        Stopped: the next is not wanted.
+        Cancelled: the next is not wanted.
     """
     if ask := _ask.get():
         ask()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Looked:
+class AttentionResult:
     """An image, a caption, and where the model looked when it wrote that."""
 
     pixels: NDArray[np.uint8]
@@ -79,7 +79,7 @@ def look_at(
     ids: Sequence[int],
     grid: tuple[int, int],
     device: torch.device | str = "cpu",
-) -> Looked:
+) -> AttentionResult:
     """Let a captioner write a given caption, and watch.
 
     Args:
@@ -96,4 +96,4 @@ def look_at(
     forced = forced_pass(model, source, target)
     seen = {name: weights[0].cpu() for name, weights in forced.maps.items()}
     pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
-    return Looked(picture.pixels, grid, Inspected(cells, pieces, seen, forced.log_probs[0].tolist()))
+    return AttentionResult(picture.pixels, grid, Inspected(cells, pieces, seen, forced.log_probs[0].tolist()))

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.inspection.html import document
-from translucid.inspection.saliency_overlay import LitImage, overlay
+from translucid.inspection.saliency_overlay import SaliencyOverlay, overlay
 
 if TYPE_CHECKING:
-    from translucid.inspection.attention_result import Looked
+    from translucid.inspection.attention_result import AttentionResult
 
 THUMBNAIL = 128
 """Pixels of a small panel's longer side."""
@@ -24,12 +24,12 @@ FINENESS = 4
 """Pixels of an overlay for a cell's side; the browser smooths between them."""
 
 
-def panels(looked: Looked) -> str:
+def panels(looked: AttentionResult) -> str:
     """Return a row of small panels, one a word, as notebooks show it: the image as it is, then lit for each word."""
-    return row_of_panels(LitImage.of(looked))
+    return row_of_panels(SaliencyOverlay.of(looked))
 
 
-def row_of_panels(lit: LitImage) -> str:
+def row_of_panels(lit: SaliencyOverlay) -> str:
     """Return the same of any image that lights up."""
     shown = [("", "", lit.scaled(THUMBNAIL), "the image")]
     for i, (word, note) in enumerate(zip(lit.words, lit.notes, strict=True)):
@@ -44,12 +44,12 @@ def row_of_panels(lit: LitImage) -> str:
     return f"<div style='display:flex;flex-wrap:wrap;gap:.5em'>{figures}</div>"
 
 
-def sections_of(looked: Looked) -> dict[str, LitImage]:
+def sections_of(looked: AttentionResult) -> dict[str, SaliencyOverlay]:
     """Return the attention averaged over layers and heads, then that of each layer and head, by name."""
-    return {name: LitImage.of(looked, *way) for name, way in looked.ways().items()}
+    return {name: SaliencyOverlay.of(looked, *way) for name, way in looked.ways().items()}
 
 
-def page(name: str, sections: Mapping[str, LitImage]) -> str:
+def page(name: str, sections: Mapping[str, SaliencyOverlay]) -> str:
     """Return a page of one file: the image, and the words, each of which lights it up.
 
     A word does so when it is pointed at, and stays lit when it is chosen: by a tap, a click, or the arrow keys.
@@ -78,7 +78,7 @@ def page(name: str, sections: Mapping[str, LitImage]) -> str:
     return document(caption, shape + style, body)
 
 
-def _section(name: str, lit: LitImage, number: int) -> str:
+def _section(name: str, lit: SaliencyOverlay, number: int) -> str:
     """Return the image and its words: a group of radio buttons, the first of which lights up nothing."""
     words = [
         f"<label><input type='radio' name='word-{number}'><span class='word'>{escape(word)}</span>"
@@ -94,7 +94,7 @@ def _section(name: str, lit: LitImage, number: int) -> str:
     )
 
 
-def _overlay_uri(lit: LitImage, word: int) -> str:
+def _overlay_uri(lit: SaliencyOverlay, word: int) -> str:
     """Return what is laid over the image for a word, as a PNG with opacities."""
     height, width = (
         min(FINENESS * cells, side) for cells, side in zip(lit.weights[word].shape, lit.pixels.shape[:2], strict=True)

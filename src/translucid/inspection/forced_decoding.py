@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from translucid.decoding.alignment_layer import AlignmentLayer
 
 
-def watch(
+def forced_decoding(
     model: SequenceModel,
     tokenizer: Tokenizer,
     pairs: Sequence[tuple[list[int], list[int]]],

@@ -16,7 +16,7 @@ FOR, AGAINST = (37, 99, 235), (220, 80, 20)
 
 
 @dataclass(frozen=True)
-class Coloured:
+class HighlightedText:
     """Words, and how strongly each speaks for something (above 0) or against it (below)."""
 
     words: list[str]
@@ -45,7 +45,7 @@ class Coloured:
         )
 
 
-def coloured_page(title: str, heading: str, parts: Mapping[str, Coloured], notes: Sequence[str] = ()) -> str:
+def coloured_page(title: str, heading: str, parts: Mapping[str, HighlightedText], notes: Sequence[str] = ()) -> str:
     """Return a page of one file that needs no network: coloured texts under their names, and notes below."""
     style = (
         "body { margin: 2rem auto; padding: 0 1rem; max-width: 45rem; font: 1rem/1.9 var(--sans); }\n"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from translucid.decoding.hypothesis import percent
 
 if TYPE_CHECKING:
-    from translucid.inspection.attention_result import Looked
+    from translucid.inspection.attention_result import AttentionResult
 
 SPREAD = 0.6
 """Standard deviation of the light that comes from a cell, in cells, or in pixels if those are larger."""
@@ -27,7 +27,7 @@ PLACES = (("top left", "top", "top right"), ("left", "middle", "right"), ("botto
 
 
 @dataclass(frozen=True)
-class LitImage:
+class SaliencyOverlay:
     """An image, and where it lights up for each word."""
 
     pixels: NDArray[np.uint8]
@@ -41,7 +41,7 @@ class LitImage:
     """What the word did with the places that light up."""
 
     @classmethod
-    def of(cls, looked: Looked, layer: int | None = None, head: int | None = None) -> LitImage:
+    def of(cls, looked: AttentionResult, layer: int | None = None, head: int | None = None) -> SaliencyOverlay:
         """Light up where a captioner looked; layers and heads are averaged unless one is chosen.
 
         Raises:

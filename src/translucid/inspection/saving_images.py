@@ -9,12 +9,14 @@ from typing import Any
 
 from translucid.ground.atomic import write_output
 from translucid.inspection.archive import save_maps
-from translucid.inspection.attention_result import Looked
+from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.attention_result_html import page, sections_of
-from translucid.inspection.saliency_overlay import LitImage
+from translucid.inspection.saliency_overlay import SaliencyOverlay
 
 
-def save_looked(looked: Looked, file: Path, name: str, layer: int | None = None, head: int | None = None) -> None:
+def save_looked(
+    looked: AttentionResult, file: Path, name: str, layer: int | None = None, head: int | None = None
+) -> None:
     """Save where a captioner looked.
 
     A picture shows the layer and the head that are chosen; `.html`, `.json` and `.npz` hold all of them. In `.npz`, as
@@ -36,15 +38,15 @@ def save_looked(looked: Looked, file: Path, name: str, layer: int | None = None,
     which = "all layers" if layer is None else f"layer {layer}"
     which += ", all heads" if head is None else f", head {head}"
     record = {"image": name, "grid": looked.grid, **looked.inspected.to_json()}
-    lit = LitImage.of(looked, layer, head)
+    lit = SaliencyOverlay.of(looked, layer, head)
     save_lit(lit, file, name, lambda: sections_of(looked), record, which if len(looked.inspected.maps) > 1 else "")
 
 
 def save_lit(
-    lit: LitImage,
+    lit: SaliencyOverlay,
     file: Path,
     name: str,
-    sections: Callable[[], Mapping[str, LitImage]],
+    sections: Callable[[], Mapping[str, SaliencyOverlay]],
     record: Mapping[str, Any],
     title: str = "",
 ) -> None:

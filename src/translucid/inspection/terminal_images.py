@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.decoding.hypothesis import percent
-from translucid.inspection.saliency_overlay import LitImage, spread
+from translucid.inspection.saliency_overlay import SaliencyOverlay, spread
 from translucid.inspection.terminal import BAR, SHADES
 
 WIDEST = 16
@@ -21,7 +21,7 @@ WIDEST = 16
 GAP = 2
 
 
-def drawings(lit: LitImage, width: int, *, colour: bool) -> RenderableType:
+def drawings(lit: SaliencyOverlay, width: int, *, colour: bool) -> RenderableType:
     """For each word a small drawing of the grid, as many beside each other as fit; the brighter the more.
 
     Args:
@@ -40,7 +40,7 @@ def drawings(lit: LitImage, width: int, *, colour: bool) -> RenderableType:
     return Group(*lines[:-1])
 
 
-def place_table(lit: LitImage, scores: Sequence[str] = ()) -> RenderableType:
+def place_table(lit: SaliencyOverlay, scores: Sequence[str] = ()) -> RenderableType:
     """For each word its probability or what else is noted, and the thirds of the image with most light.
 
     `scores`: one more figure for each word, if any.
@@ -58,7 +58,7 @@ def place_table(lit: LitImage, scores: Sequence[str] = ()) -> RenderableType:
     return table
 
 
-def _drawing(lit: LitImage, word: int, *, colour: bool) -> list[Text]:
+def _drawing(lit: SaliencyOverlay, word: int, *, colour: bool) -> list[Text]:
     """Return the lines of one word: the word itself, what is noted, the grid."""
     rows, columns = lit.weights[word].shape
     across = min(columns, WIDEST)

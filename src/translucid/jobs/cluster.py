@@ -20,7 +20,7 @@ from zlib import crc32
 import torch
 
 from translucid.ground.errors import UserError, missing_package
-from translucid.jobs.job import Done, Job, Way, Worker
+from translucid.jobs.job import Done, Executor, Job, Worker
 from translucid.jobs.windows import Place, Reader, Window
 from translucid.kernels.devices import tune_cpu
 
@@ -34,7 +34,7 @@ _BLOCKS = 10_000
 
 
 @contextmanager
-def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) -> Iterator[Way]:
+def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) -> Iterator[Executor]:
     """Connect to a cluster, and part from it in the end.
 
     Args:

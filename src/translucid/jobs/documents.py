@@ -11,7 +11,7 @@ from pathlib import Path
 
 from translucid.documents.document import Document
 from translucid.ground.atomic import write_output
-from translucid.jobs.job import Say, Way
+from translucid.jobs.job import Executor, Say
 from translucid.jobs.output import FileOutput, PartRecord, StreamOutput
 from translucid.jobs.running import run
 from translucid.jobs.segments import SegmentJob, marked_lines, target_of
@@ -27,7 +27,7 @@ def translate_document(
     document: Document,
     numbers: Sequence[int],
     output: Path | None,
-    way: AbstractContextManager[Way],
+    way: AbstractContextManager[Executor],
     *,
     say: Say,
     advance: Callable[[int], None] = lambda segments: None,

@@ -69,7 +69,7 @@ class GenerateWorker:
         """Load the run folder.
 
         Raises:
-            UserError: it is damaged, or its model is no model of language.
+            UserError: it is damaged, or its model is no language model.
         """
         same_sums_on_any_threads()
         self.job = job

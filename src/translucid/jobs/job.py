@@ -183,7 +183,7 @@ class AnyWorker(Protocol):
         """Work on windows in this process, in order."""
 
 
-class Way(Protocol):
+class Executor(Protocol):
     """A way to get windows translated: in this process, in several, on a cluster."""
 
     device: str
@@ -328,7 +328,7 @@ def _runs(runs: Iterable[Path]) -> str | None:
 
 
 @contextmanager
-def alone(job: AnyJob) -> Iterator[Way]:
+def alone(job: AnyJob) -> Iterator[Executor]:
     """Work in this process."""
     yield job.worker()
 

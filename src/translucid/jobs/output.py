@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from translucid.ground.atomic import explained, is_stream, open_stream, resolve_symlinks, sync_folder, write_atomically
 from translucid.ground.errors import UserError
 from translucid.jobs.job import Say
-from translucid.jobs.warning_summary import Warned
+from translucid.jobs.warning_summary import WarningSummary
 from translucid.jobs.windows import Place
 
 
@@ -33,7 +33,7 @@ class PartRecord(BaseModel):
     """Bytes of the output up to there."""
     bad: int = 0
     """Lines up to there that are not UTF-8."""
-    warned: Warned = Warned()
+    warned: WarningSummary = WarningSummary()
     """What looks wrong in the lines up to there."""
 
 

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any
 
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyJob, Done, Way
+from translucid.jobs.job import AnyJob, Done, Executor
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import device_of_worker
 from translucid.kernels.machine import cores
@@ -22,7 +22,7 @@ from translucid.kernels.process import configure_process
 
 
 @contextmanager
-def processes(job: AnyJob, count: int) -> Iterator[Way]:
+def processes(job: AnyJob, count: int) -> Iterator[Executor]:
     """Start worker processes and end them in the end, however it comes.
 
     Raises:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import BinaryIO
 
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyJob, Say, Way
+from translucid.jobs.job import AnyJob, Executor, Say
 from translucid.jobs.output import FileOutput, Output, PartRecord
 from translucid.jobs.windows import Reader
 
@@ -25,7 +25,7 @@ def run(
     job: AnyJob,
     text: BinaryIO,
     output: Output,
-    way: AbstractContextManager[Way],
+    way: AbstractContextManager[Executor],
     *,
     say: Say,
     advance: Callable[[int], None] = lambda lines: None,

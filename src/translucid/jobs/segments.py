@@ -10,7 +10,7 @@ from typing import Any
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import NearMatch, Segment, Target
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.alignment_file import alignment_mark
 from translucid.engines.confidence_file import confidence_mark
 from translucid.jobs.job import Done, Job, Worker
@@ -76,11 +76,11 @@ def _target_line(target: Target) -> str:
     return json.dumps({"marked": _record(target.marked), **told, "matches": target.matches}) + "\n"
 
 
-def _record(marked: Marked) -> dict[str, Any]:
+def _record(marked: TaggedText) -> dict[str, Any]:
     marks = [(m.at, m.raw, m.side.value, m.pair) for m in marked.marks]
     return {"text": marked.text, "marks": marks, "syntax": marked.syntax.value}
 
 
-def _marked(record: dict[str, Any]) -> Marked:
+def _marked(record: dict[str, Any]) -> TaggedText:
     marks = (Mark(at, raw, Side(side), pair) for at, raw, side, pair in record["marks"])
-    return Marked(record["text"], tuple(marks), PlaceholderSyntax(record["syntax"]))
+    return TaggedText(record["text"], tuple(marks), PlaceholderSyntax(record["syntax"]))

@@ -64,7 +64,7 @@ _NUMBERED = re.compile(r"(?P<unit>[a-z]+) (?P<number>[0-9]+)")
 """What most places in documents are called, such as `line 15` and `paragraph 2`."""
 
 
-class Warned(BaseModel):
+class WarningSummary(BaseModel):
     """Warnings by kind, of any number of lines."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
@@ -78,7 +78,7 @@ class Warned(BaseModel):
     first: list[str] = []
     """The warnings of the first line that has some."""
 
-    def and_these(self, warnings: Iterable[tuple[int, str]]) -> Warned:
+    def and_these(self, warnings: Iterable[tuple[int, str]]) -> WarningSummary:
         """Return these and more: pairs of a line, counted from 1, and a warning `kind: what was seen`."""
         by_line: dict[int, list[str]] = {}
         for line, warning in warnings:
@@ -94,7 +94,7 @@ class Warned(BaseModel):
                 kinds[kind] = count + 1, [*examples, line][:EXAMPLES]
                 counts[kind] = counts.get(kind, count) + met
         first = self.first or next(iter(by_line.values()), [])
-        return Warned(lines=self.lines + len(by_line), kinds=kinds, counts=counts, first=first)
+        return WarningSummary(lines=self.lines + len(by_line), kinds=kinds, counts=counts, first=first)
 
     def summary(self, total: int, what: str = "line", place: Callable[[int], str] | None = None) -> str:
         """Return one line that sums up so many lines.

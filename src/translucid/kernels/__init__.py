@@ -1,5 +1,5 @@
-"""What is fast, and why it may be: products, attention, dropout and loss; `plain` turns all of it off."""
+"""What is fast, and why it may be: products, attention, dropout and loss; `reference_mode` turns all of it off."""
 
-from translucid.kernels.dispatch import plain
+from translucid.kernels.dispatch import reference_mode
 
-__all__ = ["plain"]
+__all__ = ["reference_mode"]

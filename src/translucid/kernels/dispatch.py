@@ -19,7 +19,7 @@ _plain: ContextVar[frozenset[str]] = ContextVar("plain", default=frozenset())
 
 
 @contextmanager
-def plain(*names: str) -> Iterator[None]:
+def reference_mode(*names: str) -> Iterator[None]:
     """Within it these kernels are plain, all of them if none is named; other threads are not concerned.
 
     Raises:

@@ -28,7 +28,7 @@ class Live:
     """The handlers; `routes` binds them to their paths."""
 
     models: Models
-    desk: RequestContext
+    context: RequestContext
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -43,13 +43,13 @@ class Live:
     async def record(self, request: Request, name: str) -> Response:
         """Return the figures of a lesson."""
         lesson = _named(name)
-        errand = RequestTask(address_of(request), self.desk.options.seconds)
-        made = self.desk.workshop.submit(errand, lambda: record_of(self.models, lesson))
-        return _fixed(record_script(name, await errand.result(request, made)), kind("record.js"))()
+        task = RequestTask(address_of(request), self.context.options.seconds)
+        made = self.context.worker_pool.submit(task, lambda: record_of(self.models, lesson))
+        return _fixed(record_script(name, await task.result(request, made)), kind("record.js"))()
 
     async def look(self, request: Request) -> JSONResponse:
         """Return what a lesson shows of a sentence."""
-        fields, errand = await self.desk.fields(request)
+        fields, task = await self.context.fields(request)
         lesson, text = text_field(fields, "lesson"), " ".join(text_field(fields, "q").split())
         if lesson not in SENTENCE or not self.models.has(_named(lesson)):
             raise ApiError(400, "Invalid request: this lesson takes no sentences here")
@@ -59,7 +59,7 @@ class Live:
         def seen() -> Record:
             return SENTENCE[lesson](self.models, text)
 
-        return JSONResponse(await errand.result(request, self.desk.workshop.submit(errand, seen)))
+        return JSONResponse(await task.result(request, self.context.worker_pool.submit(task, seen)))
 
 
 def _named(name: str) -> Lesson:

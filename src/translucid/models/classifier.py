@@ -19,7 +19,7 @@ from translucid.models.protocol import Model
 
 
 class Classifier(Model):
-    """A model of language reads the text, and two blocks make of all its states what the text is.
+    """A language model reads the text, and two blocks make of all its states what the text is.
 
         h_c = [norm(h_T), norm(max_t h_t), norm(mean_t h_t)]
         z = relu(W_1 drop(h_c) + b_1),    p(label) = softmax(W_2 drop(norm(z)) + b_2)
@@ -81,7 +81,7 @@ class Classifier(Model):
         return self.second(self.first(seen).relu()).float().softmax(-1)
 
     def layer_groups(self) -> list[list[nn.Parameter]]:
-        """See `Model`: the layers of the model of language, then the blocks."""
+        """See `Model`: the layers of the language model, then the blocks."""
         own = [part for name, part in self.named_parameters() if not name.startswith("language.")]
         return [*self.language.layer_groups(), own]
 

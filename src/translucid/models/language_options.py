@@ -1,4 +1,4 @@
-"""What can be chosen about models of language."""
+"""What can be chosen about language models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from translucid.models.model_shape import ModelShape
 
 
 class LanguageShape(ModelShape):
-    """What models of language have in common."""
+    """What language models have in common."""
 
     width: int = Field(256, ge=1, le=16384)
     """D, the width of embeddings and features."""

@@ -17,7 +17,7 @@ class ToldOfContext(ModelShape):
     """What translators have in common that can be told of their source by ELMo."""
 
     elmo: BiLSTMLanguageOptions | None = None
-    """The bidirectional model of language that reads the source; `train --elmo` takes its shape from a run."""
+    """The bidirectional language model that reads the source; `train --elmo` takes its shape from a run."""
     elmo_tuned: bool = False
     """Let it learn too; else it stays as it is."""
 

@@ -66,7 +66,7 @@ _FIXED_LATER = (
 _READERS = {
     "text": ("translates text", "Use translucid translate."),
     "images": ("writes about images", "Use translucid caption."),
-    "running text": ("is a model of language", "Use translucid generate."),
+    "running text": ("is a language model", "Use translucid generate."),
     "texts with labels": ("says what a text is", "Use translucid classify."),
 }
 """By what a model reads: what it does, and what it is for."""
@@ -131,7 +131,7 @@ class Configuration(OptionGroup):
             raise ValueError("data.mirror and data.shift are for images")
         elif isinstance(self.model, LanguageShape | ClassifierOptions):
             if self.training.sharded:
-                raise ValueError("training.sharded is not for models of language and classifiers")
+                raise ValueError("training.sharded is not for language models and classifiers")
             if only:
                 raise ValueError(f"data.{only[0]} is for sentence pairs, not for running text")
             if isinstance(self.model, TransformerLanguageOptions) and self.model.context > (w := self.training.window):

@@ -57,7 +57,7 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     if kind == "classifier" and before.model.kind != "classifier":
         if before.model.kind not in {"language-lstm", "language-bilstm"}:
             what = f"holds a model of the kind {before.model.kind}, from which no classifier begins"
-            raise UserError(what, file=run, fix="Give the run of a model of language, such as lm-lstm or lm-bilstm.")
+            raise UserError(what, file=run, fix="Give the run of a language model, such as lm-lstm or lm-bilstm.")
         model = {"kind": "classifier", "language": model}
     elif kind not in {None, before.model.kind}:
         what = f"holds a model of the kind {before.model.kind}, not {kind}"
@@ -130,7 +130,7 @@ def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
 
 
 def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
-    """Let a model begin with the weights of a run; a classifier may begin with those of a model of language.
+    """Let a model begin with the weights of a run; a classifier may begin with those of a language model.
 
     The rows of pieces that the run does not have begin as the mean of those of the pieces that they were cut into.
 

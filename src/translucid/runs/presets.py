@@ -43,7 +43,7 @@ def _captioning(suits: str, **model: Any) -> Preset:
 
 
 def _language(suits: str, **model: Any) -> Preset:
-    """Return a model of language."""
+    """Return a language model."""
     return Preset(
         suits,
         {
@@ -193,7 +193,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "classifier": Preset(
-        "texts with labels: a model of language, given with --init-from, learns to tell them apart (ULMFiT, 2018)",
+        "texts with labels: a language model, given with --init-from, learns to tell them apart (ULMFiT, 2018)",
         {
             "model": {"kind": "classifier"},
             "data": {"tokenizer": {"vocabulary": 8000}, "max_tokens": 1024},

@@ -1,9 +1,9 @@
-"""Translators that begin with what models of language have learned.
+"""Translators that begin with what language models have learned.
 
 The halves (Ramachandran et al. 2017, arXiv 1611.02683, section 2.1): a model of the source language becomes the
 encoder, one of the target language the decoder, with their vocabularies, their embeddings, the layers that both have,
 and, of the decoder, the output projection. What looks from one half to the other is new, and the decoder begins as the
-model of language that it was: what it looks at adds nothing yet.
+language model that it was: what it looks at adds nothing yet.
 
 ELMo (Peters et al. 2018, arXiv 1802.05365): a bidirectional model of the source language reads along, and what it makes
 of each token is told to the encoder.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Pretrained(NamedTuple):
-    """The runs of models of language with which a translator begins, as far as it does."""
+    """The runs of language models with which a translator begins, as far as it does."""
 
     encoder: RunFolder | None = None
     decoder: RunFolder | None = None
@@ -49,7 +49,7 @@ class Pretrained(NamedTuple):
             preset: what it is to be, if that is said.
 
         Raises:
-            UserError: one is no run of a model of language that this can be done with, or they do not go together, or
+            UserError: one is no run of a language model that this can be done with, or they do not go together, or
                 make no translator of that kind.
         """
         halves = [run for run in (self.encoder, self.decoder) if run]
@@ -64,7 +64,7 @@ class Pretrained(NamedTuple):
             model["elmo"] = _bidirectional(self.elmo).model_dump()
         if self.encoder and self.elmo and self.encoder.tokenizer().fingerprint != self.elmo.tokenizer().fingerprint:
             what = f"has another vocabulary than {self.encoder.path}, and a source is cut in one way"
-            raise UserError(what, file=self.elmo.path, fix="Train both models of language from the same text.")
+            raise UserError(what, file=self.elmo.path, fix="Train both language models from the same text.")
         found = self.tokenizer(None)
         joint = found is not None and found.joint
         first = next(run for run in self if run)
@@ -88,7 +88,7 @@ class Pretrained(NamedTuple):
         return Tokenizer.paired(source, target) if source and target else None
 
     def begin(self, model: Model) -> None:
-        """Let a fresh translator have the weights of the models of language.
+        """Let a fresh translator have the weights of the language models.
 
         Raises:
             UserError: they don't fit.
@@ -122,7 +122,7 @@ def _shape(run: RunFolder) -> dict[str, Any]:
         raise UserError("reads backwards, and a translator does not", file=run.path, fix="Give another run.")
     if model.layers > 1 and model.hidden != model.width:
         what = f"has model.hidden={model.hidden} and model.width={model.width}, and a translator has one width"
-        raise UserError(what, file=run.path, fix="Train the model of language with both alike.")
+        raise UserError(what, file=run.path, fix="Train the language model with both alike.")
     same = model.model_dump(include={"width", "layers", "tie_output"})
     return {"kind": "recurrent", "cell": "lstm", "bidirectional": False, **same}
 
@@ -131,7 +131,7 @@ def _refuse_other_shape(shape: dict[str, Any], first: RunFolder, run: RunFolder)
     for name, value in _shape(run).items():
         if shape.get(name) != value:
             what = f"would make a translator with model.{name}={value}, and {first.path} one with {shape.get(name)}"
-            raise UserError(what, file=run.path, fix="Both halves need models of language of one shape.")
+            raise UserError(what, file=run.path, fix="Both halves need language models of one shape.")
 
 
 def _bidirectional(run: RunFolder) -> BiLSTMLanguageOptions:
@@ -161,7 +161,7 @@ def _stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _in_encoder(name: str, own: dict[str, Tensor]) -> str:
-    """Return what a weight of a model of language is called in a translator's encoder, "" if there is none."""
+    """Return what a weight of a language model is called in a translator's encoder, "" if there is none."""
     room, _, rest = name.partition(".")
     if room == "embedding":
         plain = f"source_embedding.{rest}"
@@ -171,7 +171,7 @@ def _in_encoder(name: str, own: dict[str, Tensor]) -> str:
 
 
 def _in_decoder(name: str, own: dict[str, Tensor]) -> str:
-    """Return what a weight of a model of language is called in a translator's decoder."""
+    """Return what a weight of a language model is called in a translator's decoder."""
     room, _, rest = name.partition(".")
     if room == "embedding":
         target = f"target_embedding.{rest}"
@@ -182,10 +182,10 @@ def _in_decoder(name: str, own: dict[str, Tensor]) -> str:
 
 
 def _look_at_nothing(own: dict[str, Tensor]) -> None:
-    """Let what a decoder looks at add nothing, so that it writes what the model of language would."""
+    """Let what a decoder looks at add nothing, so that it writes what the language model would."""
     for name, tensor in own.items():
         if name.startswith("decoder.") and ".cross_attention.output." in name:
             tensor.zero_()
-        if name == "decoder.combine.weight":  # tanh(W_c [c; h]), h that of the model of language
+        if name == "decoder.combine.weight":  # tanh(W_c [c; h]), h that of the language model
             tensor.zero_()
             tensor[:, -len(tensor) :].fill_diagonal_(1)

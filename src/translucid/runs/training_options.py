@@ -20,7 +20,7 @@ class TrainingOptions(OptionGroup):
     begin_from: str | None = None
     """A run whose tokenizer and weights are begun with; `train --init-from` sets it."""
     init_encoder: str | None = None
-    """A run of a model of language with which a translator's encoder begins; `train --init-encoder` sets it."""
+    """A run of a language model with which a translator's encoder begins; `train --init-encoder` sets it."""
     init_decoder: str | None = None
     """The same of the decoder; `train --init-decoder` sets it."""
     elmo: str | None = None
@@ -28,7 +28,7 @@ class TrainingOptions(OptionGroup):
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
     """Tokens in a batch, on its longer side, padding included."""
     window: int = Field(70, ge=1, le=1 << 16)
-    """Of models of language: tokens that a row of running text is read on by, and that gradients go back over, on
+    """Of language models: tokens that a row of running text is read on by, and that gradients go back over, on
     average. A batch has batch_tokens / window rows."""
     accumulate: int = Field(1, ge=1, le=MANY)
     """Batches whose gradients are added up for one update."""

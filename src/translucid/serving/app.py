@@ -22,23 +22,23 @@ from translucid.kernels.machine import give_memory_back
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.assets import Asset
 from translucid.serving.edge.failures import answer_errors
-from translucid.serving.edge.host_check import Door
+from translucid.serving.edge.host_check import HostCheck
 from translucid.serving.edge.measuring import measure
-from translucid.serving.edge.rate_limits import Guard
+from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.routes.captioning import Captioning
+from translucid.serving.routes.captioning import CaptionRoutes
 from translucid.serving.routes.deepl import DeepL
 from translucid.serving.routes.deepl_documents import DeepLDocuments
 from translucid.serving.routes.deepl_glossaries import DeepLGlossaries
 from translucid.serving.routes.deepl_multilingual_glossaries import DeepLMultilingualGlossaries
 from translucid.serving.routes.document_jobs import DocumentJobs
-from translucid.serving.routes.document_review import Accepting
+from translucid.serving.routes.document_review import DocumentReview
 from translucid.serving.routes.editing import Editing
-from translucid.serving.routes.inspection import Looking
+from translucid.serving.routes.inspection import InspectionRoutes
 from translucid.serving.routes.libretranslate import LibreTranslate
-from translucid.serving.routes.memory import Remembering
-from translucid.serving.routes.plots import Picturing
-from translucid.serving.routes.text_models import Judging
+from translucid.serving.routes.memory import MemoryRoutes
+from translucid.serving.routes.plots import PlotRoutes
+from translucid.serving.routes.text_models import TextModelRoutes
 from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
@@ -49,7 +49,7 @@ TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
 def create_app(
     catalogue: Catalogue,
     options: ServerOptions | None = None,
-    memory: Remembering | None = None,
+    memory: MemoryRoutes | None = None,
     lessons: Callable[[RequestContext], APIRouter] | None = None,
 ) -> FastAPI:
     """Return the application that serves these models, with a translation memory if there is one.
@@ -57,8 +57,8 @@ def create_app(
     `lessons`: gives the routes of the lessons, if they are to be beside the models; the page leads to them.
     """
     options = options or ServerOptions()
-    desk = RequestContext(catalogue, options, Guard(options), memory, lessons=lessons is not None)
-    jobs = DocumentJobs(desk)
+    context = RequestContext(catalogue, options, RateLimits(options), memory, lessons=lessons is not None)
+    jobs = DocumentJobs(context)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -67,7 +67,7 @@ def create_app(
         tidying.cancel()
         await asyncio.to_thread(jobs.close)
         await asyncio.to_thread(catalogue.close)
-        await asyncio.to_thread(desk.workshop.close)
+        await asyncio.to_thread(context.worker_pool.close)
         await asyncio.to_thread(jobs.clean)
         if memory:
             memory.close()
@@ -83,25 +83,25 @@ def create_app(
         docs_url=None,  # its page is fetched from other hosts; ours is below
         redoc_url=None,
     )
-    app.include_router(_with_heads(LibreTranslate(desk, jobs).routes()))
-    deepl = DeepL(desk)
+    app.include_router(_with_heads(LibreTranslate(context, jobs).routes()))
+    deepl = DeepL(context)
     app.include_router(_with_heads(deepl.routes()))
     app.include_router(_with_heads(DeepLDocuments(deepl, jobs).routes()))
     app.include_router(_with_heads(DeepLGlossaries(deepl).routes()))
     app.include_router(_with_heads(DeepLMultilingualGlossaries(deepl).routes()))
-    app.include_router(_with_heads(Editing(desk, jobs).routes()))
-    app.include_router(_with_heads(Accepting(desk, jobs).routes()))
-    app.include_router(_with_heads(Looking(desk).routes()))
-    app.include_router(Picturing(desk).routes())
-    app.include_router(Captioning(desk).routes())
-    app.include_router(Judging(desk).routes())
+    app.include_router(_with_heads(Editing(context, jobs).routes()))
+    app.include_router(_with_heads(DocumentReview(context, jobs).routes()))
+    app.include_router(_with_heads(InspectionRoutes(context).routes()))
+    app.include_router(PlotRoutes(context).routes())
+    app.include_router(CaptionRoutes(context).routes())
+    app.include_router(TextModelRoutes(context).routes())
     if lessons:
-        app.include_router(_with_heads(lessons(desk)))
+        app.include_router(_with_heads(lessons(context)))
     answer_errors(app)
     if options.origins:
         app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])
-    app.add_middleware(Door, options=options, bodies=desk.bodies)
-    measure(app, desk)
+    app.add_middleware(HostCheck, options=options, bodies=context.bodies)
+    measure(app, context)
     for path, file in _page().items():
         app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(_file(file))
 

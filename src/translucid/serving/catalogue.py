@@ -17,7 +17,7 @@ from translucid.ground.errors import UserError
 from translucid.interop.on_the_fly import run_of
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.language_pairs import ANY, Offered, Served, begin_with, is_language, offer
+from translucid.serving.language_pairs import ANY, LanguagePairs, Served, begin_with, is_language, offer
 from translucid.serving.queue.batcher import Batcher
 from translucid.serving.routes.examples import examples_of
 from translucid.serving.server_options import ServerOptions
@@ -44,7 +44,7 @@ class Catalogue:
 
     def __init__(
         self,
-        models: Sequence[Offered],
+        models: Sequence[LanguagePairs],
         captioners: Sequence[Named[Captioner]] = (),
         classifiers: Sequence[Named[TextClassifier]] = (),
         generators: Sequence[Named[Generator]] = (),
@@ -53,7 +53,7 @@ class Catalogue:
         self.models, self.captioners = list(models), list(captioners)
         self.classifiers, self.generators = list(classifiers), list(generators)
 
-    def __iter__(self) -> Iterator[Offered]:
+    def __iter__(self) -> Iterator[LanguagePairs]:
         """The translators."""
         return iter(self.models)
 
@@ -81,7 +81,7 @@ class Catalogue:
         return _named(self.classifiers, name, "says what a text is")
 
     def generator(self, name: str | None = None) -> Named[Generator]:
-        """Return a model of language; errors as of `captioner`."""
+        """Return a language model; errors as of `captioner`."""
         return _named(self.generators, name, "goes on with a text")
 
     @property
@@ -158,7 +158,7 @@ def load(
     Raises:
         UserError: one is no run folder, a label is not two languages, or the languages of one are not known.
     """
-    models: list[Offered] = []
+    models: list[LanguagePairs] = []
     captioners: list[Named[Captioner]] = []
     classifiers: list[Named[TextClassifier]] = []
     generators: list[Named[Generator]] = []
@@ -189,7 +189,7 @@ def load(
         batcher = Batcher(options.queue, options.batch)
         theirs = sources[first] in (None, configuration.data.languages[0])  # else they would be in another language
         examples = examples_of(run.path, configuration) if theirs else []
-        offered = Offered(unique, sources, targets, translator, batcher, examples)
+        offered = LanguagePairs(unique, sources, targets, translator, batcher, examples)
         if not models or offered.pair == models[0].pair:
             offered = replace(offered, terms=terms)
         models.append(offered)

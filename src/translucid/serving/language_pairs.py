@@ -40,7 +40,7 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Offered:
+class LanguagePairs:
     """A model with the languages that it is offered between."""
 
     name: str

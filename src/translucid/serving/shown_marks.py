@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.errors import UserError
 
 _SHOWN = re.compile(r"⟨(?:[1-9][0-9]{0,5}/?|/[1-9][0-9]{0,5})⟩")
 
 
-def tags_of(source: Marked) -> dict[str, Mark]:
+def tags_of(source: TaggedText) -> dict[str, Mark]:
     """Return the marks of a source by what stands for each, in their order.
 
-    >>> list(tags_of(Marked("a", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(1, "%s")))))
+    >>> list(tags_of(TaggedText("a", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(1, "%s")))))
     ['⟨1⟩', '⟨/1⟩', '⟨2/⟩']
     """
     numbers: dict[object, int] = {}
@@ -26,7 +26,7 @@ def tags_of(source: Marked) -> dict[str, Mark]:
     return tags
 
 
-def shown(source: Marked, marked: Marked) -> str:
+def shown(source: TaggedText, marked: TaggedText) -> str:
     """Return a text with what stands for its marks.
 
     Args:
@@ -50,7 +50,7 @@ def _look(mark: Mark) -> tuple[object, ...]:
     return mark.raw, mark.side, mark.pair
 
 
-def read_shown(source: Marked, text: str) -> Marked:
+def read_shown(source: TaggedText, text: str) -> TaggedText:
     """Return the translation that a person has written, with the marks of its source.
 
     Raises:
@@ -78,4 +78,4 @@ def read_shown(source: Marked, text: str) -> Marked:
             raise UserError(f"{tag} does not close what was opened last", fix="Put it behind its beginning.")
     if left:
         raise UserError(f"{next(iter(left))} is missing", fix="Put it where it belongs.")
-    return Marked("".join([*words, text[at:]]), tuple(marks))
+    return TaggedText("".join([*words, text[at:]]), tuple(marks))

@@ -16,8 +16,8 @@ from translucid.serving.texts import fill
 
 
 async def translate_tagged(
-    desk: RequestContext,
-    errand: RequestTask,
+    context: RequestContext,
+    task: RequestTask,
     request: Request,
     served: Served,
     texts: Sequence[str],
@@ -26,8 +26,8 @@ async def translate_tagged(
     """Translate texts with tags in them, all else kept.
 
     Args:
-        desk: of the server.
-        errand: whose texts they are.
+        context: of the server.
+        task: whose texts they are.
         request: likewise.
         served: translates.
         texts: with their tags.
@@ -38,12 +38,12 @@ async def translate_tagged(
         ApiError: 503, there is no room, or it took too long.
         ClientLeft: nobody waits.
     """
-    work = desk.workshop.submit(errand, lambda: fill(desk, served, [read(text) for text in texts]))
-    return [found.decode("utf-8-sig") for found in await errand.result(request, work)]
+    work = context.worker_pool.submit(task, lambda: fill(context, served, [read(text) for text in texts]))
+    return [found.decode("utf-8-sig") for found in await task.result(request, work)]
 
 
 async def translate_html(
-    desk: RequestContext, errand: RequestTask, request: Request, served: Served, texts: Sequence[str]
+    context: RequestContext, task: RequestTask, request: Request, served: Served, texts: Sequence[str]
 ) -> list[str]:
     """Translate HTML, whole pages or fragments; errors as of `translate_tagged`."""
     languages = served.source, served.target
@@ -51,4 +51,4 @@ async def translate_html(
     def read(text: str) -> Document:  # the mark says that it is UTF-8, whatever it says itself
         return read_document("text.html", BOM_UTF8 + text.encode(), languages)
 
-    return await translate_tagged(desk, errand, request, served, texts, read)
+    return await translate_tagged(context, task, request, served, texts, read)

@@ -17,8 +17,8 @@ from translucid.api.translation import Translation
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.sentences import split_sentences
 from translucid.documents.document import Document, Target
-from translucid.documents.placeholders import Way
-from translucid.documents.tagged_text import Marked
+from translucid.documents.placeholders import PlaceholderStrategy
+from translucid.documents.tagged_text import TaggedText
 from translucid.ground.cancellation import between_steps
 from translucid.serving.edge.failures import no_request_to_blame
 from translucid.serving.language_pairs import Served
@@ -27,7 +27,7 @@ from translucid.serving.queue.request_context import RequestContext, off_the_loo
 from translucid.serving.queue.request_task import RequestTask
 
 SHORT = 600
-"""Characters of a request that is translated together with others; longer ones take turns in the workshop."""
+"""Characters of a request that is translated together with others; longer ones take turns in the worker_pool."""
 LONGEST = 2000
 """Characters of what is translated as one sentence, at most; a longer one is cut between words where it has some."""
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -98,7 +98,7 @@ def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def begin(
-    desk: RequestContext, errand: RequestTask, served: Served, texts: Sequence[str], nbest: int = 1
+    context: RequestContext, task: RequestTask, served: Served, texts: Sequence[str], nbest: int = 1
 ) -> Future[list[Translation]]:
     """Have some sentences of one request translated.
 
@@ -106,8 +106,8 @@ def begin(
         ApiError: 503, there is no room.
     """
     if sum(map(len, texts)) <= SHORT:
-        return served.batcher.submit(errand, served.translator, texts, nbest)
-    return desk.workshop.submit(errand, lambda: translate(served.translator, texts, nbest))
+        return served.batcher.submit(task, served.translator, texts, nbest)
+    return context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest))
 
 
 def heeding(served: Served, terms: Mapping[str, str]) -> Served:
@@ -119,9 +119,11 @@ def heeding(served: Served, terms: Mapping[str, str]) -> Served:
     return replace(served, translator=served.translator.with_terms(terms.items())) if terms else served
 
 
-def translated(desk: RequestContext, served: Served, sources: Iterable[Marked], nbest: int = 1) -> Iterator[Target]:
+def translated(
+    context: RequestContext, served: Served, sources: Iterable[TaggedText], nbest: int = 1
+) -> Iterator[Target]:
     """Translate texts with their marks, in small parts, between which others may have their turn."""
-    recall = desk.memory.recall(served.source, served.target) if desk.memory else None
+    recall = context.memory.recall(served.source, served.target) if context.memory else None
     segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), recall)
     for part in in_chunks(sources, lambda source: len(source.text)):
         between_steps()
@@ -130,9 +132,9 @@ def translated(desk: RequestContext, served: Served, sources: Iterable[Marked], 
         yield from targets
 
 
-def fill(desk: RequestContext, served: Served, documents: Sequence[Document]) -> list[bytes]:
-    """Translate short documents, such as HTML or XML of a request; in the workshop."""
-    targets = translated(desk, served, [segment.source for document in documents for segment in document.segments])
+def fill(context: RequestContext, served: Served, documents: Sequence[Document]) -> list[bytes]:
+    """Translate short documents, such as HTML or XML of a request; in the worker_pool."""
+    targets = translated(context, served, [segment.source for document in documents for segment in document.segments])
     filled = []
     for document in documents:
         count = len(document.segments)
@@ -162,12 +164,12 @@ class TakenApart(NamedTuple):
     """The translations of those sentences that a memory has."""
 
 
-async def take_apart(desk: RequestContext, served: Served, texts: Sequence[str]) -> TakenApart:
+async def take_apart(context: RequestContext, served: Served, texts: Sequence[str]) -> TakenApart:
     """Take texts apart into sentences, and look these up in the server's memory, exactly.
 
     A text or a line that the memory has as a whole stays whole.
     """
-    recall = desk.memory.recall(served.source, served.target) if desk.memory else None
+    recall = context.memory.recall(served.source, served.target) if context.memory else None
     if recall is None:
         size = sum(map(len, texts))
         layouts = await off_the_loop(size, lambda: [Layout.of(text, served.source) for text in texts])
@@ -190,8 +192,8 @@ async def take_apart(desk: RequestContext, served: Served, texts: Sequence[str])
 
 
 async def translate_texts(
-    desk: RequestContext,
-    errand: RequestTask,
+    context: RequestContext,
+    task: RequestTask,
     request: Request,
     served: Served,
     texts: Sequence[str],
@@ -207,20 +209,20 @@ async def translate_texts(
         ApiError: 503, there is no room, or it took too long.
         ClientLeft: nobody waits.
     """
-    layouts, known = await take_apart(desk, served, texts)
+    layouts, known = await take_apart(context, served, texts)
     sentences = [sentence for layout in layouts for sentence in layout.sentences]
     asked = [sentence for sentence in sentences if alternatives or sentence not in known]
     answers: list[Answered] = []
     if asked:
-        answers = await _by_model(desk, errand, request, served, asked, alternatives, sure=sure)
+        answers = await _by_model(context, task, request, served, asked, alternatives, sure=sure)
     every = list(_with_known(sentences, known, asked, answers))
     size = sum(map(len, texts))
     return await off_the_loop(size, lambda: _filled(layouts, every, alternatives, sure=sure))
 
 
 async def _by_model(
-    desk: RequestContext,
-    errand: RequestTask,
+    context: RequestContext,
+    task: RequestTask,
     request: Request,
     served: Served,
     sentences: Sequence[str],
@@ -230,19 +232,19 @@ async def _by_model(
 ) -> list[Answered]:
     """Translate sentences; those of whose placeholders one is missing a second time, in another way."""
     size = sum(map(len, sentences))
-    found = await errand.result(request, begin(desk, errand, served, sentences, alternatives + 1))
-    sources = [Marked(sentence, syntax=PlaceholderSyntax.message) for sentence in sentences]
+    found = await task.result(request, begin(context, task, served, sentences, alternatives + 1))
+    sources = [TaggedText(sentence, syntax=PlaceholderSyntax.message) for sentence in sentences]
     kept = await off_the_loop(size, lambda: list(map(_complete, sources, found)))
     again: dict[int, Target] = {}
     if lost := [i for i, one in enumerate(found) if one.text not in kept[i][:1]]:
         wanted = [sources[i] for i in lost]
-        mending = desk.workshop.submit(errand, lambda: list(translated(desk, served, wanted, alternatives + 1)))
-        mended: list[Target] = await errand.result(request, mending)
+        mending = context.worker_pool.submit(task, lambda: list(translated(context, served, wanted, alternatives + 1)))
+        mended: list[Target] = await task.result(request, mending)
         again = dict(zip(lost, mended, strict=True))
     confidences: list[float | None] = [None] * len(found)
     if sure:
-        work = desk.workshop.submit(errand, lambda: served.translator.confidences(found))
-        confidences = await errand.result(request, work)
+        work = context.worker_pool.submit(task, lambda: served.translator.confidences(found))
+        confidences = await task.result(request, work)
     return [
         _of_target(again[i], kept[i]) if i in again else Answered(kept[i], confidence)
         for i, confidence in enumerate(confidences)
@@ -272,9 +274,9 @@ def _with_known(
         yield answer
 
 
-def _complete(source: Marked, found: Translation) -> list[str]:
+def _complete(source: TaggedText, found: Translation) -> list[str]:
     """Return the translations in which everything is that has to be, such as placeholders and numbers."""
-    way = Way.first(source)
+    way = PlaceholderStrategy.first(source)
     return [text for text in found.alternatives if way.after(text) is None]
 
 

@@ -41,7 +41,7 @@ class TrainingData:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class Initialization:
     """What there is when a training begins or goes on."""
 
     run: RunFolder
@@ -69,7 +69,7 @@ class Beginning:
         return stored
 
 
-class Material(Protocol):
+class Dataset(Protocol):
     """A corpus that is being made ready."""
 
     configuration: Configuration
@@ -84,7 +84,7 @@ class Material(Protocol):
             UserError: the corpus leaves nothing to train on.
         """
 
-    def lessons(self, at: Beginning) -> TrainingData:
+    def lessons(self, at: Initialization) -> TrainingData:
         """Write what the training reads into the run folder, as far as it is not there, and open it.
 
         Raises:

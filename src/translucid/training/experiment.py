@@ -25,17 +25,17 @@ from translucid.runs.initialization import begin, begun_tokenizer, lacks_pieces
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.dataset import Beginning, Material, TrainingData, sha256
+from translucid.training.dataset import Dataset, Initialization, TrainingData, sha256
 from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze
 from translucid.training.fuzzy_matches import with_matches
 from translucid.training.gpu_memory import explained_when_full, refuse_too_large
-from translucid.training.labels import LabelledMaterial
+from translucid.training.labels import LabelledDataset
 from translucid.training.progress import Progress
 from translucid.training.provenance import device_name, provenance
 from translucid.training.record import board_missing
-from translucid.training.running_text import RunningTextMaterial
-from translucid.training.text import TextMaterial
+from translucid.training.running_text import RunningTextDataset
+from translucid.training.text import TextDataset
 from translucid.training.trainer import BEGUN, Checkpoint, Trainer
 from translucid.training.workers import Workers
 
@@ -219,7 +219,7 @@ def _trainer(
     configuration: Configuration,
     setup: _Setup,
     folder: RunFolder,
-    material: Material,
+    material: Dataset,
     state: Checkpoint | None = None,
 ) -> Trainer:
     """Build the model and encode the corpus; `folder` is where the run is now, `state` its checkpoint."""
@@ -247,7 +247,7 @@ def _trainer(
         folder.refuse_changes(before, origin)
     refuse_too_large(model, setup.device, workers.count if options.sharded else 1)
     model.to(setup.device)
-    lessons = material.lessons(Beginning(folder, tokenizer, model, workers, console, before))
+    lessons = material.lessons(Initialization(folder, tokenizer, model, workers, console, before))
     _tell_of_lines(lessons, material.corpora, folder, setup)
     origin |= lessons.fingerprints
     trainer = Trainer(
@@ -288,7 +288,7 @@ def _tell_of_lines(lessons: TrainingData, corpora: Corpora, folder: RunFolder, s
 
 def _material_again(
     configuration: Configuration, folder: RunFolder, corpora: Corpora | None, console: Console
-) -> Material:
+) -> Dataset:
     """Read the corpus of a run that was begun."""
     corpora = corpora or _corpora(configuration, folder.held_out())
     return _material(configuration, with_matches(configuration, corpora, console))
@@ -316,13 +316,13 @@ def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -
     return read_corpora(configuration.data, configuration.training.seed, held_out, texts=texts)
 
 
-def _material(configuration: Configuration, corpora: Corpora) -> Material:
+def _material(configuration: Configuration, corpora: Corpora) -> Dataset:
     if configuration.model.reads == "text":
-        return TextMaterial(configuration, corpora)
+        return TextDataset(configuration, corpora)
     if configuration.model.reads == "running text":
-        return RunningTextMaterial(configuration, corpora)
+        return RunningTextDataset(configuration, corpora)
     if configuration.model.reads == "texts with labels":
-        return LabelledMaterial(configuration, corpora)
-    from translucid.training.images import ImageMaterial  # which needs Pillow
+        return LabelledDataset(configuration, corpora)
+    from translucid.training.images import ImageDataset  # which needs Pillow
 
-    return ImageMaterial(configuration, corpora)
+    return ImageDataset(configuration, corpora)

@@ -24,7 +24,7 @@ from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.training.caption_reward import CaptionReward
-from translucid.training.dataset import VALIDATION, Beginning, TrainingData, learn_vocabulary, sha256
+from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, sha256
 from translucid.training.epochs import PairEpochs
 from translucid.training.text import counted, tell_of_too_long
 from translucid.training.validation import ImageValidator
@@ -33,7 +33,7 @@ CAPTIONS, IMAGES = "the training captions", "the set of images"
 """What their fingerprints are called in a checkpoint."""
 
 
-class ImageMaterial:
+class ImageDataset:
     """The corpora of a captioner: pairs of an image's name and a caption, and the images."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
@@ -53,7 +53,7 @@ class ImageMaterial:
         self.names = list(dict.fromkeys(pair.source for pair in chain(self.train, corpora.valid)))
 
     def learn(self, console: Console) -> Tokenizer:
-        """See `Material`."""
+        """See `Dataset`."""
         data, train = self.configuration.data, self.train
         if self.corpora.held_out:
             console.print(f"no validation files: {len(self.corpora.valid):,} training captions are held out")
@@ -67,8 +67,8 @@ class ImageMaterial:
             tokenizer, self.configuration = learn_vocabulary(captions, self.configuration, console)
             return tokenizer
 
-    def lessons(self, at: Beginning) -> TrainingData:
-        """See `Material`."""
+    def lessons(self, at: Initialization) -> TrainingData:
+        """See `Dataset`."""
         data, options, tokenizer = self.configuration.data, self.configuration.training, at.tokenizer
         image_encoder, identity = self.shape.image_encoder, self._identity(at.model)
         store = ImageStore(
@@ -110,7 +110,7 @@ class ImageMaterial:
         validated_on = {VALIDATION: sha256(json.dumps(valid_by))}
         return TrainingData(epochs, validator, fingerprints, self.skipped, validated_on, reward)
 
-    def _read(self, at: Beginning, store: ImageStore, identity: str) -> StoredImages | None:
+    def _read(self, at: Initialization, store: ImageStore, identity: str) -> StoredImages | None:
         """Open the stored images; those that are damaged on disk, or others than those there, are read again."""
         if at.before is not None:
             at.run.refuse_changes(at.before, {IMAGES: identity})

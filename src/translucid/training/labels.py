@@ -26,7 +26,7 @@ from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.training.dataset import VALIDATION, Beginning, TrainingData, learn_vocabulary, sha256
+from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, sha256
 from translucid.training.epochs import PairEpochs
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
@@ -36,7 +36,7 @@ TEXTS = "the training texts"
 """What their fingerprint is called in a checkpoint."""
 
 
-class LabelledMaterial:
+class LabelledDataset:
     """The corpora of a classifier."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
@@ -66,7 +66,7 @@ class LabelledMaterial:
             console.print(f"warning: no text to train on has the label {label!r}", soft_wrap=True)
 
     def learn(self, console: Console) -> Tokenizer:
-        """See `Material`."""
+        """See `Dataset`."""
         if self.corpora.held_out:
             console.print(f"no validation files: {len(self.corpora.valid):,} training texts are held out")
         with counting(console, "learning the vocabulary", None) as advance:
@@ -74,8 +74,8 @@ class LabelledMaterial:
             tokenizer, self.configuration = learn_vocabulary(texts, self.configuration, console)
             return tokenizer
 
-    def lessons(self, at: Beginning) -> TrainingData:
-        """See `Material`."""
+    def lessons(self, at: Initialization) -> TrainingData:
+        """See `Dataset`."""
         options = self.configuration.training
         self._warn_of_labels(at.console)
 

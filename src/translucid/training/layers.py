@@ -27,7 +27,7 @@ class Layers:
         try:
             groups = model.layer_groups()
         except NotImplementedError as error:
-            what = "training.layer_decay and training.unfreeze are for models of language and classifiers"
+            what = "training.layer_decay and training.unfreeze are for language models and classifiers"
             raise UserError(what, fix="Leave them out.") from error
         moved = {id(parameter) for parameter in parameters}
         self.groups = [[parameter for parameter in group if id(parameter) in moved] for group in groups]

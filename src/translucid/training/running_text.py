@@ -1,4 +1,4 @@
-"""Running text made ready to be learned from by a model of language."""
+"""Running text made ready to be learned from by a language model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.training.dataset import VALIDATION, Beginning, TrainingData, learn_vocabulary, sha256
+from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, sha256
 from translucid.training.stream_epochs import StreamEpochs
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
@@ -33,8 +33,8 @@ TEXT = "the training text"
 """What its fingerprint is called in a checkpoint."""
 
 
-class RunningTextMaterial:
-    """The corpora of a model of language."""
+class RunningTextDataset:
+    """The corpora of a language model."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
         """Nothing is read yet."""
@@ -43,7 +43,7 @@ class RunningTextMaterial:
         self.backwards, self.directions = configuration.model.backwards, configuration.model.directions
 
     def learn(self, console: Console) -> Tokenizer:
-        """See `Material`."""
+        """See `Dataset`."""
         corpora, skipped = self.corpora, Skipped("text")
         if corpora.held_out:
             console.print(f"no validation files: {len(corpora.valid):,} training texts are held out")
@@ -54,8 +54,8 @@ class RunningTextMaterial:
             tokenizer, self.configuration = learn_vocabulary(every, self.configuration, console, tagged=True)
         return tokenizer
 
-    def lessons(self, at: Beginning) -> TrainingData:
-        """See `Material`."""
+    def lessons(self, at: Initialization) -> TrainingData:
+        """See `Dataset`."""
         options = self.configuration.training
         identity = sha256(json.dumps((self.corpora.digest, at.tokenizer.fingerprint, self.backwards)))
         if at.before is not None:
@@ -72,7 +72,7 @@ class RunningTextMaterial:
             epochs, validator, {TEXT: identity}, stored.skipped, {VALIDATION: sha256(json.dumps(valid))}
         )
 
-    def _encoded(self, at: Beginning, store: TextStore, identity: str) -> StoredTexts | None:
+    def _encoded(self, at: Initialization, store: TextStore, identity: str) -> StoredTexts | None:
         """Open the encoded text; what is not there, damaged, or of other files is encoded anew."""
         corpora = self.corpora
         try:
@@ -94,7 +94,7 @@ class RunningTextMaterial:
 
 
 class StreamValidator(Validator):
-    """Measures a model of language on texts read one after the other, its state carried on."""
+    """Measures a language model on texts read one after the other, its state carried on."""
 
     def __init__(self, texts: EncodedTexts, tokenizer: Tokenizer, *, window: int) -> None:
         """`window`: tokens of a row that are read at a time."""

@@ -23,7 +23,14 @@ from translucid.runs.corpus_files import Corpora
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.mining import Lexicon
 from translucid.terminology.teaching import with_terms
-from translucid.training.dataset import GENERAL_PAIRS, VALIDATION, Beginning, TrainingData, learn_vocabulary, sha256
+from translucid.training.dataset import (
+    GENERAL_PAIRS,
+    VALIDATION,
+    Initialization,
+    TrainingData,
+    learn_vocabulary,
+    sha256,
+)
 from translucid.training.epochs import PairEpochs
 from translucid.training.regression_guard import GuardedValidator
 from translucid.training.validation import TextValidator, Validator
@@ -32,7 +39,7 @@ TEXT = "the training text"
 """What its fingerprint is called in a checkpoint."""
 
 
-class TextMaterial:
+class TextDataset:
     """The corpora of a translator."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
@@ -45,7 +52,7 @@ class TextMaterial:
         self._lemmas = Lemmas(configuration.data.languages[1]) if configuration.data.terms else None
 
     def learn(self, console: Console) -> Tokenizer:
-        """See `Material`."""
+        """See `Dataset`."""
         data, corpora = self.configuration.data, self.corpora
         if corpora.held_out:
             console.print(f"no validation files: {len(corpora.valid):,} training pairs are held out")
@@ -71,8 +78,8 @@ class TextMaterial:
             raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
         return tokenizer
 
-    def lessons(self, at: Beginning) -> TrainingData:
-        """See `Material`."""
+    def lessons(self, at: Initialization) -> TrainingData:
+        """See `Dataset`."""
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
         tokenizer, identity = at.tokenizer, self._identity(at.tokenizer)
         store = CorpusStore(at.run.corpus_folder)
@@ -104,7 +111,7 @@ class TextMaterial:
             validated_on |= {"training.max_regression": str(options.max_regression)}
         return TrainingData(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped, validated_on)
 
-    def _validator(self, pairs: Sequence[Pair], at: Beginning) -> TextValidator:
+    def _validator(self, pairs: Sequence[Pair], at: Initialization) -> TextValidator:
         """Return what measures a model on pairs, and say how many of them the loss leaves out.
 
         Raises:
@@ -150,7 +157,7 @@ class TextMaterial:
             shares = by_temperature(sizes[: len(sizes) - len(further)], data.temperature)
         return mixed_in(sizes, shares, further) if further else (shares, None)
 
-    def _encoded(self, at: Beginning, store: CorpusStore, identity: str) -> StoredCorpus | None:
+    def _encoded(self, at: Initialization, store: CorpusStore, identity: str) -> StoredCorpus | None:
         """Open the encoded corpus; one that is not there, damaged, or of other files is encoded anew.
 
         If there is a checkpoint, a corpus that does not match it is encoded beside the one that is there, and takes its

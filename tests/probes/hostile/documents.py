@@ -14,7 +14,7 @@ from tests.probes.hostile.tally import Tally
 from tests.probes.packed import packed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 
 TEXTS: dict[str, bytes] = {
     "a.po": b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n != 1;\\n"\n\n#, python-format\nmsgid "%s cat"\n'
@@ -192,7 +192,7 @@ def _read(name: str, content: bytes, *, whole: bool = False) -> None:
         raise
     assert document.filled({}) == content, "bytes have changed"
     targets = {
-        i: Target(Marked(segment.source.text[::-1]), confidence=0.5, doubts=("a: b",))
+        i: Target(TaggedText(segment.source.text[::-1]), confidence=0.5, doubts=("a: b",))
         for i, segment in enumerate(document.segments)
     }
     filled = document.filled(targets)

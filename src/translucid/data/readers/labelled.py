@@ -67,7 +67,7 @@ class LabelledTexts:
 def text_ids(
     texts: Sequence[str], tokenizer: Tokenizer, *, max_tokens: int, backwards: bool = False
 ) -> list[list[int]]:
-    """Encode texts as a model of language meets them, between a start and an end token.
+    """Encode texts as a language model meets them, between a start and an end token.
 
     Of a text with more than `max_tokens`, the last ones are kept: what a text comes to is said at its end.
 

@@ -10,12 +10,12 @@ from urllib.parse import unquote
 from translucid.data.languages import Languages, short_code, usual_code
 from translucid.documents.document import Segment
 from translucid.documents.markup import html
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
 from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.zip_bundle import Bundle
-from translucid.documents.zip_container import Packed, member_name
+from translucid.documents.zip_container import ZipContainer, member_name
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _SPACES = {
@@ -36,7 +36,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: it is no e-book, broken, protected or harmful.
     """
-    packed = Packed(name, content)
+    packed = ZipContainer(name, content)
     if "mimetype" not in packed.names or packed.read("mimetype").strip() != b"application/epub+zip":
         raise packed.refused("is another kind of document than its name says")
     bundle = Bundle(packed)
@@ -56,7 +56,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     return bundle
 
 
-def _members(packed: Packed) -> Iterator[tuple[str, str]]:
+def _members(packed: ZipContainer) -> Iterator[tuple[str, str]]:
     """Yield the members that have texts, with their types."""
     for book in _units(packed, _CONTAINER, "rootfile"):
         root = member_name(book.attributes.get("full-path", ""))
@@ -77,23 +77,23 @@ def _path(folder: str, reference: str) -> str:
     return member_name(posixpath.normpath(posixpath.join(folder, unquote(reference))))
 
 
-def _units(packed: Packed, member: str, *names: str) -> list[Element]:
+def _units(packed: ZipContainer, member: str, *names: str) -> list[Element]:
     if member not in packed.names:
         return []
     return list(XmlFile(packed.place(member), packed.read(member)).units((), names, _SPACES))
 
 
-def _contents(packed: Packed, member: str) -> SlottedXml:
+def _contents(packed: ZipContainer, member: str) -> SlottedXml:
     """Take a table of contents of EPUB 2 apart."""
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
     for text in document.file.units({"ncx"}, {"text"}, _SPACES):
         if text.parts:
-            add_text(document, inline, text.parts, Segment(Marked(""), f"line {text.line}"))
+            add_text(document, inline, text.parts, Segment(TaggedText(""), f"line {text.line}"))
     return document
 
 
-def _about(packed: Packed, member: str, languages: Languages) -> SlottedXml:
+def _about(packed: ZipContainer, member: str, languages: Languages) -> SlottedXml:
     """Take out what a library shows of a book; with it goes the book's language."""
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
@@ -102,7 +102,7 @@ def _about(packed: Packed, member: str, languages: Languages) -> SlottedXml:
         if one.name == "dc:language":
             named.append(one)
         elif one.parts:
-            add_text(document, inline, one.parts, Segment(Marked(""), one.name.removeprefix("dc:")))
+            add_text(document, inline, one.parts, Segment(TaggedText(""), one.name.removeprefix("dc:")))
     code, numbers = usual_code(languages[1] or ""), range(len(document.segments))
     for one in named:
         same = languages[0] is None and len(named) == 1

@@ -47,7 +47,7 @@ def tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a text; one begins where the other ends.
 
     Raises:
-        Stopped: nobody wants them any more.
+        Cancelled: nobody wants them any more.
     """
     scanner = _Scanner(text)
     at = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from translucid.documents.document import Segment
 from translucid.documents.office.package_parts import SPACES
 from translucid.documents.strings.messages import is_language
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_tags import with_attributes
 
@@ -21,7 +21,7 @@ def add_descriptions(document: SlottedXml, name: str) -> None:
             continue
         pictures += 1
         place = f"picture {pictures}"
-        found = {one: document.add_segment(Segment(Marked(text), place)) for one, text in texts.items()}
+        found = {one: document.add_segment(Segment(TaggedText(text), place)) for one, text in texts.items()}
         tag = document.file.raw(element.start, element.inner)
 
         def write(targets: Targets, kept: Kept, tag: str = tag, found: dict[str, int] = found) -> str:

@@ -15,7 +15,7 @@ from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_inline import Role
 from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.zip_bundle import Bundle
-from translucid.documents.zip_container import Packed
+from translucid.documents.zip_container import ZipContainer
 
 _MAIN = "document.main+xml"
 _KINDS = {
@@ -45,7 +45,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: it is no document of Word, broken or harmful, or has macros.
     """
-    packed = Packed(name, content)
+    packed = ZipContainer(name, content)
     bundle = Bundle(packed)
     count = dict[str, int]()
     for member, kind in parts(packed, {**_KINDS, **CHARTS}, _MAIN):
@@ -56,7 +56,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     return bundle
 
 
-def _read_part(packed: Packed, member: str, target: str | None) -> SlottedXml:
+def _read_part(packed: ZipContainer, member: str, target: str | None) -> SlottedXml:
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     dialect = Dialect(
         "w",

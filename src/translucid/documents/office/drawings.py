@@ -13,14 +13,14 @@ from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_inline import Role
 from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import with_attributes
-from translucid.documents.zip_container import Packed
+from translucid.documents.zip_container import ZipContainer
 
 _OF_THE_SOURCE = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
 """Attributes of a run that tell of its words: which language they are of, what a spelling checker found."""
 _TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
-def read_drawn(packed: Packed, member: str, target: str | None, *, behind: bool = False) -> SlottedXml:
+def read_drawn(packed: ZipContainer, member: str, target: str | None, *, behind: bool = False) -> SlottedXml:
     """Take the paragraphs out of a member of a packed file.
 
     Args:

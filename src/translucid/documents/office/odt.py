@@ -7,13 +7,13 @@ from functools import partial
 
 from translucid.data.languages import Languages
 from translucid.documents.document import Segment
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab, line_so_far
 from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml.xml_tags import prefix
 from translucid.documents.zip_bundle import Bundle
-from translucid.documents.zip_container import Packed
+from translucid.documents.zip_container import ZipContainer
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
 _SPACES = {
@@ -33,7 +33,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: it is no such document, broken, encrypted or harmful, or has macros.
     """
-    packed = Packed(name, content)
+    packed = ZipContainer(name, content)
     if "mimetype" not in packed.names or not packed.read("mimetype").startswith(_TYPE):
         raise packed.refused("is another kind of document than its name says")
     if any(member.startswith(("Basic/", "Scripts/")) for member in packed.names):
@@ -47,7 +47,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     return bundle
 
 
-def _read_part(packed: Packed, member: str) -> SlottedXml:
+def _read_part(packed: ZipContainer, member: str) -> SlottedXml:
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     unseen = set[str]()
     number = 0
@@ -74,7 +74,7 @@ def _take(document: SlottedXml, unseen: set[str], paragraph: Element, place: str
     for ruby in paragraph.within("text:ruby"):
         _keep_reading(ruby)
     for line in _lines(document.file, paragraph):
-        add_text(document, inline, line, Segment(Marked(""), place))
+        add_text(document, inline, line, Segment(TaggedText(""), place))
     for inner in paragraph.within(*_PARAGRAPHS):
         _take(document, unseen, inner, f"{place}, note or frame")
 

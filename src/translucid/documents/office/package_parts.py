@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from translucid.documents.xml.xml_spans import XmlFile
-from translucid.documents.zip_container import Packed
+from translucid.documents.zip_container import ZipContainer
 
 _OFFICE = "http://schemas.openxmlformats.org/{}/2006/{}"
 _STRICT = "http://purl.oclc.org/ooxml/{}/{}"
@@ -30,7 +30,7 @@ CHARTS = {"drawingml.chart+xml": "chart", "drawingml.diagramData+xml": "diagram"
 """Ends of the types of drawn parts, and what a person calls them."""
 
 
-def parts(packed: Packed, kinds: dict[str, str], main: str) -> Iterator[tuple[str, str]]:
+def parts(packed: ZipContainer, kinds: dict[str, str], main: str) -> Iterator[tuple[str, str]]:
     """Yield name and kind of those members that are of some types, in the order of their kinds and numbers.
 
     Args:
@@ -58,7 +58,7 @@ def parts(packed: Packed, kinds: dict[str, str], main: str) -> Iterator[tuple[st
         yield name, kinds[end]
 
 
-def related(packed: Packed, member: str) -> dict[str, str]:
+def related(packed: ZipContainer, member: str) -> dict[str, str]:
     """Return the members that one of them refers to, by the reference."""
     folder, name = posixpath.split(member)
     rels = f"{folder}/_rels/{name}.rels"

@@ -7,7 +7,7 @@ from translucid.documents.office.drawings import read_drawn
 from translucid.documents.office.package_parts import CHARTS, SPACES, parts, related
 from translucid.documents.xml.xml_spans import XmlFile
 from translucid.documents.zip_bundle import Bundle
-from translucid.documents.zip_container import Packed
+from translucid.documents.zip_container import ZipContainer
 
 _BEHIND = {"presentationml.slideMaster+xml": "master", "presentationml.slideLayout+xml": "layout"}
 _KINDS = {"presentationml.slide+xml": "slide", "presentationml.notesSlide+xml": "notes", **CHARTS, **_BEHIND}
@@ -20,7 +20,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     Raises:
         UserError: it is no presentation, broken or harmful, or has macros.
     """
-    packed = Packed(name, content)
+    packed = ZipContainer(name, content)
     bundle = Bundle(packed)
     found = list(parts(packed, {_MAIN: "", **_KINDS}, _MAIN))
     slides = _in_order(packed, next(member for member, kind in found if not kind))
@@ -35,7 +35,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     return bundle
 
 
-def _in_order(packed: Packed, main: str) -> dict[str, int]:
+def _in_order(packed: ZipContainer, main: str) -> dict[str, int]:
     """Return the place of each slide in the show."""
     of = related(packed, main)
     shown = XmlFile(packed.place(main), packed.read(main)).units({"p:presentation"}, {"p:sldId"}, SPACES)

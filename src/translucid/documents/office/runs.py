@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from translucid.documents.document import Segment
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_inline import (
     PARTS_WORDS,
@@ -178,7 +178,7 @@ class Paragraph:
             else:
                 yield one
 
-    def written(self, targets: Iterable[Marked | None], kept: Kept) -> str:
+    def written(self, targets: Iterable[TaggedText | None], kept: Kept) -> str:
         """Return the runs of its translation, one of each line that has a text; without one the line stays."""
         given = iter(targets)
         inside = [self.plain]

@@ -11,7 +11,7 @@ from translucid.documents.document import Segment
 from translucid.documents.strings.android_text import items_of, written, written_cdata
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.plural_forms import ORDER, categories, examples_of
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_inline import Added, Inline, Role, add_text
 from translucid.documents.xml.xml_spans import Element, XmlFile
@@ -63,7 +63,7 @@ class _Strings:
         # What begins so names another resource.
         if text.text.lstrip().startswith(("@", "?")) or not is_language(text.text, text.attributes.get("name", "")):
             return None
-        segment = Segment(Marked(""), f"line {text.line}", note=note)
+        segment = Segment(TaggedText(""), f"line {text.line}", note=note)
         return add_text(self.document, self.inline, text.parts, segment) if text.parts else None
 
     def _plurals(self, unit: Element, note: str | None) -> None:

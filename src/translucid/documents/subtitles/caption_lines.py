@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from translucid.documents.splicing import Edit
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 
 WIDEST = 42
 """Characters of a line."""
@@ -42,7 +42,7 @@ def split(text: str, shares: Sequence[int]) -> list[str]:
     return [*parts, text[at:]]
 
 
-def in_lines(marked: Marked, lines: int, end: str) -> Marked:
+def in_lines(marked: TaggedText, lines: int, end: str) -> TaggedText:
     """Return a text with line breaks: one line if the source has one and it fits, else two, or as many as the source.
 
     Args:

@@ -18,7 +18,7 @@ from translucid.documents.spans import Part, Span, Spans, spanned
 from translucid.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile
 from translucid.documents.subtitles.caption_lines import in_lines, split
 from translucid.documents.subtitles.caption_turns import TAG, Turn, ends_sentence, turns
-from translucid.documents.tagged_text import Marked, Side
+from translucid.documents.tagged_text import Side, TaggedText
 from translucid.ground.errors import UserError
 
 FASTEST = 21
@@ -70,7 +70,7 @@ class Subtitles:
             line, at = line + file.text.count("\n", at, first), first
             marked = group[0].span.marked
             if len(group) > 1:
-                marked = Marked(" ".join(one.span.marked.text for one in group))
+                marked = TaggedText(" ".join(one.span.marked.text for one in group))
             seconds = sum(one.caption.ends - one.caption.begins for one in group)
             longest = max(int(FASTEST * seconds), len(marked.text)) if group[0].whole else None
             self.segments.add(Segment(marked, f"line {line}", longest=longest))
@@ -108,7 +108,7 @@ class Subtitles:
             texts = [group[0].broken(target.marked, self._end)]
         else:
             whole = target.marked.in_one_line.whole
-            parts = map(Marked, split(whole, [len(one.span.marked.text) for one in group]))
+            parts = map(TaggedText, split(whole, [len(one.span.marked.text) for one in group]))
             texts = [in_lines(text, one.lines, self._end) for one, text in zip(group, parts, strict=True)]
         for one, marked in zip(group, texts, strict=True):
             spans = Spans(self._file.text)
@@ -134,7 +134,7 @@ class _Spoken(NamedTuple):
     whole: bool = False
     """It is all that the caption says."""
 
-    def broken(self, target: Marked, end: str) -> Marked:
+    def broken(self, target: TaggedText, end: str) -> TaggedText:
         """Return a translation in lines; those that a person has made stay."""
         target = target.stripped
         if self.turn.kind == "song":

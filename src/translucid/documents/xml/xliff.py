@@ -14,7 +14,7 @@ from translucid.data.readers.inline import BREAKS, CODES
 from translucid.documents.document import Segment
 from translucid.documents.spans import Spans
 from translucid.documents.strings.messages import has_cases, is_language, message_spans, message_writer
-from translucid.documents.tagged_text import Marked, Side
+from translucid.documents.tagged_text import Side, TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xliff_notes import add_notes, notes_of
 from translucid.documents.xml.xml_inline import Content, Inline, Role, by_line, escaped, folded
@@ -142,7 +142,7 @@ class _Xliff:
         for piece in pieces:
             there = target if piece is source else old.get(piece.attributes.get("mid"))
             made = Segment(
-                Marked(""),
+                TaggedText(""),
                 f"line {piece.line}",
                 existing=_said(there).strip() or None if there and stays else None,
                 note=self.note,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import Marked
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_inline import Inline, Role, add_text, written_in_cdata
 from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
@@ -84,4 +84,4 @@ class XmlFragment:
 
     def _add(self, parts: list[Element | Piece]) -> None:
         if parts:
-            add_text(self._document, self._inline, parts, Segment(Marked(""), "text"))
+            add_text(self._document, self._inline, parts, Segment(TaggedText(""), "text"))

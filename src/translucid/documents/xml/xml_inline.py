@@ -12,7 +12,7 @@ from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import Segment
 from translucid.documents.spans import margins
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
 
@@ -61,7 +61,7 @@ class Content(NamedTuple):
     """A text with what stands around it and stays there."""
 
     lead: tuple[Item, ...]
-    source: Marked
+    source: TaggedText
     tail: tuple[Item, ...]
 
     @classmethod
@@ -115,7 +115,7 @@ class Content(NamedTuple):
         return cls(tuple(lead), source, tuple(reversed(tail)))
 
 
-def marked(items: Iterable[Item]) -> Marked:
+def marked(items: Iterable[Item]) -> TaggedText:
     """Return texts and marks as one."""
     text, marks, at = [], [], 0
     for item in items:
@@ -124,7 +124,7 @@ def marked(items: Iterable[Item]) -> Marked:
             at += len(item)
         else:
             marks.append(replace(item, at=at))
-    return Marked("".join(text), tuple(marks))
+    return TaggedText("".join(text), tuple(marks))
 
 
 def _is_edge(item: Item, edges: bool) -> bool:

@@ -15,7 +15,7 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.forced_decoding import watch
+from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.inspected import Inspected
 from translucid.models.protocol import Memory, SequenceModel
 
@@ -41,7 +41,7 @@ class Perturbed(Protocol):
         ...
 
 
-class Way(NamedTuple):
+class InterpolationPath(NamedTuple):
     """The way from a source in which nothing is to the source itself, for integrated gradients."""
 
     baseline: Tensor
@@ -86,7 +86,7 @@ class ForcedCase(ABC):
         """Return what the decoder reads when only some parts are left, those of `keep` [n, parts]."""
 
     @abstractmethod
-    def way(self) -> Way:
+    def way(self) -> InterpolationPath:
         """Return where integrated gradients begin and end."""
 
     def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
@@ -126,7 +126,9 @@ class Case(ForcedCase):
         if len(self.source_ids) == self.before + 1 or len(target_ids) == len(tokenizer.target_opening) + 1:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
         device = next(model.parameters()).device
-        self.inspected: Inspected = watch(model, tokenizer, [(self.source_ids, target_ids)], device, texts=[source])[0]
+        self.inspected: Inspected = forced_decoding(
+            model, tokenizer, [(self.source_ids, target_ids)], device, texts=[source]
+        )[0]
         super().__init__(model, target_ids, self.inspected.target_spans)
         *spans, _ = self.inspected.source_spans
         self.source_words, self.source_spans = [span[0] for span in spans], [span[1:] for span in spans]
@@ -148,14 +150,14 @@ class Case(ForcedCase):
         ]
         return self.model.encode(padded(sources, self.model.pad).to(self.device))
 
-    def way(self) -> Way:
+    def way(self) -> InterpolationPath:
         """Begin with unknown words, no word in particular."""
         source = torch.tensor([self.source_ids], device=self.device)
         unknown = torch.full_like(source, SPECIAL.unknown)
         unknown[:, -1] = source[:, -1]
         unknown[:, : self.before] = source[:, : self.before]
         with torch.no_grad():
-            return Way(self.model.source_embedding(unknown), self.model.source_embedding(source))
+            return InterpolationPath(self.model.source_embedding(unknown), self.model.source_embedding(source))
 
     def by_part(self, shares: Tensor) -> Tensor:
         """Sum pieces to words; what is none is left out."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from translucid.ground.cancellation import between_steps
-from translucid.inspection.explain.case import Way
+from translucid.inspection.explain.case import InterpolationPath
 
 TOKENS = 256
 """Tokens, source and target, on the way that are read together; at least one source is."""
@@ -20,7 +20,7 @@ class Integrable(Protocol):
     target_spans: list[tuple[int, int]]
     """Of each target word, its tokens."""
 
-    def way(self) -> Way:
+    def way(self) -> InterpolationPath:
         """Return where integrated gradients begin and end."""
 
     def along(self, embedded: Tensor, first: int, after: int) -> Tensor:

@@ -13,7 +13,7 @@ from translucid.data.images.pixels import Picture
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.inspection.attention_result import look_at
-from translucid.inspection.explain.case import ForcedCase, Way
+from translucid.inspection.explain.case import ForcedCase, InterpolationPath
 from translucid.models.protocol import Memory, SequenceModel
 
 GREY = 128
@@ -49,11 +49,11 @@ class ImageCase(ForcedCase):
         super().__init__(model, [*ids, model.eos], self.looked.inspected.target_spans)
         self.pixels, self.grid = pixels, grid
 
-    def way(self) -> Way:
+    def way(self) -> InterpolationPath:
         """Begin with a grey image."""
         with torch.no_grad():
             grey, source = (self.embedded(one) for one in (np.full_like(self.pixels, GREY), self.pixels))
-        return Way(grey, source)
+        return InterpolationPath(grey, source)
 
     def embedded(self, pixels: NDArray[np.uint8]) -> Tensor:
         """Return the cells [n, S, D] that the model makes of images [n, height, width, 3], or of one without n."""
@@ -62,7 +62,7 @@ class ImageCase(ForcedCase):
         return cells
 
     def attention(self) -> Tensor:
-        """Return where the model looked, as `Looked.weights` says."""
+        """Return where the model looked, as `AttentionResult.weights` says."""
         return self.by_part(self.looked.weights().float().flatten(1))
 
     @abstractmethod

@@ -12,7 +12,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.explain.case import Way
+from translucid.inspection.explain.case import InterpolationPath
 from translucid.inspection.words import word_spans
 from translucid.models.classifier import Classifier
 
@@ -68,13 +68,13 @@ class LabelCase:
             found.append(logits.float().log_softmax(-1)[:, self.label, None].cpu())
         return torch.cat(found)
 
-    def way(self) -> Way:
+    def way(self) -> InterpolationPath:
         """Begin with unknown words, no word in particular."""
         source = torch.tensor([self._read(self.ids)], device=self.device)
         unknown = torch.full_like(source, SPECIAL.unknown)
         unknown[:, 0], unknown[:, -1] = source[:, 0], source[:, -1]
         with torch.no_grad():
-            return Way(self.model.language.embedding(unknown), self.model.language.embedding(source))
+            return InterpolationPath(self.model.language.embedding(unknown), self.model.language.embedding(source))
 
     def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
         """Return the label's log-probability [n] for embedded texts [n, S, D]."""

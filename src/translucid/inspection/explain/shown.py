@@ -10,7 +10,7 @@ from translucid.decoding.hypothesis import percent
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
 from translucid.inspection.explain.image_case import ImageCase, SuperpixelCase
-from translucid.inspection.saliency_overlay import LitImage
+from translucid.inspection.saliency_overlay import SaliencyOverlay
 
 SHARE = 0.1
 """Of the parts of an image, the most important, which are left out or left alone to test an explanation."""
@@ -18,11 +18,11 @@ FINEST = 48
 """Rows and columns that a page is sent of what belongs to pixels, at most."""
 
 
-def lit(case: ImageCase, found: Explanation) -> LitImage:
+def lit(case: ImageCase, found: Explanation) -> SaliencyOverlay:
     """Light up, for each word, the parts of the image that speak for it; beside it its probability and LIME's fit."""
     notes = [percent(math.exp(value)) for value in case.looked.log_probs]
     notes = [f"{note}, R² {fit:.2f}" for note, fit in zip(notes, found.fit, strict=True)] if found.fit else notes
-    return LitImage(case.pixels, found.target, notes, case.over(found.importance.clamp(min=0)), "depends on")
+    return SaliencyOverlay(case.pixels, found.target, notes, case.over(found.importance.clamp(min=0)), "depends on")
 
 
 def record(found: Explanation, faithful: Mapping[str, Faithfulness]) -> dict[str, Any]:

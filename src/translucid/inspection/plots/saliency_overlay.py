@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from translucid.inspection.plots.saving import new_figure
-from translucid.inspection.saliency_overlay import LitImage
+from translucid.inspection.saliency_overlay import SaliencyOverlay
 
 INCHES = 1.7
 """Of a panel's longer side."""
@@ -19,7 +19,7 @@ FINENESS = 240
 """Pixels of a panel's longer side."""
 
 
-def draw_lit(lit: LitImage, title: str = "") -> Figure:
+def draw_lit(lit: SaliencyOverlay, title: str = "") -> Figure:
     """Draw the image alone, then lit for each word, as many panels a row as fit (Xu et al. 2015, figures 2 and 3)."""
     height, width = lit.pixels.shape[:2]
     inches = INCHES * width / max(height, width), INCHES * height / max(height, width) + 0.42
@@ -41,7 +41,7 @@ def draw_lit(lit: LitImage, title: str = "") -> Figure:
     return figure
 
 
-def draw_lit_rows(sections: Mapping[str, LitImage]) -> Figure:
+def draw_lit_rows(sections: Mapping[str, SaliencyOverlay]) -> Figure:
     """Draw several ways in which the same words light up the same image, such as heads: one a row, by name."""
     first = next(iter(sections.values()))
     height, width = first.pixels.shape[:2]

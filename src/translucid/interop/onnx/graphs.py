@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from translucid.interop.onnx.states import Flat
 from translucid.interop.onnx.tracing import followable
-from translucid.kernels.dispatch import plain
+from translucid.kernels.dispatch import reference_mode
 from translucid.models.protocol import SequenceModel
 
 OPSET = 18
@@ -59,7 +59,7 @@ def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
     # No two lengths of the examples are equal, nor equal to 1, which an exporter takes to be fixed.
     ids = torch.full((3, 7), model.eos)
     tokens = torch.full((3,), model.bos)
-    with plain(), torch.inference_mode(False), quiet():
+    with reference_mode(), torch.inference_mode(False), quiet():
         with torch.no_grad():
             state = traced.start(traced.encode(ids))
             for _ in range(5):

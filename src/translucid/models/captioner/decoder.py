@@ -34,7 +34,7 @@ class _Look(NamedTuple):
     """[N, T, S], 1 at the cell that hard attention looked at; of soft attention alpha."""
 
 
-class LookingDecoder(nn.Module):
+class AttentionDecoder(nn.Module):
     """Look first, with the state before; then read the last word together with what was seen; then speak.
 
         e_ti = v^T tanh(W_a a_i + W_h h_{t-1}),   alpha_t = softmax(e_t)     equations 4 and 5
@@ -120,6 +120,6 @@ class BlindDecoder(nn.Module):
         nn.init.xavier_uniform_(self.said.weight)
 
     def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
-        """See `LookingDecoder`; there are no maps."""
+        """See `AttentionDecoder`; there are no maps."""
         hidden, cells = self.recurrence(x, state.cells)
         return x + self.said(hidden), replace(state, cells=cells)

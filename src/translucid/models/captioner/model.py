@@ -13,7 +13,7 @@ from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
 from translucid.layers.embedding import Embedding, output_projection, token_embedding
 from translucid.layers.positions import NoPositions, SinusoidalPositions
-from translucid.models.captioner.decoder import CROSS, DRAWN, BlindDecoder, LookingDecoder
+from translucid.models.captioner.decoder import CROSS, DRAWN, AttentionDecoder, BlindDecoder
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner.looking import doubly_stochastic, entropy, reinforced, undetected
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
@@ -40,7 +40,7 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         self.target_embedding = Embedding(tokens, NoPositions(), o.dropout)
         # Section 3.1.2: c_0 and h_0 are predicted from the mean of the annotation vectors, each by a perceptron.
         self.bridges = nn.ModuleList(Linear(o.width, o.width) for _ in range(2))
-        self.decoder = BlindDecoder(o) if o.attention == "none" else LookingDecoder(o)
+        self.decoder = BlindDecoder(o) if o.attention == "none" else AttentionDecoder(o)
         self.dropout = Dropout(o.dropout)
         self.output = output_projection(tokens, tied=o.tie_output)
         self.detector = Linear(o.width, vocabulary) if o.detector else None
@@ -96,7 +96,7 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         """Return the decoder's first state; what the attention compares with is computed once for all steps."""
         assert isinstance(memory, RecurrentMemory)
         states = memory.states
-        keys = self.decoder.score.keys(states) if isinstance(self.decoder, LookingDecoder) else states
+        keys = self.decoder.score.keys(states) if isinstance(self.decoder, AttentionDecoder) else states
         image = torch.arange(len(states), device=states.device)
         return RecurrentState(memory.first, states, keys, memory.mask[:, None], image)
 

@@ -15,7 +15,7 @@ from translucid.models.model_options import ToldOfContext
 
 
 class ContextualEmbedding(nn.Module):
-    """What the encoder reads of a token is its own vector, and what a bidirectional model of language makes of it.
+    """What the encoder reads of a token is its own vector, and what a bidirectional language model makes of it.
 
         x_k = embedding(w_k) + W ELMo_k,    ELMo_k = gamma sum_j softmax(s)_j h_{k,j}
 

@@ -24,7 +24,7 @@ LINGER = 1.0
 """Seconds in which a client may hear that it is refused while it still sends."""
 
 
-class Door:
+class HostCheck:
     """Refuses what a web page of somebody else sends, and what is not one clear request."""
 
     def __init__(self, app: ASGIApp, options: ServerOptions, bodies: Bodies) -> None:

@@ -19,9 +19,9 @@ requests = logging.getLogger("translucid.serving.requests")
 """Where a line for each request goes."""
 
 
-def measure(app: FastAPI, desk: RequestContext) -> None:
+def measure(app: FastAPI, context: RequestContext) -> None:
     """Count and log the requests of an application, and serve the figures for Prometheus at /metrics."""
-    options = desk.options
+    options = context.options
     registry = CollectorRegistry()
     seconds = Histogram(
         "translucid_http_request_duration_seconds", "Time to answer", ["path", "status"], registry=registry
@@ -32,8 +32,8 @@ def measure(app: FastAPI, desk: RequestContext) -> None:
     working = Gauge(
         "translucid_work_inside", "Explanations, maps, long texts and images, waiting ones too", registry=registry
     )
-    working.set_function(lambda: desk.workshop.inside.total())
-    waiting.set_function(lambda: sum(served.batcher.sentences for served in desk.catalogue))
+    working.set_function(lambda: context.worker_pool.inside.total())
+    waiting.set_function(lambda: sum(served.batcher.sentences for served in context.catalogue))
 
     class Measured:
         """Around all else."""
@@ -76,7 +76,7 @@ def measure(app: FastAPI, desk: RequestContext) -> None:
     @app.api_route("/metrics", methods=["GET", "HEAD"], include_in_schema=False)
     async def metrics(request: Request) -> Response:
         if options.metrics == "key":
-            desk.guard.key(request, {})
+            context.guard.key(request, {})
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 

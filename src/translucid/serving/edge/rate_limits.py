@@ -117,7 +117,7 @@ def _address(request: Request) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
     return address
 
 
-class Guard:
+class RateLimits:
     """Checks API keys, and counts requests by key, or by address (IPv6: by network) where no keys are needed."""
 
     def __init__(self, options: ServerOptions) -> None:

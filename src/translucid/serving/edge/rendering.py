@@ -12,7 +12,7 @@ from translucid.ground.cancellation import between_steps
 
 
 def rendered(value: Any) -> Response:
-    """Return an answer as JSON; to be called in the workshop.
+    """Return an answer as JSON; to be called in the worker_pool.
 
     `json.dumps` lets nothing else run until it returns, so that maps of some megabytes would stop the event loop, in
     whatever thread they are written. Each row of them is written by itself.

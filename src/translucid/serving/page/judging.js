@@ -1,4 +1,4 @@
-// Texts without translation: what one is and which words decide, and how a model of language goes on with one.
+// Texts without translation: what one is and which words decide, and how a language model goes on with one.
 
 import { $, asksItself, element, option, pause, post } from "./asking.js";
 import { roving } from "./roving.js";

@@ -12,7 +12,7 @@ from typing import TypeVar
 from translucid.api.translation import Translation
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.cancellation import Stopped, between_steps
+from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError, no_request_to_blame
 from translucid.serving.queue.fair_scheduler import FairScheduler
 from translucid.serving.queue.request_task import RequestTask
@@ -68,7 +68,7 @@ def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> l
 class Portion:
     """Some sentences of one request."""
 
-    errand: RequestTask
+    task: RequestTask
     translator: Translator
     """Between its languages."""
     texts: Sequence[str]
@@ -83,7 +83,7 @@ class Portion:
 
     def over(self) -> bool:
         """Whether nobody waits any more."""
-        return self.errand.over() or self.future.cancelled()
+        return self.task.over() or self.future.cancelled()
 
 
 class Batcher:
@@ -108,20 +108,20 @@ class Batcher:
             thread.start()
 
     def submit(
-        self, errand: RequestTask, translator: Translator, texts: Sequence[str], nbest: int = 1
+        self, task: RequestTask, translator: Translator, texts: Sequence[str], nbest: int = 1
     ) -> Future[list[Translation]]:
         """Put sentences into the queue, all or none.
 
         Raises:
             ApiError: 503, there is no room, or the server is going down.
         """
-        portion = Portion(errand, translator, texts, nbest)
+        portion = Portion(task, translator, texts, nbest)
         with self.changed:
             if self.closed:
                 raise ApiError(503, "The server is shutting down", retry_after=10)
             if self.sentences and self.sentences + len(texts) > self.queue:
                 raise ApiError(503, "The server is busy, please come again", retry_after=2)
-            self.clients.setdefault(errand.client, deque()).append(portion)
+            self.clients.setdefault(task.client, deque()).append(portion)
             self.sentences += len(texts)
             self.changed.notify()
         return portion.future
@@ -172,8 +172,8 @@ class Batcher:
                 with self.turns.taken(over):
                     portions += self._take()  # all that has come until the turn did
                     self._translate(portions)
-            except Stopped:
-                _fail(portions, Stopped())
+            except Cancelled:
+                _fail(portions, Cancelled())
 
     def _translate(self, portions: Sequence[Portion]) -> None:
         if not portions:
@@ -181,7 +181,7 @@ class Batcher:
         try:
             texts = [text for portion in portions for text in portion.texts]
             found = translate(portions[0].translator, texts, portions[0].nbest)
-        except Stopped:
+        except Cancelled:
             raise
         except Exception as error:  # one of them is to blame, and the server goes on
             if len(portions) == 1:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from translucid.ground.cancellation import Stopped, asked_between_steps
+from translucid.ground.cancellation import Cancelled, asked_between_steps
 
 _LOOK_AGAIN = 0.2
 """Seconds after which one that waits looks whether it is still wanted."""
@@ -65,7 +65,7 @@ class FairScheduler:
             over: whether the work is not wanted any more.
 
         Raises:
-            Stopped: it is not.
+            Cancelled: it is not.
         """
         turn = _Turn(over)
         with self.lock:
@@ -80,7 +80,7 @@ class FairScheduler:
 
     def _ask(self, turn: _Turn) -> None:
         if turn.over():
-            raise Stopped
+            raise Cancelled
         if not self.waiting or time.monotonic() - turn.since < self.seconds:
             return
         with self.lock:
@@ -98,7 +98,7 @@ class FairScheduler:
             if turn.over():
                 with self.lock:
                     self._leave(turn)
-                raise Stopped
+                raise Cancelled
 
     # With the lock held.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import Mark, Marked, Side
+from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.serving.edge.failures import GoneError
 
 _TABLE = """CREATE TABLE segments (
@@ -207,8 +207,8 @@ def _written(marks: Sequence[Mark]) -> str:
     return json.dumps([[mark.at, mark.raw, mark.side.value, mark.pair] for mark in marks])
 
 
-def _read(text: str, marks: str) -> Marked:
-    return Marked(text, tuple(Mark(at, raw, Side(side), pair) for at, raw, side, pair in json.loads(marks)))
+def _read(text: str, marks: str) -> TaggedText:
+    return TaggedText(text, tuple(Mark(at, raw, Side(side), pair) for at, raw, side, pair in json.loads(marks)))
 
 
 def _columns(target: Target) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What every route needs: the models, the limits, and the way from a request to an errand."""
+"""What every route needs: the models, the limits, and the way from a request to an task."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from starlette.datastructures import UploadFile
 
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.incoming import Bodies, read_fields, read_image, read_upload
-from translucid.serving.edge.rate_limits import Guard
+from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.queue.worker_pool import WorkerPool
-from translucid.serving.routes.memory import Remembering
+from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.server_options import ServerOptions
 
 Result = TypeVar("Result")
@@ -30,12 +30,12 @@ class RequestContext:
 
     catalogue: Catalogue
     options: ServerOptions
-    guard: Guard
-    memory: Remembering | None = None
+    guard: RateLimits
+    memory: MemoryRoutes | None = None
     lessons: bool = False
     """Whether the lessons are on the same server."""
     bodies: Bodies = field(default_factory=Bodies)
-    workshop: WorkerPool = field(default_factory=WorkerPool)
+    worker_pool: WorkerPool = field(default_factory=WorkerPool)
 
     async def fields(self, request: Request) -> tuple[dict[str, Any], RequestTask]:
         """Read a request, and let it in.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
-from translucid.ground.cancellation import Stopped
+from translucid.ground.cancellation import Cancelled
 from translucid.serving.edge.failures import ApiError, ClientLeft
 
 Result = TypeVar("Result")
@@ -45,8 +45,8 @@ class RequestTask:
                 return wrapped.result()
             if gone.done():
                 raise ClientLeft
-            raise Stopped
-        except Stopped:
+            raise Cancelled
+        except Cancelled:
             raise ApiError(503, f"It took more than {self.seconds:g} seconds", retry_after=10) from None
         finally:
             if not wrapped.done():

@@ -30,26 +30,26 @@ class WorkerPool:
         self.turns = FairScheduler(TURN)
         self.lock = threading.Lock()
         self.inside: Counter[str] = Counter()
-        self.threads = ThreadPoolExecutor(PLACES, "workshop", initializer=lower_priority)
+        self.threads = ThreadPoolExecutor(PLACES, "worker_pool", initializer=lower_priority)
 
-    def submit(self, errand: RequestTask, work: Callable[[], Result]) -> Future[Result]:
+    def submit(self, task: RequestTask, work: Callable[[], Result]) -> Future[Result]:
         """Let some work be done that asks between its steps whether it is still wanted (`stopping.py`).
 
         Raises:
             ApiError: 503, there is no room.
         """
         with self.lock:
-            if self.inside.total() >= PLACES or self.inside[errand.client] >= SHARE:
+            if self.inside.total() >= PLACES or self.inside[task.client] >= SHARE:
                 raise ApiError(503, "The server is busy, please come again", retry_after=5)
-            self.inside[errand.client] += 1
+            self.inside[task.client] += 1
 
         def leave(_: Future[Result]) -> None:
             with self.lock:
-                self.inside[errand.client] -= 1
+                self.inside[task.client] -= 1
                 self.inside += Counter()  # forgets who has nothing inside
 
         def run() -> Result:
-            with self.turns.taken(errand.over):
+            with self.turns.taken(task.over):
                 return work()
 
         future = self.threads.submit(run)

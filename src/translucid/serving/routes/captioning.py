@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from translucid.decoding.limits import length_penalty
 from translucid.ground.cancellation import between_steps
-from translucid.inspection.attention_result import Looked
+from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.explain.image_case import image_case
 from translucid.inspection.explain.shown import why_lit_record
 from translucid.inspection.records import beam_record
@@ -53,10 +53,10 @@ class Wanted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Captioning:
+class CaptionRoutes:
     """The handler; `routes` binds it to its path."""
 
-    desk: RequestContext
+    context: RequestContext
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -69,9 +69,9 @@ class Captioning:
 
         The image is a form's `file`, or the whole body. It is never written to a disk.
         """
-        self.desk.catalogue.captioner()  # before megabytes are read
-        fields, image, errand = await self.desk.image(request)
-        served = self.desk.catalogue.captioner(text_field(fields, "model", "") or None)
+        self.context.catalogue.captioner()  # before megabytes are read
+        fields, image, task = await self.context.image(request)
+        served = self.context.catalogue.captioner(text_field(fields, "model", "") or None)
         wanted = self._wanted(fields, served.model.configuration.decoding)
 
         def answer() -> Response:
@@ -81,7 +81,7 @@ class Captioning:
             between_steps()
             return rendered({"model": served.name, **_answer(served.model, seen, wanted)})
 
-        return await errand.result(request, self.desk.workshop.submit(errand, answer))
+        return await task.result(request, self.context.worker_pool.submit(task, answer))
 
     def _wanted(self, fields: dict[str, Any], own: DecodingOptions) -> Wanted:
         """Read what is asked; `own` is how the run itself searches.
@@ -89,7 +89,7 @@ class Captioning:
         Raises:
             ApiError: 400, something is too much, or something else.
         """
-        nbest = number_field(fields, "nbest", 1, self.desk.options.alternatives + 1, least=1)
+        nbest = number_field(fields, "nbest", 1, self.context.options.alternatives + 1, least=1)
         beam = number_field(fields, "beam", own.beam, max(BEAM, own.beam), least=1)
         ways = number_field(fields, "ways", 0, CHOICES)
         prefix, caption = (text_field(fields, name, "").strip() for name in ("prefix", "caption"))
@@ -156,7 +156,7 @@ def _ids(captioner: Captioner, text: str, name: str) -> list[int]:
     return ids
 
 
-def _words(looked: Looked) -> list[dict[str, Any]]:
+def _words(looked: AttentionResult) -> list[dict[str, Any]]:
     """Return each word with its probability, and where the model looked for it."""
     rows: list[dict[str, Any]] = [
         {"word": word, "probability": _probability(log_prob), "pieces": after - first}
@@ -168,7 +168,7 @@ def _words(looked: Looked) -> list[dict[str, Any]]:
     return rows
 
 
-def _maps(looked: Looked) -> list[dict[str, Any]]:
+def _maps(looked: AttentionResult) -> list[dict[str, Any]]:
     """Return where the model looked for each word with all layers and heads, with each layer, with each head."""
     ways = looked.ways().items() if looked.looks else ()
     return [
@@ -177,7 +177,7 @@ def _maps(looked: Looked) -> list[dict[str, Any]]:
     ]
 
 
-def _rounded(looked: Looked, layer: int | None = None, head: int | None = None) -> list[list[list[float]]]:
+def _rounded(looked: AttentionResult, layer: int | None = None, head: int | None = None) -> list[list[list[float]]]:
     weights = looked.weights(layer, head).tolist()
     return [[[round(weight, 4) for weight in line] for line in word] for word in weights]
 

@@ -20,7 +20,7 @@ from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError, no_request_to_blame
 from translucid.serving.edge.incoming import text_field, texts_field
 from translucid.serving.edge.rate_limits import REMEMBERED
-from translucid.serving.language_pairs import Codes, Offered, Served
+from translucid.serving.language_pairs import Codes, LanguagePairs, Served
 from translucid.serving.queue.batcher import in_chunks
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.queue.request_task import RequestTask
@@ -46,7 +46,7 @@ MODELS = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 class DeepL:
     """The handlers; `routes` binds them to their paths."""
 
-    desk: RequestContext
+    context: RequestContext
     counted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(REMEMBERED))
     """Characters by client, since the server began."""
     glossaries: Glossaries = field(default_factory=Glossaries)
@@ -67,7 +67,7 @@ class DeepL:
             ApiError: it can't be read; 403 without a key where one is needed, or with a wrong one.
         """
         self.need_key(request)
-        return await self.desk.fields(request)
+        return await self.context.fields(request)
 
     def need_key(self, request: Request) -> None:
         """Refuse a request without a key where one is needed.
@@ -75,7 +75,7 @@ class DeepL:
         Raises:
             ApiError: 403.
         """
-        if self.desk.options.api_keys and not request.headers.get("authorization"):
+        if self.context.options.api_keys and not request.headers.get("authorization"):
             raise ApiError(403, "Authorization: DeepL-Auth-Key is missing")
 
     def count(self, client: str, characters: int) -> None:
@@ -85,8 +85,8 @@ class DeepL:
 
     async def translate(self, request: Request) -> JSONResponse:
         """Translate texts, with or without tags in them."""
-        fields, errand = await self.fields(request)
-        texts, _ = texts_field(fields, self.desk.options, "text")
+        fields, task = await self.fields(request)
+        texts, _ = texts_field(fields, self.context.options, "text")
         source, target = self.pair(fields)
         self.check(fields)
         split, tags = (
@@ -96,17 +96,17 @@ class DeepL:
         kind = one_of(fields, "model_type", "", ("", *MODELS))
         sources = [(source or "", 0.0)] * len(texts)
         if source is None:
-            sources = await run_in_threadpool(detect_sources, texts, self.desk.catalogue.candidates(target))
-        terms = self.terms(fields, errand.client, source, target)
+            sources = await run_in_threadpool(detect_sources, texts, self.context.catalogue.candidates(target))
+        terms = self.terms(fields, task.client, source, target)
         done: dict[int, str] = {}
         for code in dict.fromkeys(code for code, _ in sources):
             ours = [i for i, (one, _) in enumerate(sources) if one == code]
             given = [texts[i] for i in ours]
-            if code != target or code not in self.desk.catalogue.languages:
-                served = await run_in_threadpool(heeding, self.desk.catalogue.find(code, target), terms)
-                given = await self._translated(request, errand, served, given, split, tags, fields)
+            if code != target or code not in self.context.catalogue.languages:
+                served = await run_in_threadpool(heeding, self.context.catalogue.find(code, target), terms)
+                given = await self._translated(request, task, served, given, split, tags, fields)
             done.update(zip(ours, given, strict=True))
-        self.count(errand.client, sum(map(len, texts)))
+        self.count(task.client, sum(map(len, texts)))
         billed = flag(fields, "show_billed_characters", False)
         rows = []
         for i, (code, _) in enumerate(sources):
@@ -121,7 +121,7 @@ class DeepL:
     async def _translated(
         self,
         request: Request,
-        errand: RequestTask,
+        task: RequestTask,
         served: Served,
         texts: Sequence[str],
         split: str,
@@ -129,7 +129,7 @@ class DeepL:
         fields: dict[str, Any],
     ) -> list[str]:
         if tags == "html":
-            return await translate_html(self.desk, errand, request, served, texts)
+            return await translate_html(self.context, task, request, served, texts)
         if tags == "xml":
             elements = Elements(
                 names_field(fields, "ignore_tags"),
@@ -138,23 +138,23 @@ class DeepL:
                 flag(fields, "outline_detection", True),
             )
             return await translate_tagged(
-                self.desk, errand, request, served, texts, lambda text: _fragment(text, elements)
+                self.context, task, request, served, texts, lambda text: _fragment(text, elements)
             )
         if split == "0":
-            work = self.desk.workshop.submit(errand, lambda: _whole(served, texts))
-            return await errand.result(request, work)
+            work = self.context.worker_pool.submit(task, lambda: _whole(served, texts))
+            return await task.result(request, work)
         if split == "nonewlines":
             texts = [_SPACE.sub(_without_newlines, text) for text in texts]
-        return [one.versions[0] for one in await translate_texts(self.desk, errand, request, served, texts)]
+        return [one.versions[0] for one in await translate_texts(self.context, task, request, served, texts)]
 
     async def languages(self, request: Request) -> JSONResponse:
         """List languages to translate from, or (type=target) to."""
         fields, _ = await self.fields(request)
         if one_of(fields, "type", "source", ("source", "target")) == "source":
-            codes = dict.fromkeys(code for one in self.desk.catalogue for code in one.sources)
+            codes = dict.fromkeys(code for one in self.context.catalogue for code in one.sources)
             return JSONResponse([{"language": code.upper(), "name": name_of(code)} for code in sorted(codes)])
         codes = dict.fromkeys(
-            variant for one in self.desk.catalogue for code in one.targets for variant in REGIONS.get(code, (code,))
+            variant for one in self.context.catalogue for code in one.targets for variant in REGIONS.get(code, (code,))
         )
         rows = [
             {"language": code.upper(), "name": name_of(code), "supports_formality": False} for code in sorted(codes)
@@ -163,8 +163,8 @@ class DeepL:
 
     async def usage(self, request: Request) -> JSONResponse:
         """Return how many characters were translated for this client since the server began."""
-        _, errand = await self.fields(request)
-        return JSONResponse({"character_count": self.counted.get(errand.client, 0), "character_limit": UNLIMITED})
+        _, task = await self.fields(request)
+        return JSONResponse({"character_count": self.counted.get(task.client, 0), "character_limit": UNLIMITED})
 
     def pair(self, fields: dict[str, Any]) -> tuple[str | None, str]:
         """Return the languages of a request by our codes; no source if it is to be found out.
@@ -172,7 +172,7 @@ class DeepL:
         Raises:
             ApiError: 400, they can't be translated.
         """
-        catalogue = self.desk.catalogue
+        catalogue = self.context.catalogue
         catalogue.need_translators()
         target = self._code(text_field(fields, "target_lang", ""), lambda offered: offered.targets)
         if target is None:
@@ -205,8 +205,8 @@ class DeepL:
             raise ApiError(400, f"The glossary is for {pairs}.")
         return dictionary.entries
 
-    def _code(self, given: str, side: Callable[[Offered], Codes]) -> str | None:
-        found = (offered.find(side(offered), given) for offered in self.desk.catalogue)
+    def _code(self, given: str, side: Callable[[LanguagePairs], Codes]) -> str | None:
+        found = (offered.find(side(offered), given) for offered in self.context.catalogue)
         return next((code for code in found if code), None) if given else None
 
     def check(self, fields: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ class DeepLDocuments:
     async def upload(self, request: Request) -> JSONResponse:
         """Take a document in, to be translated by and by."""
         self.deepl.need_key(request)
-        fields, file, client = await self.deepl.desk.upload(request)
+        fields, file, client = await self.deepl.context.upload(request)
         if file is None:
             raise ApiError(400, "Invalid file data.")
         source, target = self.deepl.pair(fields)

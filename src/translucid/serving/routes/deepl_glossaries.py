@@ -41,7 +41,7 @@ class DeepLGlossaries:
         await self.deepl.fields(request)
         pairs = {
             (source.lower(), target.lower())
-            for one in self.deepl.desk.catalogue
+            for one in self.deepl.context.catalogue
             for source in one.sources
             for target in one.targets
             if source != target
@@ -51,15 +51,15 @@ class DeepLGlossaries:
 
     async def create(self, request: Request) -> JSONResponse:
         """Make a glossary."""
-        fields, errand = await self.deepl.fields(request)
-        glossary = Glossary(errand.client, name_field(fields), (dictionary_of(self.deepl, fields),))
+        fields, task = await self.deepl.fields(request)
+        glossary = Glossary(task.client, name_field(fields), (dictionary_of(self.deepl, fields),))
         self.deepl.glossaries.add(glossary)
         return JSONResponse(glossary.monolingual_information, 201)
 
     async def every(self, request: Request) -> JSONResponse:
         """List the glossaries of this client."""
-        _, errand = await self.deepl.fields(request)
-        found = [one for one in self.deepl.glossaries.of(errand.client) if len(one.dictionaries) == 1]
+        _, task = await self.deepl.fields(request)
+        found = [one for one in self.deepl.glossaries.of(task.client) if len(one.dictionaries) == 1]
         return JSONResponse({"glossaries": [one.monolingual_information for one in found]})
 
     async def one(self, request: Request, glossary_id: str) -> JSONResponse:
@@ -73,13 +73,13 @@ class DeepLGlossaries:
 
     async def delete(self, request: Request, glossary_id: str) -> Response:
         """Forget a glossary."""
-        _, errand = await self.deepl.fields(request)
-        self.deepl.glossaries.delete(errand.client, glossary_id)
+        _, task = await self.deepl.fields(request)
+        self.deepl.glossaries.delete(task.client, glossary_id)
         return Response(status_code=204)
 
     async def _find(self, request: Request, glossary_id: str) -> Glossary:
-        _, errand = await self.deepl.fields(request)
-        glossary = self.deepl.glossaries.find(errand.client, glossary_id)
+        _, task = await self.deepl.fields(request)
+        glossary = self.deepl.glossaries.find(task.client, glossary_id)
         if len(glossary.dictionaries) != 1:
             raise ApiError(400, "The glossary is of several pairs of languages; ask for it under /v3/glossaries.")
         return glossary

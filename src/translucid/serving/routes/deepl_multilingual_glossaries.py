@@ -39,11 +39,11 @@ class DeepLMultilingualGlossaries:
 
     async def create(self, request: Request) -> JSONResponse:
         """Make a glossary of one dictionary or several."""
-        fields, errand = await self.deepl.fields(request)
+        fields, task = await self.deepl.fields(request)
         name, dictionaries = name_field(fields), self._dictionaries(fields)
         if not dictionaries:
             raise ApiError(400, "Invalid request: missing dictionaries parameter")
-        glossary = Glossary(errand.client, name, ())
+        glossary = Glossary(task.client, name, ())
         for dictionary in dictionaries:
             if glossary.find(dictionary.source, dictionary.target):
                 raise ApiError(400, "Invalid request: two of the dictionaries are for the same languages")
@@ -54,17 +54,17 @@ class DeepLMultilingualGlossaries:
 
     async def every(self, request: Request) -> JSONResponse:
         """List the glossaries of this client."""
-        _, errand = await self.deepl.fields(request)
-        return JSONResponse({"glossaries": [one.information for one in self.deepl.glossaries.of(errand.client)]})
+        _, task = await self.deepl.fields(request)
+        return JSONResponse({"glossaries": [one.information for one in self.deepl.glossaries.of(task.client)]})
 
     async def one(self, request: Request, glossary_id: str) -> JSONResponse:
         """Describe a glossary."""
-        _, errand = await self.deepl.fields(request)
-        return JSONResponse(self.deepl.glossaries.find(errand.client, glossary_id).information)
+        _, task = await self.deepl.fields(request)
+        return JSONResponse(self.deepl.glossaries.find(task.client, glossary_id).information)
 
     async def edit(self, request: Request, glossary_id: str) -> JSONResponse:
         """Give a glossary another name, or new entries beside those that its dictionaries have."""
-        fields, errand = await self.deepl.fields(request)
+        fields, task = await self.deepl.fields(request)
         name = name_field(fields) if fields.get("name") is not None else None
         dictionaries = self._dictionaries(fields)
 
@@ -75,37 +75,37 @@ class DeepLMultilingualGlossaries:
                 glossary = glossary.with_dictionary(replace(new, entries=entries))
             return replace(glossary, name=name) if name else glossary
 
-        return JSONResponse(self.deepl.glossaries.change(errand.client, glossary_id, edited).information)
+        return JSONResponse(self.deepl.glossaries.change(task.client, glossary_id, edited).information)
 
     async def delete(self, request: Request, glossary_id: str) -> Response:
         """Forget a glossary."""
-        _, errand = await self.deepl.fields(request)
-        self.deepl.glossaries.delete(errand.client, glossary_id)
+        _, task = await self.deepl.fields(request)
+        self.deepl.glossaries.delete(task.client, glossary_id)
         return Response(status_code=204)
 
     async def entries(self, request: Request, glossary_id: str) -> JSONResponse:
         """Return the entries for two languages."""
-        fields, errand = await self.deepl.fields(request)
-        dictionary = _dictionary(self.deepl.glossaries.find(errand.client, glossary_id), fields)
+        fields, task = await self.deepl.fields(request)
+        dictionary = _dictionary(self.deepl.glossaries.find(task.client, glossary_id), fields)
         shown = {name: value for name, value in dictionary.information.items() if name != "entry_count"}
         return JSONResponse({"dictionaries": [{**shown, "entries": dictionary.tsv, "entries_format": "tsv"}]})
 
     async def replace(self, request: Request, glossary_id: str) -> JSONResponse:
         """Put a dictionary in the place of the one for the same languages, or beside the others."""
-        fields, errand = await self.deepl.fields(request)
+        fields, task = await self.deepl.fields(request)
         new = dictionary_of(self.deepl, fields)
-        self.deepl.glossaries.change(errand.client, glossary_id, lambda glossary: glossary.with_dictionary(new))
+        self.deepl.glossaries.change(task.client, glossary_id, lambda glossary: glossary.with_dictionary(new))
         return JSONResponse(new.information)
 
     async def delete_dictionary(self, request: Request, glossary_id: str) -> Response:
         """Forget the dictionary for two languages."""
-        fields, errand = await self.deepl.fields(request)
+        fields, task = await self.deepl.fields(request)
 
         def shortened(glossary: Glossary) -> Glossary:
             found = _dictionary(glossary, fields)
             return glossary.without_dictionary(found.source, found.target)
 
-        self.deepl.glossaries.change(errand.client, glossary_id, shortened)
+        self.deepl.glossaries.change(task.client, glossary_id, shortened)
         return Response(status_code=204)
 
     def _dictionaries(self, fields: dict[str, Any]) -> list[Dictionary]:

@@ -23,7 +23,7 @@ from fastapi.responses import StreamingResponse
 from translucid.api.translator import Translator
 from translucid.documents.document import Document, Segment, Target, at_most
 from translucid.documents.kinds import Kind, kind_of, read_document
-from translucid.ground.cancellation import Stopped, between_steps
+from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.ground.errors import UserError
 from translucid.jobs.documents import asked_for
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
@@ -92,7 +92,7 @@ class Job:
     """How many of these corrections the result has at least; -1 while there is no result."""
     writing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the result is replaced."""
-    errand: RequestTask | None = None
+    task: RequestTask | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -113,8 +113,8 @@ class Job:
 class DocumentJobs:
     """All documents of a server; their files are in a folder that only it can read and that goes with it."""
 
-    def __init__(self, desk: RequestContext) -> None:
-        self.desk, self.options = desk, desk.options
+    def __init__(self, context: RequestContext) -> None:
+        self.context, self.options = context, context.options
         self.lock = threading.RLock()
         self.jobs: dict[str, Job] = {}
         self.waiting: deque[Job] = deque()
@@ -150,9 +150,9 @@ class DocumentJobs:
         if kind is None:
             raise ApiError(400, f"Invalid request: {name[:50]!r} is of no kind that is translated here")
         if source is None:
-            self.desk.catalogue.candidates(target)
+            self.context.catalogue.candidates(target)
         elif not self.same(source, target):
-            self.desk.catalogue.find(source, target, model)
+            self.context.catalogue.find(source, target, model)
         if content.seek(0, 2) > self.options.file_bytes:
             raise ApiError(413, f"Invalid request: the file has more than {self.options.file_bytes} bytes")
         content.seek(0)
@@ -183,7 +183,7 @@ class DocumentJobs:
 
     def same(self, source: str, target: str) -> bool:
         """Whether nothing is to be translated between two languages, as with LibreTranslate."""
-        return source == target and source in self.desk.catalogue.languages
+        return source == target and source in self.context.catalogue.languages
 
     async def wait(self, request: Request, job: Job) -> None:
         """Wait for the end of a job, as long as its client does; one that leaves cancels it.
@@ -219,9 +219,9 @@ class DocumentJobs:
         if job.state != "done":
             raise ApiError(503, job.error or "The document is not translated yet", retry_after=5)
         # A document that took minutes to be read takes as long again after a correction.
-        errand = RequestTask(job.client, self.options.document_seconds)
+        task = RequestTask(job.client, self.options.document_seconds)
         if job.written < job.corrections:
-            await errand.result(request, self.desk.workshop.submit(errand, lambda: self._write_result(job)))
+            await task.result(request, self.context.worker_pool.submit(task, lambda: self._write_result(job)))
         headers = {"Content-Disposition": disposition(job.file_name), "X-Content-Type-Options": "nosniff"}
         parts, size = await run_in_threadpool(job.files.sent)
         headers["Content-Length"] = str(size)
@@ -236,7 +236,7 @@ class DocumentJobs:
     def translator_of(self, job: Job) -> Translator:
         """Return what translates a document whose language is known, with its terms."""
         assert job.source is not None
-        return heeding(self.desk.catalogue.find(job.source, job.target, job.model), job.terms).translator
+        return heeding(self.context.catalogue.find(job.source, job.target, job.model), job.terms).translator
 
     def _write_result(self, job: Job, document: Document | None = None) -> None:
         """Make the result, with what was translated and corrected until now.
@@ -263,8 +263,8 @@ class DocumentJobs:
                 job.ended.set()
             if job.ended.is_set():
                 job.files.delete()
-            elif job.errand:
-                job.errand.left = True  # its files go when it ends
+            elif job.task:
+                job.task.left = True  # its files go when it ends
             job.state, job.error = "cancelled", "It was cancelled"
 
     def tidy_up(self) -> None:
@@ -283,9 +283,9 @@ class DocumentJobs:
         with self.lock:
             while self.waiting and self.working < AT_ONCE:
                 job = self.waiting[0]
-                job.errand = RequestTask(job.client, self.options.document_seconds)
+                job.task = RequestTask(job.client, self.options.document_seconds)
                 try:
-                    future = self.desk.workshop.submit(job.errand, partial(self._work, job))
+                    future = self.context.worker_pool.submit(job.task, partial(self._work, job))
                 except ApiError:  # it is full: later
                     return
                 self.waiting.popleft()
@@ -310,7 +310,7 @@ class DocumentJobs:
                 job.files.delete()
             elif error is None:
                 job.state = "done"
-            elif isinstance(error, Stopped):
+            elif isinstance(error, Cancelled):
                 job.state, job.error = "cancelled", f"It took more than {self.options.document_seconds:g} seconds"
             else:
                 job.state, (job.status, job.error) = "failed", status_of(error)
@@ -319,9 +319,9 @@ class DocumentJobs:
         self.tidy_up()
 
     def _work(self, job: Job) -> None:
-        """Translate a document, in the workshop."""
+        """Translate a document, in the worker_pool."""
         if job.state == "cancelled":
-            raise Stopped
+            raise Cancelled
         job.state, job.began = "translating", time.monotonic()
         with at_most(self.options.document_segments):
             document = read_document(job.name, job.files.content, (job.source, job.target))
@@ -338,7 +338,7 @@ class DocumentJobs:
             job.source = self._detected(document, job.target)
         if not self.same(job.source, job.target):
             wanted = asked_for(document, again=False)
-            served = heeding(self.desk.catalogue.find(job.source, job.target, job.model), job.terms)
+            served = heeding(self.context.catalogue.find(job.source, job.target, job.model), job.terms)
             self._translate(job, served, segments, wanted)
         self._write_result(job, document)
 
@@ -350,14 +350,14 @@ class DocumentJobs:
             _give_way(served, GIVE_WAY * spent)
             begun = time.monotonic()
             sources = [segments[i].source for i in numbers]
-            found = zip(numbers, translated(self.desk, served, sources), strict=True)
+            found = zip(numbers, translated(self.context, served, sources), strict=True)
             job.files.translated([(i, target.within(segments[i].longest)) for i, target in found])
             job.done += len(numbers)
             job.characters_done += sum(len(source.text) for source in sources)
             spent = time.monotonic() - begun
 
     def _detected(self, document: Document, target: str) -> str:
-        ((found, _),) = detect_sources([" ".join(_first_texts(document))], self.desk.catalogue.candidates(target))
+        ((found, _),) = detect_sources([" ".join(_first_texts(document))], self.context.catalogue.candidates(target))
         return found
 
 

@@ -25,10 +25,10 @@ from translucid.serving.routes.editing import MOST_ROWS, begun, corrected, remem
 
 
 @dataclass(frozen=True)
-class Accepting:
+class DocumentReview:
     """The handlers; `routes` binds them to their paths."""
 
-    desk: RequestContext
+    context: RequestContext
     jobs: DocumentJobs
 
     def routes(self) -> APIRouter:
@@ -43,13 +43,13 @@ class Accepting:
 
         Answers how many were taken, and what was wrong with texts, by segment.
         """
-        fields, errand = await self.desk.fields(request)
+        fields, task = await self.context.fields(request)
         job = begun(self.jobs, key)
         texts = _texts(fields, job.segments)
         rest, doubtful = flag_field(fields, "rest"), flag_field(fields, "doubtful")
-        work = self.desk.workshop.submit(errand, lambda: self._accept(job, texts, rest=rest, doubtful=doubtful))
-        pairs, problems = await errand.result(request, work)
-        remembered = await remember(self.desk, request, errand, job, pairs)
+        work = self.context.worker_pool.submit(task, lambda: self._accept(job, texts, rest=rest, doubtful=doubtful))
+        pairs, problems = await task.result(request, work)
+        remembered = await remember(self.context, request, task, job, pairs)
         return JSONResponse({"accepted": len(pairs), "problems": problems, "remembered": remembered})
 
     async def hints(self, request: Request, key: str, number: int) -> JSONResponse:
@@ -57,9 +57,9 @@ class Accepting:
         job = begun(self.jobs, key)
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
-        errand = RequestTask(job.client, self.desk.options.seconds)
+        task = RequestTask(job.client, self.context.options.seconds)
         return JSONResponse(
-            await errand.result(request, self.desk.workshop.submit(errand, lambda: self._hints(job, number)))
+            await task.result(request, self.context.worker_pool.submit(task, lambda: self._hints(job, number)))
         )
 
     def _accept(
@@ -90,7 +90,7 @@ class Accepting:
         text = readable(row.segment.source).text
         if not job.source or self.jobs.same(job.source, job.target):
             return {"matches": [], "terms": []}
-        recall = self.desk.memory.recall(job.source, job.target) if self.desk.memory else None
+        recall = self.context.memory.recall(job.source, job.target) if self.context.memory else None
         matches = [match.record() for match in recall.shown(text)] if recall else []
         terms = [
             {"source": match.text, "target": target}

@@ -42,7 +42,7 @@ log = logging.getLogger("translucid.serving")
 class Editing:
     """The handlers; `routes` binds them to their paths. Who knows a document's id may do all with it."""
 
-    desk: RequestContext
+    context: RequestContext
     jobs: DocumentJobs
 
     def routes(self) -> APIRouter:
@@ -58,7 +58,7 @@ class Editing:
 
     async def upload(self, request: Request) -> JSONResponse:
         """Take a document in, to be translated by and by."""
-        fields, file, client = await self.desk.upload(request)
+        fields, file, client = await self.context.upload(request)
         if file is None:
             raise ApiError(400, "Invalid request: missing file parameter")
         source, target = text_field(fields, "source"), text_field(fields, "target")
@@ -93,20 +93,20 @@ class Editing:
             rows = job.files.rows(first, count, doubtful=doubtful) if job.segments else []
             return rendered([_row(row) for row in _each(rows)])
 
-        errand = RequestTask(job.client, self.desk.options.seconds)
-        return await errand.result(request, self.desk.workshop.submit(errand, answer))
+        task = RequestTask(job.client, self.context.options.seconds)
+        return await task.result(request, self.context.worker_pool.submit(task, answer))
 
     async def accept(self, request: Request, key: str, number: int) -> Response:
         """Take the translation of a segment as a person has written it."""
-        fields, errand = await self.desk.light_fields(request)
+        fields, task = await self.context.light_fields(request)
         job, text = begun(self.jobs, key), text_field(fields, "text")
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         if not text.strip():
             raise ApiError(400, "The translation is empty")
-        work = self.desk.workshop.submit(errand, lambda: self._accepted(job, number, text))
-        row, pair = await errand.result(request, work)
-        remembered = await remember(self.desk, request, errand, job, [pair])
+        work = self.context.worker_pool.submit(task, lambda: self._accepted(job, number, text))
+        row, pair = await task.result(request, work)
+        remembered = await remember(self.context, request, task, job, [pair])
         return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
 
     def _accepted(self, job: Job, number: int, text: str) -> tuple[dict[str, Any], Pair]:
@@ -143,13 +143,13 @@ def corrected(row: Row, text: str) -> Target:
 
 
 async def remember(
-    desk: RequestContext, request: Request, errand: RequestTask, job: Job, pairs: Sequence[Pair]
+    context: RequestContext, request: Request, task: RequestTask, job: Job, pairs: Sequence[Pair]
 ) -> bool:
     """Let the memory have what was accepted, if there is one that takes it; what was accepted stands in any case."""
-    if not desk.memory or not job.source or not pairs:
+    if not context.memory or not job.source or not pairs:
         return False
     try:
-        await errand.result(request, desk.memory.add(job.source, job.target, pairs, CORRECTED))
+        await task.result(request, context.memory.add(job.source, job.target, pairs, CORRECTED))
     except ApiError:
         return False
     except ServerError:

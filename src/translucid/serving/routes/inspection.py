@@ -42,10 +42,10 @@ WIDEST = 6
 
 
 @dataclass(frozen=True)
-class Looking:
+class InspectionRoutes:
     """The handlers; `routes` binds them to their paths."""
 
-    desk: RequestContext
+    context: RequestContext
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -59,7 +59,7 @@ class Looking:
 
     async def models(self) -> JSONResponse:
         """List the models by name."""
-        catalogue = self.desk.catalogue
+        catalogue = self.context.catalogue
         rows: list[dict[str, Any]] = [
             {"name": one.name, "reads": "text", "sources": list(one.sources), "targets": list(one.targets)}
             for one in catalogue
@@ -71,11 +71,11 @@ class Looking:
 
     async def examples(self) -> JSONResponse:
         """List sentences to try each translator with, by its name, in the first of its source languages."""
-        return JSONResponse({one.name: list(one.examples) for one in self.desk.catalogue})
+        return JSONResponse({one.name: list(one.examples) for one in self.context.catalogue})
 
     async def look(self, request: Request) -> Response:
         """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""
-        fields, errand, served, text, detected = await read_text(self.desk, request, detect_source=True)
+        fields, task, served, text, detected = await read_text(self.context, request, detect_source=True)
         method = method_field(fields, "explain")
         wanted = text_field(fields, "maps", "cross")
         if wanted not in ("cross", "all"):
@@ -84,13 +84,13 @@ class Looking:
         about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected:
             about["detectedLanguage"] = {"language": served.source, "confidence": round(detected.confidence, 1)}
-        (layout,), known = await take_apart(self.desk, served, [text])
+        (layout,), known = await take_apart(self.context, served, [text])
         if not layout.sentences:
             return JSONResponse(about | {"translation": text, "sentences": []})
         given = _given(fields, len(layout.sentences))
         found: list[Translation] = []
         if given is None and (asked := [sentence for sentence in layout.sentences if sentence not in known]):
-            found = await errand.result(request, begin(self.desk, errand, served, asked))
+            found = await task.result(request, begin(self.context, task, served, asked))
 
         def rows() -> list[dict[str, Any]]:
             if given is not None:
@@ -112,11 +112,11 @@ class Looking:
             translation = layout.fill([sentence["text"] for sentence in sentences])
             return rendered(about | {"translation": translation, "sentences": sentences})
 
-        return await errand.result(request, self.desk.workshop.submit(errand, answer))
+        return await task.result(request, self.context.worker_pool.submit(task, answer))
 
     async def go_on(self, request: Request) -> JSONResponse:
         """Return the likeliest ways to go on after a prefix of the translation, given as token ids."""
-        fields, errand, served, text, _ = await read_text(self.desk, request)
+        fields, task, served, text, _ = await read_text(self.context, request)
         prefix = fields.get("prefix")
         size = served.translator.tokenizer.target_size
         if not isinstance(prefix, list):
@@ -127,18 +127,18 @@ class Looking:
         def rows() -> list[dict[str, Any]]:
             return _ways(served, text, prefix)
 
-        return JSONResponse(await errand.result(request, self.desk.workshop.submit(errand, rows)))
+        return JSONResponse(await task.result(request, self.context.worker_pool.submit(task, rows)))
 
     async def beam(self, request: Request) -> Response:
         """Return the tree of the beam search of each of the first sentences."""
-        _fields, errand, served, text, _ = await read_text(self.desk, request)
-        (layout,), _ = await take_apart(self.desk, served, [text])
+        _fields, task, served, text, _ = await read_text(self.context, request)
+        (layout,), _ = await take_apart(self.context, served, [text])
         sentences = layout.sentences[:TREES]
 
         def answer() -> Response:
             return rendered({"trees": [_tree(served, sentence) for sentence in sentences]})
 
-        return await errand.result(request, self.desk.workshop.submit(errand, answer))
+        return await task.result(request, self.context.worker_pool.submit(task, answer))
 
 
 class Detected(NamedTuple):
@@ -153,48 +153,48 @@ class Asked(NamedTuple):
     """What a request gives, and the text `q` that is to be looked into, by which model."""
 
     fields: dict[str, Any]
-    errand: RequestTask
+    task: RequestTask
     served: Served
     text: str
     detected: Detected | None = None
 
 
-async def read_text(desk: RequestContext, request: Request, *, detect_source: bool = False) -> Asked:
+async def read_text(context: RequestContext, request: Request, *, detect_source: bool = False) -> Asked:
     """Read a request to look into a text.
 
     Args:
-        desk: where it comes in.
+        context: where it comes in.
         request: with `q`, `source`, `target` and perhaps `model`.
         detect_source: whether the source may be `auto`.
 
     Raises:
         ApiError: 400, the text is too long, or there is no such model.
     """
-    fields, errand = await desk.fields(request)
+    fields, task = await context.fields(request)
     text = text_field(fields, "q")
     if len(text) > LOOKED:
         raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {LOOKED}")
     source, target = text_field(fields, "source"), text_field(fields, "target")
     name = text_field(fields, "model", "") or None
     if not detect_source or source != "auto":
-        return Asked(fields, errand, desk.catalogue.find(source, target, name), text)
-    found = await _detect(desk, text, target, name)
-    return Asked(fields, errand, found[1], text, found[0])
+        return Asked(fields, task, context.catalogue.find(source, target, name), text)
+    found = await _detect(context, text, target, name)
+    return Asked(fields, task, found[1], text, found[0])
 
 
-async def _detect(desk: RequestContext, text: str, target: str, name: str | None) -> tuple[Detected, Served]:
+async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[Detected, Served]:
     """Find out the language of a text, and a model that translates from it: to `target` and by `name` if that goes."""
-    desk.catalogue.need_translators()
-    sources = {code for offered in desk.catalogue for code in offered.sources}
-    ranked = await run_in_threadpool(detect, text, desk.catalogue.languages)
+    context.catalogue.need_translators()
+    sources = {code for offered in context.catalogue for code in offered.sources}
+    ranked = await run_in_threadpool(detect, text, context.catalogue.languages)
     likely = (Detected(code, confidence) for code, confidence in ranked if code in sources and confidence > 0)
-    detected = next(likely, None) or Detected(next(iter(next(iter(desk.catalogue)).sources)), 0.0)
-    targets = [code for code in desk.catalogue.targets(detected.language) if code != detected.language]
+    detected = next(likely, None) or Detected(next(iter(next(iter(context.catalogue)).sources)), 0.0)
+    targets = [code for code in context.catalogue.targets(detected.language) if code != detected.language]
     into = target if target in targets or not targets else targets[0]
     try:
-        return detected, desk.catalogue.find(detected.language, into, name)
+        return detected, context.catalogue.find(detected.language, into, name)
     except ApiError:  # the model that is named does not have this pair
-        return detected, desk.catalogue.find(detected.language, into)
+        return detected, context.catalogue.find(detected.language, into)
 
 
 def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:

@@ -33,13 +33,13 @@ SUGGESTED = "suggested"
 class LibreTranslate:
     """The handlers; `routes` binds them to their paths."""
 
-    desk: RequestContext
+    context: RequestContext
     jobs: DocumentJobs
 
     @cached_property
     def _listed(self) -> bytes:
         """The answer of `languages`, which is half a megabyte for 200 of them."""
-        catalogue = self.desk.catalogue
+        catalogue = self.context.catalogue
         rows = [
             {"code": code, "name": name_of(code), "targets": catalogue.targets(code)} for code in catalogue.languages
         ]
@@ -61,17 +61,17 @@ class LibreTranslate:
 
     async def translate(self, request: Request) -> JSONResponse:
         """Translate a text or a list of texts."""
-        fields, errand = await self.desk.fields(request)
-        texts, many = texts_field(fields, self.desk.options)
+        fields, task = await self.context.fields(request)
+        texts, many = texts_field(fields, self.context.options)
         source, target = text_field(fields, "source"), text_field(fields, "target")
         kind = text_field(fields, "format", "text")
         if kind not in ("text", "html"):
             raise ApiError(400, f"{kind[:20]} format is not supported")
-        wanted = number_field(fields, "alternatives", 0, self.desk.options.alternatives)
+        wanted = number_field(fields, "alternatives", 0, self.context.options.alternatives)
         answer: dict[str, Any] = {}
         codes = [source] * len(texts)
         if source == "auto":
-            found = await run_in_threadpool(detect_sources, texts, self.desk.catalogue.candidates(target))
+            found = await run_in_threadpool(detect_sources, texts, self.context.catalogue.candidates(target))
             codes = [code for code, _ in found]
             details = [{"confidence": round(confidence), "language": code} for code, confidence in found]
             answer["detectedLanguage"] = details if many else details[0] if details else None
@@ -80,12 +80,12 @@ class LibreTranslate:
         for code in dict.fromkeys(codes):
             ours = [i for i, one in enumerate(codes) if one == code]
             given = [texts[i] for i in ours], code, target, kind, wanted
-            for i, one in zip(ours, await self._answered(request, errand, *given, sure=sure), strict=True):
+            for i, one in zip(ours, await self._answered(request, task, *given, sure=sure), strict=True):
                 results[i] = one
         told: dict[str, list[Any]] = {"translatedText": [one.versions[0] for one in results]}
         if sure:
             told["confidence"] = [one.confidence and round(one.confidence, 4) for one in results]
-        if self.desk.memory:
+        if self.context.memory:
             told["origin"] = [one.origin for one in results]
         if wanted:
             told["alternatives"] = [one.versions[1:] for one in results]
@@ -95,7 +95,7 @@ class LibreTranslate:
     async def _answered(
         self,
         request: Request,
-        errand: RequestTask,
+        task: RequestTask,
         texts: Sequence[str],
         source: str,
         target: str,
@@ -105,19 +105,19 @@ class LibreTranslate:
         sure: bool,
     ) -> list[Answered]:
         """Return the translation of each text, and alternatives; of plain text also how sure it is, if asked."""
-        if source == target and source in self.desk.catalogue.languages:
+        if source == target and source in self.context.catalogue.languages:
             return [Answered([text]) for text in texts]
-        served = self.desk.catalogue.find(source, target)
+        served = self.context.catalogue.find(source, target)
         if kind == "html":
-            return [Answered([text]) for text in await translate_html(self.desk, errand, request, served, texts)]
-        return await translate_texts(self.desk, errand, request, served, texts, wanted, sure=sure)
+            return [Answered([text]) for text in await translate_html(self.context, task, request, served, texts)]
+        return await translate_texts(self.context, task, request, served, texts, wanted, sure=sure)
 
     async def detect(self, request: Request) -> JSONResponse:
         """Say which language a text is in."""
-        fields, _ = await self.desk.fields(request)
-        texts, _ = texts_field(fields, self.desk.options)
-        self.desk.catalogue.need_translators()
-        found = await run_in_threadpool(detect, " ".join(texts), self.desk.catalogue.languages)
+        fields, _ = await self.context.fields(request)
+        texts, _ = texts_field(fields, self.context.options)
+        self.context.catalogue.need_translators()
+        found = await run_in_threadpool(detect, " ".join(texts), self.context.catalogue.languages)
         return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in found])
 
     async def translate_file(self, request: Request) -> JSONResponse:
@@ -125,7 +125,7 @@ class LibreTranslate:
 
         A client that leaves cancels it.
         """
-        fields, file, client = await self.desk.upload(request)
+        fields, file, client = await self.context.upload(request)
         if file is None:
             raise ApiError(400, "Invalid request: missing file parameter")
         source, target = text_field(fields, "source"), text_field(fields, "target")
@@ -140,12 +140,12 @@ class LibreTranslate:
 
     async def suggest(self, request: Request) -> JSONResponse:
         """Take a better translation (s) of a text (q) into the translation memory, if the server has one that grows."""
-        fields, errand = await self.desk.fields(request)
-        if self.desk.memory is None:
+        fields, task = await self.context.fields(request)
+        if self.context.memory is None:
             raise ApiError(403, "Suggestions are disabled on this server.")
         pairs = suggested_pairs(text_field(fields, "q"), text_field(fields, "s"))
         languages = text_field(fields, "source"), text_field(fields, "target")
-        await errand.result(request, self.desk.memory.add(*languages, pairs, SUGGESTED))
+        await task.result(request, self.context.memory.add(*languages, pairs, SUGGESTED))
         return JSONResponse({"success": True})
 
     async def languages(self) -> Response:
@@ -158,29 +158,29 @@ class LibreTranslate:
 
     async def key(self, request: Request) -> JSONResponse:
         """Say whether an API key is known, or none is needed; no request is counted for it."""
-        fields = await read_fields(request, self.desk.bodies, self.desk.options)
-        self.desk.guard.key(request, fields)
+        fields = await read_fields(request, self.context.bodies, self.context.options)
+        self.context.guard.key(request, fields)
         return JSONResponse({"valid": True})
 
     async def settings(self) -> JSONResponse:
         """Return what a page needs to know."""
-        first = next(iter(self.desk.catalogue), None)
+        first = next(iter(self.context.catalogue), None)
         return JSONResponse(
             {
-                "apiKeys": bool(self.desk.options.api_keys),
-                "charLimit": self.desk.options.characters,
+                "apiKeys": bool(self.context.options.api_keys),
+                "charLimit": self.context.options.characters,
                 "filesTranslation": True,
                 "frontendTimeout": 500,
                 "explanations": _explanations(images=False),
                 "imageExplanations": _explanations(images=True),
-                "keyRequired": bool(self.desk.options.api_keys),
+                "keyRequired": bool(self.context.options.api_keys),
                 "language": first
                 and {
                     "source": {"code": first.pair[0], "name": name_of(first.pair[0])},
                     "target": {"code": first.pair[1], "name": name_of(first.pair[1])},
                 },
-                "lessons": self.desk.lessons,
-                "suggestions": bool(self.desk.memory and self.desk.memory.grows),
+                "lessons": self.context.lessons,
+                "suggestions": bool(self.context.memory and self.context.memory.grows),
                 "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
             }
         )

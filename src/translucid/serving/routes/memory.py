@@ -68,7 +68,7 @@ class OptionalMemory(TranslationMemory):
             return nothing
 
 
-class Remembering:
+class MemoryRoutes:
     """A memory of one pair of languages."""
 
     def __init__(self, memory: OptionalMemory, languages: Languages, writer: TranslationMemory | None = None) -> None:

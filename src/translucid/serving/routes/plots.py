@@ -36,10 +36,10 @@ OF_CAPTIONS = VIEWS
 
 
 @dataclass(frozen=True)
-class Picturing:
+class PlotRoutes:
     """The handlers; `routes` binds them to their paths."""
 
-    desk: RequestContext
+    context: RequestContext
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -50,7 +50,7 @@ class Picturing:
 
     async def picture(self, request: Request) -> Response:
         """Draw what is to be seen of a sentence and a translation of it."""
-        fields, errand, served, source, _ = await read_text(self.desk, request)
+        fields, task, served, source, _ = await read_text(self.context, request)
         target = text_field(fields, "translation")
         view = text_field(fields, "view")
         if view not in VIEWS:
@@ -58,13 +58,13 @@ class Picturing:
         if not source.strip() or not target.strip() or len(target) > 2 * LOOKED:
             raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
 
-        return await self._drawn(request, errand, lambda: _draw(served, source, target, view, fields))
+        return await self._drawn(request, task, lambda: _draw(served, source, target, view, fields))
 
     async def lit(self, request: Request) -> Response:
         """Draw what is to be seen of an image and a caption of it."""
-        self.desk.catalogue.captioner()  # before megabytes are read
-        fields, image, errand = await self.desk.image(request)
-        captioner = self.desk.catalogue.captioner(text_field(fields, "model", "") or None).model
+        self.context.catalogue.captioner()  # before megabytes are read
+        fields, image, task = await self.context.image(request)
+        captioner = self.context.catalogue.captioner(text_field(fields, "model", "") or None).model
         caption = text_field(fields, "caption").strip()
         view = text_field(fields, "view")
         if view not in OF_CAPTIONS:
@@ -79,16 +79,16 @@ class Picturing:
                 return _draw_why(captioner, captioner.picture(image, "image"), caption, method)
             return _draw_lit(captioner, captioner.picture(image, "image"), caption, view, layer, head)
 
-        return await self._drawn(request, errand, figure)
+        return await self._drawn(request, task, figure)
 
-    async def _drawn(self, request: Request, errand: RequestTask, figure: Callable[[], Figure]) -> Response:
+    async def _drawn(self, request: Request, task: RequestTask, figure: Callable[[], Figure]) -> Response:
         def pdf() -> bytes:
             from translucid.inspection.plots.saving import rendered
 
             return rendered(figure(), "pdf")
 
         return Response(
-            await errand.result(request, self.desk.workshop.submit(errand, pdf)), media_type="application/pdf"
+            await task.result(request, self.context.worker_pool.submit(task, pdf)), media_type="application/pdf"
         )
 
 
@@ -116,14 +116,14 @@ def _draw_lit(
 ) -> Figure:
     from translucid.inspection.attention_result_html import sections_of
     from translucid.inspection.plots import draw_beam, draw_lit, draw_lit_rows
-    from translucid.inspection.saliency_overlay import LitImage
+    from translucid.inspection.saliency_overlay import SaliencyOverlay
 
     if view == "beam":
         return draw_beam(captioner.trace(picture, min(captioner.configuration.decoding.beam, WIDEST)))
     looked = captioner.inspect(picture, caption)
     if view == "heads":
         return draw_lit_rows(sections_of(looked))
-    return draw_lit(LitImage.of(looked, layer, head))
+    return draw_lit(SaliencyOverlay.of(looked, layer, head))
 
 
 def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str) -> Figure:

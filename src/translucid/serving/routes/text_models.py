@@ -1,4 +1,4 @@
-"""Texts: what a classifier says of one and why, and how a model of language goes on with one."""
+"""Texts: what a classifier says of one and why, and how a language model goes on with one."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ CONSIDERED = 8
 
 
 @dataclass(frozen=True)
-class Judging:
+class TextModelRoutes:
     """The handlers; `routes` binds them to their paths."""
 
-    desk: RequestContext
+    context: RequestContext
 
     def routes(self) -> APIRouter:
         """Return the routes."""
@@ -49,8 +49,8 @@ class Judging:
 
     async def classify(self, request: Request) -> JSONResponse:
         """Say what a text is, how that moved as it was read, and which words decided, if asked."""
-        fields, errand = await self.desk.fields(request)
-        served = self.desk.catalogue.classifier(text_field(fields, "model", "") or None)
+        fields, task = await self.context.fields(request)
+        served = self.context.catalogue.classifier(text_field(fields, "model", "") or None)
         text, method, label = _text(fields, LONGEST), text_field(fields, "explain", ""), text_field(fields, "label", "")
         if not text.strip():
             raise ApiError(400, "Invalid request: there are no words to classify")
@@ -69,13 +69,13 @@ class Judging:
             return row | _words(judge, text, label or found.label, method)
 
         return JSONResponse(
-            {"model": served.name, **await errand.result(request, self.desk.workshop.submit(errand, answer))}
+            {"model": served.name, **await task.result(request, self.context.worker_pool.submit(task, answer))}
         )
 
     async def generate(self, request: Request) -> JSONResponse:
         """Go on with a text, and tell of each piece how likely it was and what else was considered."""
-        fields, errand = await self.desk.fields(request)
-        served = self.desk.catalogue.generator(text_field(fields, "model", "") or None)
+        fields, task = await self.context.fields(request)
+        served = self.context.catalogue.generator(text_field(fields, "model", "") or None)
         prompt, options = _text(fields, LONGEST, ""), _writing(fields, served.model.configuration.decoding)
         most = number_field(fields, "max_tokens", 50, WRITTEN, least=1)
         considered = number_field(fields, "considered", 0, CONSIDERED)
@@ -87,7 +87,7 @@ class Judging:
             return {**told, "pieces": _pieces(found, considered)}
 
         return JSONResponse(
-            {"model": served.name, **await errand.result(request, self.desk.workshop.submit(errand, answer))}
+            {"model": served.name, **await task.result(request, self.context.worker_pool.submit(task, answer))}
         )
 
 

@@ -148,3 +148,14 @@ def test_no_update_waits_for_the_gpu(name):
     with Emulation("cuda") as emulation:
         train(case, emulation.device)
         assert dict(emulation.synchronisations) == {}
+
+
+def test_masks_are_made_once_a_batch():
+    case = build_case("tiny")
+    with Emulation("cuda") as emulation:
+        weights = Weights(case.model, emulation.device, Workers())
+        rows = weights.rows(case.batch)
+        emulation.forget()
+        weights.loss(rows, 0.1)
+    # The mask of the source, as the two encoder blocks and as the two decoder blocks share it.
+    assert (emulation.kernels["any"], emulation.kernels["where"]) == (2, 2)

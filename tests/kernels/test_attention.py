@@ -5,7 +5,7 @@ import torch
 
 from translucid.attention import MultiHeadAttention, attend, attend_fused, causal_mask
 from translucid.kernels import attention, linear, reference_mode
-from translucid.kernels.attention import _Products, fast_attention
+from translucid.kernels.attention import _Products, fast_attention, share_mask
 from translucid.kernels.rounding import rounded_products
 
 B, H, T, S, D = 3, 2, 5, 7, 8
@@ -56,11 +56,16 @@ def test_values_and_gradients_are_those_of_plain(mask, causal, dtype, longest, m
             torch.testing.assert_close(one, other.to(dtype))
 
 
+def products(query, key, value, mask):
+    """The kernel for rounded products, of any dtype."""
+    return _Products.apply(query, key, value, None if mask is None else share_mask(mask))
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("mask", masks())
 def test_products_are_the_equation(mask, dtype):
     """Of dtypes in which a mistake could not hide behind rounding."""
-    found = with_gradients(_Products.apply, dtype, masks()[mask])
+    found = with_gradients(products, dtype, masks()[mask])
     exact = with_gradients(lambda *parts: attend(*parts)[0], dtype, masks()[mask])
     for one, other in zip(found, exact, strict=True):
         torch.testing.assert_close(one, other)
@@ -69,7 +74,7 @@ def test_products_are_the_equation(mask, dtype):
 @pytest.mark.parametrize("mask", masks())
 def test_gradients_against_finite_differences(mask):
     parts = [part.detach().requires_grad_() for part in drawn()[1]]
-    assert torch.autograd.gradcheck(lambda *parts: _Products.apply(*parts, masks()[mask]), parts)
+    assert torch.autograd.gradcheck(lambda *parts: products(*parts, masks()[mask]), parts)
 
 
 def test_within_plain_there_is_no_kernel():

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from translucid.attention.masks import and_causal
-from translucid.kernels.attention import fast_attention, is_scaled_dot_product
+from translucid.attention.masks import whole_mask
+from translucid.kernels.attention import SharedMask, fast_attention, is_scaled_dot_product
 
 
 def scaled_dot_product(query: Tensor, key: Tensor, scale: float | Tensor | None = None) -> Tensor:
@@ -32,8 +32,9 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     if mask is None:
         return scores.softmax(-1)
     # The lowest finite number instead of -inf: a row of nothing but -inf would be NaN, forwards and backwards.
-    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
-    return weights.masked_fill(~mask, 0)
+    hidden = ~mask
+    weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
+    return weights.masked_fill(hidden, 0)
 
 
 def attend(
@@ -68,7 +69,7 @@ def attend(
 
 
 def attend_fused(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
 ) -> Tensor:
     """Return the context of `attend` [.., n_q, d_v] without the weights, from the kernel that is fastest here.
 
@@ -77,5 +78,5 @@ def attend_fused(
     """
     context = fast_attention(query, key, value, mask, causal=causal) if is_scaled_dot_product(attend) else None
     if context is None:
-        context, _ = attend(query, key, value, and_causal(mask, query) if causal else mask)
+        context, _ = attend(query, key, value, whole_mask(mask, query, causal))
     return context

@@ -5,6 +5,8 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
+from translucid.kernels.attention import SharedMask
+
 
 def padding_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
     """Return [B, 1, 1, S], False at the positions of ids [B, S] that hold `pad`, one id or a set of ids."""
@@ -18,10 +20,14 @@ def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def and_causal(mask: Tensor | None, query: Tensor) -> Tensor:
-    """Return the mask, if there is one, and the causal one for queries [.., T, d]."""
-    causal = causal_mask(query.size(-2), query.device)
-    return causal if mask is None else mask & causal
+def whole_mask(mask: Tensor | SharedMask | None, query: Tensor, causal: bool) -> Tensor | None:
+    """Return one mask of what queries [.., T, d] are given: a mask, the causal mask, both of them or neither."""
+    if isinstance(mask, SharedMask):
+        mask = mask.allowed
+    if not causal:
+        return mask
+    past = causal_mask(query.size(-2), query.device)
+    return past if mask is None else mask & past
 
 
 def target_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:

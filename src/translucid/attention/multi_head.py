@@ -5,7 +5,8 @@ import math
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
-from translucid.attention.masks import and_causal
+from translucid.attention.masks import whole_mask
+from translucid.kernels.attention import SharedMask
 from translucid.kernels.linear import Linear
 
 
@@ -41,7 +42,13 @@ class MultiHeadAttention(nn.Module):
         return key.transpose(1, 2), value.transpose(1, 2)
 
     def forward(
-        self, x: Tensor, memory: Tensor, mask: Tensor | None = None, *, causal: bool = False, weights: bool = False
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Tensor | SharedMask | None = None,
+        *,
+        causal: bool = False,
+        weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Let every position of x [B, T, D] look into a memory [B, S, D]; x itself for self-attention.
 
@@ -55,7 +62,7 @@ class MultiHeadAttention(nn.Module):
         x: Tensor,
         key: Tensor,
         value: Tensor,
-        mask: Tensor | None = None,
+        mask: Tensor | SharedMask | None = None,
         *,
         causal: bool = False,
         weights: bool = False,
@@ -66,7 +73,7 @@ class MultiHeadAttention(nn.Module):
         dtype = x.dtype if weights else query.dtype
         query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         if weights:
-            context, seen = attend(query, key, value, and_causal(mask, query) if causal else mask)
+            context, seen = attend(query, key, value, whole_mask(mask, query, causal))
         else:
             context, seen = attend_fused(query, key, value, mask, causal=causal), None
         return self.output(context.transpose(1, 2).flatten(2)), seen

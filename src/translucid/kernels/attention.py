@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -34,8 +35,44 @@ LONGEST = 128
 """Positions of a memory up to which keeping the weights is cheap: those of 4,096 queries in 4 heads take 4 MB."""
 
 
+@dataclass(frozen=True)
+class SharedMask:
+    """A mask that all layers use, and what the kernels need to know of it; computed once for a batch."""
+
+    allowed: Tensor
+    """boolean [.., n_q, n_k], True where a query may look."""
+    filled: Tensor
+    """The same for PyTorch's kernel, but a query that may look nowhere may look everywhere: kernels disagree on rows
+    without any key. On a CPU boolean; elsewhere what is added to the scores, 0 or -inf, in the dtype of products,
+    which the kernel would otherwise make of it in each layer."""
+    nowhere: Tensor | None
+    """boolean [.., n_q, 1], the queries that may look nowhere, whose context is 0; None if there are none."""
+    everywhere: bool
+    """Whether all queries are known to look everywhere. On a GPU it is not known: the host would have to wait."""
+
+
+def share_mask(allowed: Tensor) -> SharedMask:
+    """Return a mask with what the kernels need to know of it.
+
+    A GPU is never asked whether there are such rows, and neither is a tensor while a graph is compiled.
+    """
+    host_reads = allowed.device.type == "cpu" and not torch.compiler.is_compiling()
+    if host_reads and allowed.all():
+        return SharedMask(allowed, allowed, None, everywhere=True)
+    somewhere = allowed.any(-1, keepdim=True)
+    if host_reads and somewhere.all():
+        return SharedMask(allowed, allowed, None, everywhere=False)
+    nowhere = ~somewhere
+    filled, device = allowed | nowhere, allowed.device.type
+    if device != "cpu":
+        filled = torch.where(filled, 0.0, -torch.inf)
+        if torch.is_autocast_enabled(device):
+            filled = filled.to(torch.get_autocast_dtype(device))
+    return SharedMask(allowed, filled, nowhere, everywhere=False)
+
+
 def fast_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
 ) -> Tensor | None:
     """Return C [.., n_q, d_v] of Q [.., n_q, d], K [.., n_k, d] and V [.., n_k, d_v]; None within `plain`.
 
@@ -44,11 +81,14 @@ def fast_attention(
     """
     if is_plain("attention"):
         return None
-    if _products_are_faster(query, key, value):
-        return _Products.apply(query, key, value, _both(query, mask, causal))  # type: ignore[no-untyped-call]
-    if mask is None:
-        return _fused(query, key, value, None, causal)
-    return _fused(query, key, value, _both(query, mask, causal), False)
+    products = _products_are_faster(query, key, value)
+    if causal and (products or mask is not None):
+        mask, causal = _with_causal(query, mask), False
+    if isinstance(mask, Tensor):
+        mask = share_mask(mask)
+    if products:
+        return _Products.apply(query, key, value, mask)  # type: ignore[no-untyped-call]
+    return _fused(query, key, value, mask, causal)
 
 
 def is_scaled_dot_product(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> bool:
@@ -81,28 +121,24 @@ def _products_are_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
-def _both(query: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
-    if not causal:
-        return mask
+def _with_causal(query: Tensor, mask: Tensor | SharedMask | None) -> Tensor:
     length = query.size(-2)
-    so_far = torch.ones(length, length, dtype=torch.bool, device=query.device).tril()
-    return so_far if mask is None else mask & so_far
+    causal = torch.ones(length, length, dtype=torch.bool, device=query.device).tril()
+    if mask is None:
+        return causal
+    return (mask.allowed if isinstance(mask, SharedMask) else mask) & causal
 
 
-def _fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, causal: bool) -> Tensor:
     """PyTorch's kernel; of rounded products in float32, which on a CPU it is faster in."""
     if rounding() and query.dtype == torch.bfloat16:
         return _fused(query.float(), key.float(), value.float(), mask, causal).bfloat16()
     if mask is None:
         with _without_cudnn(query.device):
             return F.scaled_dot_product_attention(query, key, value, is_causal=causal)
-    # What a kernel makes of a row that may look nowhere differs from device to device, so none ever sees one.
-    somewhere = mask.any(-1, keepdim=True)
-    if mask.device.type == "cpu" and somewhere.all():  # a GPU would have to be waited for
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     with _without_cudnn(query.device):
-        seen = F.scaled_dot_product_attention(query, key, value, attn_mask=mask | ~somewhere)
-    return seen.masked_fill(~somewhere, 0)
+        context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask.filled)
+    return context if mask.nowhere is None else context.masked_fill(mask.nowhere, 0)
 
 
 @contextmanager
@@ -124,16 +160,17 @@ def _without_cudnn(device: torch.device) -> Iterator[None]:
 
 class _Products(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None) -> Tensor:
         q, k, v = (x.flatten(0, -3) for x in (query, key, value))
         ctx.scale = 1 / math.sqrt(q.size(-1))
         scores = _product(q, k.mT, ctx.scale).view(*query.shape[:-1], -1)
-        if mask is None or mask.all():
+        if mask is None or mask.everywhere:
             weights = scores.softmax(-1)
         else:
-            weights = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min).softmax(-1)
-            if not mask.any(-1).all():  # a row that may look nowhere has looked everywhere now
-                weights.masked_fill_(~mask, 0)
+            hidden = ~mask.allowed
+            weights = scores.masked_fill_(hidden, torch.finfo(scores.dtype).min).softmax(-1)
+            if mask.nowhere is not None:  # a row that may look nowhere has looked everywhere now
+                weights.masked_fill_(hidden, 0)
         weights = weights.flatten(0, -3)
         ctx.save_for_backward(q, k, v, weights)
         return (weights @ v).view(*query.shape[:-1], -1)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.ground.special import SPECIAL, SpecialTokens
+from translucid.kernels.attention import SharedMask, share_mask
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
@@ -32,7 +33,7 @@ class EncoderBlock(nn.Module):
         self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
 
-    def forward(self, x: Tensor, mask: Tensor, maps: Maps | None, name: str) -> Tensor:
+    def forward(self, x: Tensor, mask: SharedMask, maps: Maps | None, name: str) -> Tensor:
         """x [B, S, D], mask [B, 1, 1, S] -> [B, S, D]."""
 
         def self_attention(x: Tensor) -> Tensor:
@@ -58,7 +59,7 @@ class DecoderBlock(nn.Module):
         self,
         x: Tensor,
         memory: Tensor | KeyValue,
-        mask: Tensor,
+        mask: SharedMask,
         past: KeyValue | None = None,
         maps: Maps | None = None,
         name: str = "",
@@ -70,7 +71,7 @@ class DecoderBlock(nn.Module):
         Args:
             x: what the block below says, of N = k B targets.
             memory: the encoder's output [B, S, D], or its keys and values [B, H, S, d], projected before.
-            mask: [B, 1, 1, S].
+            mask: [B, 1, 1, S], shared by all blocks.
             past: keys and values [N, H, t, d] of this block's self-attention; t may be 0.
             maps: filled with the weights of both attentions, if given.
             name: of this block there.
@@ -159,14 +160,14 @@ class BlockStacks(SequenceModel[TransformerState]):
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""
-        x = embedded
+        x, shared = embedded, share_mask(mask[:, None, None])
         for i, block in enumerate(self.encoder):
-            x = block(x, mask[:, None, None], maps, f"encoder.{i}")
+            x = block(x, shared, maps, f"encoder.{i}")
         return Memory(self.encoder_norm(x), mask)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the last decoder states [B, T, D] for target ids [B, T]."""
-        mask = memory.mask[:, None, None]
+        mask = share_mask(memory.mask[:, None, None])
         x = self.target_embedding(targets_in)
         for i, block in enumerate(self.decoder):
             x, _ = block(x, memory.states, mask, maps=maps, name=f"decoder.{i}")
@@ -182,10 +183,10 @@ class BlockStacks(SequenceModel[TransformerState]):
 
     def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """Feed one token a row [N]: the last decoder states [N, D] and the state after it."""
-        x = self.target_embedding(tokens[:, None], state.length)
+        x, mask = self.target_embedding(tokens[:, None], state.length), share_mask(state.mask)
         past = []
         for block, seen, memory in zip(self.decoder, state.past, state.memory, strict=True):
-            x, seen = block(x, memory, state.mask, seen)
+            x, seen = block(x, memory, mask, seen)
             past.append(seen)
         return self.decoder_norm(x)[:, 0], replace(state, length=state.length + 1, past=past)
 

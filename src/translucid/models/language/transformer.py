@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.multi_head import MultiHeadAttention
+from translucid.kernels.attention import SharedMask, share_mask
 from translucid.layers.embedding import Embedding, output_projection, token_embedding
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import SinusoidalPositions
@@ -29,22 +30,24 @@ class CausalBlock(nn.Module):
         self.feed_forward = FeedForward(o.width, o.feed_forward)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
 
-    def forward(self, x: Tensor, past: KeyValue, maps: Maps | None, name: str) -> tuple[Tensor, KeyValue]:
+    def forward(
+        self, x: Tensor, past: KeyValue, mask: SharedMask | None, maps: Maps | None, name: str
+    ) -> tuple[Tensor, KeyValue]:
         """Positions x [N, T, D] after those whose keys and values are `past` [N, H, t, d]; t may be 0.
+
+        `mask` [T, t + T]: see `_window_mask`.
 
         Returns:
             [N, T, D], and the keys and values of all positions so far.
         """
-        before, length, seen = past[0].size(2), x.size(1), past
+        before, seen = past[0].size(2), past
 
         def self_attention(x: Tensor) -> Tensor:
             nonlocal seen
             key, value = self.self_attention.project(x)
             if before:
                 key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
-            seen, mask = (key, value), None
-            if before and length > 1:  # position i of x sees t + i + 1 of all
-                mask = torch.ones(length, before + length, dtype=torch.bool, device=x.device).tril(before)
+            seen = key, value
             output, weights = self.self_attention.look(x, key, value, mask, causal=not before, weights=maps is not None)
             if maps is not None and weights is not None:
                 maps[f"{name}.self"] = weights
@@ -125,9 +128,20 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
 
     def _read(self, ids: Tensor, state: WindowState, maps: Maps | None) -> tuple[Reading, WindowState]:
         x = self.embedding(ids, state.ids.size(1))
+        mask = _window_mask(state.ids.size(1), ids.size(1), x.device)
         seen, past = [x], []
         for i, (block, before) in enumerate(zip(self.decoder, state.past, strict=True)):
-            x, after = block(x, before, maps, f"decoder.{i}")
+            x, after = block(x, before, mask, maps, f"decoder.{i}")
             seen.append(x)
             past.append(after)
         return Reading(self.decoder_norm(x), seen), WindowState(torch.cat([state.ids, ids], 1), tuple(past))
+
+
+def _window_mask(before: int, length: int, device: torch.device) -> SharedMask | None:
+    """Return the mask [T, t + T] of T new tokens after t: token i sees t + i + 1 of all.
+
+    None where it is not needed: one token sees all, and without a past the mask is the causal one, which kernels know.
+    """
+    if not before or length == 1:
+        return None
+    return share_mask(torch.ones(length, before + length, dtype=torch.bool, device=device).tril(before))

@@ -1,12 +1,12 @@
-"""Whether training steps have become faster or slower than in another checkout: the same steps in turns, as ratios.
+"""Compare the speed of training steps with another checkout: the same steps in turn, as ratios.
 
     python benchmarks/against_commit.py ../older/src [--presets tiny small base rnn-bahdanau] [--steps 30]
 
-For each preset two processes run `translucid train` on the same made-up corpus with the same seed, this checkout's and
-the other's. One makes a step while the other waits, and which is first changes from step to step, so both meet the same
-batches and the same drift of the machine. The ratio of a step is the other's time by ours: above 1 we are faster. Given
-are the median over the steps, half of which are between the two figures behind it, and the median of the same ratios of
-processor time, which a machine that has other things to do disturbs less.
+For each preset, two processes run `translucid train` on the same synthetic corpus with the same seed: this checkout and
+the other. One makes a step while the other waits, and the order alternates, so both process the same batches and suffer
+the same drift of the machine. The ratio of a step is the other's time divided by ours: above 1, this checkout is
+faster. The script prints the median ratio over the steps with its interquartile range, and the median ratio of CPU
+time, which is less sensitive to other load.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 OURS = Path(__file__).parents[1] / "src"
 WARM = 3
-"""First steps that do not count."""
+"""Warm-up steps."""
 CHILD = """
 import os, sys, time
 from translucid.cli.main import main
@@ -42,7 +42,7 @@ main(sys.argv[1:])
 
 
 def corpus(file: Path, pairs: int) -> Path:
-    """Write sentence pairs of made-up words, common and rare ones as in a language."""
+    """Write sentence pairs of synthetic words, common and rare ones as in a natural language."""
     draw = random.Random(1)
     words = ["".join(draw.choices("aeinorstlkmupd", k=draw.randint(2, 9))) for _ in range(20_000)]
     often = [1 / rank for rank in range(1, len(words) + 1)]
@@ -53,7 +53,7 @@ def corpus(file: Path, pairs: int) -> Path:
 
 
 class Training:
-    """One process that makes a step when it is told to."""
+    """A process that makes a step on request."""
 
     def __init__(self, source: Path, preset: str, folder: Path, batch_tokens: int, precision: str) -> None:
         options = [f"training.batch_tokens={batch_tokens}", f"training.precision={precision}", "training.seed=1"]
@@ -88,7 +88,7 @@ class Training:
         return said
 
     def step(self) -> tuple[float, float]:
-        """Make one, and return its seconds by the clock and of the processor; the next batch is ready after it."""
+        """Make one step; return its wall-clock and CPU seconds. The next batch is ready afterwards."""
         print("go", file=self.process.stdin, flush=True)
         seconds, worked = map(float, self.line().split())
         self.line()
@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int, default=2048)
     parser.add_argument("--precision", default="auto")
     arguments = parser.parse_args()
-    print("| preset | ms a step | other / ours, median | middle half | processor time |")
+    print("| preset | ms per step | other / ours, median | interquartile range | CPU time |")
     print("| --- | ---: | ---: | ---: | ---: |", flush=True)
     for preset in arguments.presets:
         with tempfile.TemporaryDirectory() as name:

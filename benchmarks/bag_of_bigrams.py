@@ -1,9 +1,9 @@
-"""Classifiers that learn from labels alone, to compare with: bags of bigrams with logistic regression, and NB-SVM.
+"""Baselines for text classification: logistic regression and NB-SVM on bags of bigrams.
 
     python -m benchmarks.bag_of_bigrams TRAIN.jsonl TEST.jsonl [--labels 100 500 2000] [--seeds 3]
 
-NB-SVM is that of Wang and Manning 2012: a linear model of which words and bigrams there are, each times the logarithm
-of how much more often it is in one label than in the other; for more than two labels, one against the rest.
+NB-SVM follows Wang and Manning 2012: a linear model of binary word and bigram features, each scaled by its log-count
+ratio between the labels. With more than two labels, it is one against the rest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MIX = 0.25
 
 
 def drawn(labels: NDArray[np.str_], count: int | None, seed: int) -> NDArray[np.int64]:
-    """Return the places of `count` texts drawn at random, as many of each label as of the others; of all if None."""
+    """Return the indices of `count` random texts, balanced over the labels, or of all texts if None."""
     places = np.arange(len(labels))
     if count is None:
         return places
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("train")
     parser.add_argument("test")
     parser.add_argument(
-        "--labels", type=int, nargs="*", default=[], help="texts with labels to learn from; all in the end"
+        "--labels", type=int, nargs="*", default=[], help="numbers of training texts; all texts come last"
     )
     parser.add_argument("--seeds", type=int, default=1)
     given = parser.parse_args()

@@ -1,12 +1,12 @@
-"""How fast captioners train and write, next to the way public tutorials train them in plain PyTorch.
+"""Speed of training and captioning, compared with the training loop of public tutorials in plain PyTorch.
 
     python benchmarks/captioning_speed.py [--rounds 6]
 
-Both train the soft attention of Xu et al. 2015 at width 512 on the same made-up grids of 7 x 7 cells with 1,280
-features, 32 images with five captions of 6 to 20 tokens each, vocabulary 3,000, in turn. The tutorials' way: a row for
-each caption with a copy of its grid, captions sorted by length and the batch shrinking as they end, the projection of
-the grid and the output layer computed again at each step. Then ours writes captions with a beam of 5, from grids and
-from pixels.
+Both train the soft attention of Xu et al. 2015 at width 512, in turn, on the same synthetic grids of 7 x 7 cells with
+1,280 features: 32 images with five captions of 6 to 20 tokens each, vocabulary 3,000. In the tutorials, each caption is
+a row with a copy of its grid, captions are sorted by length, the batch shrinks as they end, and every step computes the
+projection of the grid and the output layer again. Afterwards our model writes captions with beam 5, from grids and from
+pixels.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Tutorial(nn.Module):
         self.gate, self.output = nn.Linear(WIDTH, FEATURES), nn.Linear(WIDTH, VOCABULARY)
 
     def forward(self, cells: Tensor, targets: Tensor, lengths: list[int]) -> Tensor:
-        """Return the loss a token of captions [N, T], the longest first, about grids [N, S, F]."""
+        """Return the loss per token of captions [N, T], longest first, for grids [N, S, F]."""
         h, c = (linear(cells.mean(1)) for linear in self.first)
         embedded, losses, weights = (
             self.embedding(targets),
@@ -111,7 +111,7 @@ def main() -> None:
             if number:
                 rates[name].append(tokens / (time.perf_counter() - started))
     base = rates["tutorial"]
-    print(f"{torch.get_num_threads()} threads; target tokens a second in training, median of {rounds} rounds in turn")
+    print(f"{torch.get_num_threads()} threads; target tokens per second in training, median of {rounds} rounds in turn")
     for name, found in rates.items():
         ratio = statistics.median(one / other for one, other in zip(found, base, strict=True))
         print(f"{name:28} {statistics.median(found):8,.0f}   {ratio:.2f} x the tutorial")

@@ -1,26 +1,26 @@
-"""How much of planted rubbish `translucid data clean` finds, and how much of the rest it drops.
+"""How much added noise `translucid data clean` detects, and how much of the rest it rejects.
 
     python -m benchmarks.cleaning --data ../shared/data
 
-Into 90 lines of every 100 of Tatoeba (English-Spanish) and Multi30k (English-German) come 10 of rubbish, two of each
-kind, drawn with a seed:
+For every 90 lines of Tatoeba (English-Spanish) and Multi30k (English-German), 10 lines of noise are added, two of each
+kind, sampled with a seed:
 
 - `copied`: the target is the source.
-- `wrong language`: the target is a text of another pair in the source language, or Romanian, Estonian (MLQE), Spanish
-  or German, of about as many words.
-- `mojibake`: the UTF-8 of a target with letters beyond ASCII, read as Latin-1, once or twice, or Windows-1252; its
-  Latin-1 read as UTF-8; or a question mark for each such letter.
-- `numbers, placeholders`: a digit of the target is another one where there is a number; else the source has a
-  placeholder, a tag or an address that the target has not.
-- `repeated`: a pair that stands elsewhere too, as it is or with other case and punctuation.
+- `wrong language`: the target is the source-language side of another pair, or Romanian, Estonian (MLQE), Spanish or
+  German text of about the same number of words.
+- `mojibake`: the UTF-8 of a target with non-ASCII letters, decoded as Latin-1, once or twice, or as Windows-1252; its
+  Latin-1 decoded as UTF-8; or a question mark for each such letter.
+- `numbers, placeholders`: a digit of the target is changed if there is a number; otherwise the source has a
+  placeholder, a tag or an address that the target lacks.
+- `repeated`: a duplicate of another pair, unchanged or with different case and punctuation.
 
-With --forward RUN --backward RUN another trial is of Tatoeba's test pairs, which those models have not seen, with
-rubbish that only a model can see, 5 of every 100 lines each:
+--forward RUN --backward RUN adds a trial on Tatoeba's test pairs, which those models were not trained on, with noise
+that only a model can detect, 5 of every 100 lines each:
 
 - `misaligned`: the target of another pair.
-- `truncated`: the first half of the words of the target, where it has four or more.
+- `truncated`: the first half of the words of a target with four or more.
 
-A rejected pair that is not planted counts as dropped, though it may be rubbish of the corpus itself.
+A rejected original pair counts as an error, even if it is noise of the corpus itself.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def truncated(pair: Pair, chance: random.Random) -> Pair | None:
 
 
 def from_texts(texts: Sequence[Sequence[str]]) -> Plant:
-    """Return what takes a target from one of some languages, cut to the length of the source in words."""
+    """Return a function that takes a target from one of several languages, cut to the source's number of words."""
 
     def plant(pair: Pair, chance: random.Random) -> Pair:
         words = chance.choice(chance.choice(texts)).split()
@@ -101,7 +101,7 @@ def from_texts(texts: Sequence[Sequence[str]]) -> Plant:
 
 
 def from_others(pairs: Sequence[Pair]) -> Plant:
-    """Return what takes the target of another pair."""
+    """Return a function that takes the target of another pair."""
 
     def plant(pair: Pair, chance: random.Random) -> Pair | None:
         other = chance.choice(pairs)
@@ -111,7 +111,7 @@ def from_others(pairs: Sequence[Pair]) -> Plant:
 
 
 def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], share: float) -> list[tuple[str, Pair]]:
-    """Return the pairs and the rubbish in another order, each with its kind, "" for the pairs themselves."""
+    """Return the shuffled pairs and noise, each with its kind; "" for original pairs."""
     chance = random.Random(SEED)
     pairs = chance.sample(pairs, len(pairs))
     count = round(share * len(pairs))
@@ -133,7 +133,7 @@ def planted(pairs: Sequence[Pair], kinds: dict[str, Plant], share: float) -> lis
 
 
 def trial(lines: Sequence[tuple[str, Pair]], models: Sequence[Surprise] = ()) -> dict[str, object]:
-    """Clean the lines; return the percentages of what was found of each kind and dropped of the rest, by rule."""
+    """Clean the lines; return the percentages detected of each kind, and rejected of the rest, by rule."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "noisy.tsv"
         file.write_text("".join(f"{pair.source}\t{pair.target}\n" for _, pair in lines))
@@ -169,7 +169,7 @@ def figures(kinds: Sequence[str], rules: Sequence[str], pairs: Sequence[Pair]) -
 
 
 def plain(pair: Pair) -> tuple[str, ...]:
-    """A pair without case and punctuation: of a repeated one either may be rejected."""
+    """A pair without case and punctuation: either copy of a duplicate may be rejected."""
     return tuple("".join(filter(str.isalnum, text.casefold())) for text in pair)
 
 
@@ -184,7 +184,7 @@ def main() -> None:
     parser.add_argument(
         "--messages", nargs="+", default=[], help="pairs of benchmarks.po_pairs, each a corpus of its own"
     )
-    parser.add_argument("--forward", type=Path, help="a run that learned from Tatoeba's train.tsv")
+    parser.add_argument("--forward", type=Path, help="a run trained on Tatoeba's train.tsv")
     parser.add_argument("--backward", type=Path, help="the same with data.reverse=true")
     arguments = parser.parse_args()
     tatoeba = list(read_pairs(arguments.data / "tatoeba-eng-spa" / "train.tsv"))

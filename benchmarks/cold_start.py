@@ -1,9 +1,9 @@
-"""From the shell's prompt to a translation: seconds and memory of whole commands, one sentence each.
+"""From the command line to a translation: seconds and memory of whole commands, one sentence each.
 
     python benchmarks/cold_start.py RUN [--text "..."] [--times 7]
 
-The ways take turns: `translucid translate`; the same when the model has not been converted before (an empty cache);
-`--engine torch`; and for comparison Python that loads nothing but PyTorch.
+The variants run in turn: `translucid translate`; the same with an empty cache, so that the model is converted first;
+`--engine torch`; and, for comparison, Python that only loads PyTorch.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main() -> None:
         again = {**os.environ, "XDG_CACHE_HOME": kept}
         ways = {
             "`translucid translate`": (translate, again),
-            "the same, the first time": (translate, None),
+            "the same, first time: converts the model and caches it": (translate, None),
             "the same, `--engine torch`": ([*translate, "--engine", "torch"], again),
             "Python and `import torch`": ([sys.executable, "-c", "import torch"], again),
         }

@@ -1,8 +1,8 @@
-"""How many translations come out differently when each sentence is translated by itself.
+"""How many translations change when each sentence is translated alone.
 
     python benchmarks/company.py RUN lines.txt
 
-With a shortlist, what a sentence may become depends on those that it is translated together with.
+With one shortlist per batch, a translation depends on the other sentences of the batch.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def main() -> None:
     together = [found.text for found in translator.translate(lines, split=False)]
     alone = [translator.translate(line, split=False).text for line in lines]
     others = sum(one != other for one, other in zip(together, alone, strict=True))
-    print(f"{translator.engine}: {others:,} of {len(lines):,} come out differently alone")
+    print(f"{translator.engine}: {others:,} of {len(lines):,} differ when translated alone")
 
 
 if __name__ == "__main__":

@@ -1,23 +1,23 @@
-"""How well the confidence of a translation tells the good ones from the bad ones.
+"""How well the confidence of a translation separates good ones from bad ones.
 
     python -m benchmarks.confidence RUN --valid dev.tsv --test test.tsv
     python -m benchmarks.confidence RUN --hallucinations test.tsv
     python -m benchmarks.confidence --mlqe ../shared/data/mlqe
 
-With a run: an estimator is fitted to its translations of the validation pairs, as `translucid tune --confidence` does,
-for each kind of features, and tried on the test pairs. Good is a chrF of 40 or more against the reference. `lift` is
-how many times its share of the bad translations the worst fifth by confidence holds (1 is chance, 5 the most); the
-calibration error is that of Guo et al. 2017, over 15 bins; `floor` is what a perfectly calibrated confidence has in the
-mean on as many translations, as bins are small. `time` is the CPU time of translating and telling, over that of
-translating alone.
+With a run: for each set of features, an estimator is fitted to the translations of the validation pairs, as `translucid
+tune --confidence` does, and tested on the test pairs. A translation is good with a chrF of at least 40 against the
+reference. `lift` says how many times the expected share of bad translations is among the fifth with the lowest
+confidence (1 is chance, 5 the maximum). The calibration error follows Guo et al. 2017, with 15 bins; `floor` is the
+mean error of a perfectly calibrated confidence on as many translations, which is not zero because bins are small.
+`time` is the CPU time of translation with quality estimation relative to translation only.
 
-With --hallucinations: how often a run that `tune --confidence` has fitted names detached attention, and its mean
-confidence: of test sentences after the first 600, on which the measure was chosen; of random letters; of three
-sentences in one; and of the translation of another sentence of like length, which the model is made to write.
+With --hallucinations: how often a run after `tune --confidence` reports detached attention, and its mean confidence, on
+test sentences after the first 600 (on which the measure was chosen), on random letters, on three sentences joined into
+one, and in forced decoding of the translation of another sentence of similar length.
 
-With MLQE (Fomicheva et al. 2020): Pearson correlation with what people thought of 1,000 translations a language pair,
-of the mean log-probability alone and of a ridge regression on the features that the log-probabilities give, the same
-code, fitted to the 7,000 training translations.
+With MLQE (Fomicheva et al. 2020): Pearson correlation with human scores of 1,000 translations per language pair, for
+the mean log-probability and for a ridge regression on the log-probability features, which the same code fits to the
+7,000 training translations.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ def _seconds(work) -> float:  # type: ignore[no-untyped-def]
 
 
 def _auc(told: Figures, good: Figures) -> float:
-    """Return how probable it is that a good translation has a higher confidence than a bad one."""
+    """Return the probability that a good translation has a higher confidence than a bad one."""
     differences = told[good][:, None] - told[~good]
     return float((differences > 0).mean() + 0.5 * (differences == 0).mean())
 
 
 def of_hallucinations(run: Path, test: str, count: int = 300) -> None:
-    """Print the table of what is detached."""
+    """Print the table of detached attention."""
     t = Translator.load(run, "cpu")
     fitted = t.estimator
     assert fitted and fitted.detached, "run translucid tune --confidence first"
@@ -119,7 +119,7 @@ def of_hallucinations(run: Path, test: str, count: int = 300) -> None:
         (piece, _forced(t, piece, found.tokens))
         for (piece, _), (_, found) in zip(order, order[7:] + order[:7], strict=True)
     ]
-    print("| what | sentences | detached named | mean confidence |")
+    print("| input | sentences | reported as detached | mean confidence |")
     print("|---|--:|--:|--:|")
     kinds = {"test sentences": own, "random letters": _parts(t, letters), "three in one": _parts(t, threes)}
     for name, parts in {**kinds, "another's translation, forced": others}.items():
@@ -134,7 +134,7 @@ def _parts(t: Translator, sources: list[str]) -> list[Part]:
 
 
 def _forced(t: Translator, piece: Piece, tokens: list[int]) -> Hypothesis:
-    """Return an output as if it had been found, with the log-probabilities that the model gives it."""
+    """Return an output with the log-probabilities of forced decoding."""
     (log_probs,) = t.engine.forced([(piece.ids, [*tokens, SPECIAL.end])])
     return Hypothesis(tokens, sum(log_probs), sum(log_probs), list(log_probs))
 
@@ -165,7 +165,7 @@ def _read(file: Path, kind: Kind) -> tuple[Figures, Figures]:
 
 
 def main() -> None:
-    """Read what was asked for."""
+    """Run the chosen benchmarks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="?", type=Path)
     parser.add_argument("--valid")

@@ -1,9 +1,10 @@
-"""What CTranslate2 gains from AVX-512, where it does not use it by itself, and from keeping freed memory.
+"""What CTranslate2 gains from AVX-512 on processors where it is off by default, and from keeping freed memory.
 
     translucid export runs/en-de exported
     python benchmarks/ctranslate2_settings.py exported lines.txt
 
-Each way is a process of its own, in turn, `--rounds` times; medians, sentences a second of CPU time on all threads.
+Each variant is a separate process, in turn, `--rounds` times. Figures are medians, in sentences per CPU second over all
+threads.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def main() -> None:
     parser.add_argument("text", type=Path)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--weights", help="measure these once, in this process, and print the figure")
+    parser.add_argument("--weights", help="measure these weights once, in this process, and print the figure")
     arguments = parser.parse_args()
     if arguments.weights:
         print(measure(arguments.model, arguments.text, arguments.weights, arguments.beam))

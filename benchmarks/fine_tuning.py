@@ -1,14 +1,14 @@
-"""Fine-tuning without forgetting: a translator of everyday sentences learns the texts of programs, in several ways.
+"""Fine-tuning without forgetting: several methods to fine-tune a model of everyday sentences on program messages.
 
     python benchmarks/fine_tuning.py BASE DOMAIN [--data ../shared/data/tatoeba-eng-spa] [--runs runs/fine-tuning]
         [--updates 600] [--only NAME ...] [--valid 200]
 
-BASE is a run of the recipe tatoeba-eng-spa; DOMAIN a folder with train.tsv, dev.tsv and test.tsv, such as the English
-and Spanish of the `.po` files of some packages, split by file. Each way makes the same number of updates and is
-validated on both corpora; the run that is kept is scored on both test sets, with the run's own beam. Minutes are of
-processor time, validations included.
+BASE is a run of the recipe tatoeba-eng-spa. DOMAIN is a folder with train.tsv, dev.tsv and test.tsv, such as the
+English and Spanish of the `.po` files of some packages, split by file. Each method makes the same number of updates and
+is validated on both corpora. The selected checkpoint is scored on both test sets with the run's own beam. Minutes are
+CPU time, including validation.
 
-Every step is a command of `translucid`; the same command goes on where this one was stopped.
+Every step is a command of `translucid`; the same command resumes an interrupted benchmark.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ WAYS: dict[str, tuple[float, list[str]]] = {
 
 
 class Trial:
-    """A folder of runs in which what is done is not done again."""
+    """A folder of runs; finished steps are not repeated."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given, self.folder = given, given.runs
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def command(self, note: Path, *words: str | Path) -> dict[str, Any]:
-        """Run a command of ours, unless it is done; return what it printed, and its minutes of processor time."""
+        """Run one of our commands unless it is done; return its output and CPU minutes."""
         if not note.exists():
             print("translucid", *words, flush=True)
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -73,7 +73,7 @@ class Trial:
         return found
 
     def train(self, name: str, share: float, settings: list[str]) -> float:
-        """Fine-tune the base, or go on with it; return the minutes."""
+        """Fine-tune the base run, or resume; return the minutes."""
         out, domain, data = self.folder / name, self.given.domain, self.given.data
         files = ["--train", domain / "train.tsv", "--valid", domain / "dev.tsv", "--valid-general", data / "dev.tsv"]
         mix = ["--mix", f"{data / 'train.tsv'}={share}"] if share else []
@@ -130,7 +130,7 @@ def main() -> None:
 
 
 def sum_of(file: Path) -> int:
-    """Return how many numbers a file of tensors holds."""
+    """Return the number of parameters in a tensor file."""
     total = 0
     for shape in read_header(file)[0].values():
         count = 1

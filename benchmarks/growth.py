@@ -1,10 +1,10 @@
-"""How time and memory grow: with the length of a sentence, sentences in a batch, the beam, the vocabulary, the corpus.
+"""How time and memory grow with sentence length, batch size, beam, vocabulary and corpus.
 
     python benchmarks/growth.py [--quick]
 
-Each point is measured in a process of its own, whose peak memory is taken less what it had before. The model has the
-shape of the preset `tiny` and fresh weights; outputs have a fixed length. Tables and a plot go to docs/growth.md and
-docs/pictures/growth.png.
+Each point is measured in a separate process; memory is the growth of its peak. The model has the architecture of the
+preset `tiny` and fresh weights, and outputs have a fixed length. The script writes tables and a plot to docs/growth.md
+and docs/pictures/growth.png.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def model_of(vocabulary: int = 10_000) -> Any:
 
 
 def attention(length: int, *, plain: bool) -> Callable[[], object]:
-    """One training step over one pair of this length; `plain` keeps all weights."""
+    """One training step with one pair of this length; `plain` keeps all attention weights."""
     import torch
 
     model = model_of(1000)
@@ -53,7 +53,7 @@ def attention(length: int, *, plain: bool) -> Callable[[], object]:
 
 
 def search(sentences: int = 64, beam: int = 5, vocabulary: int = 10_000, length: int = 20) -> Callable[[], object]:
-    """Our own search over sentences of 20 tokens, outputs of 20 tokens."""
+    """Our own search with sources and outputs of 20 tokens."""
     import torch
 
     from translucid.decoding.decoding_options import DecodingOptions
@@ -66,7 +66,7 @@ def search(sentences: int = 64, beam: int = 5, vocabulary: int = 10_000, length:
 
 
 def corpus(pairs: int) -> Callable[[], object]:
-    """What happens to a corpus before the first update: read, filtered, encoded to disk, planned."""
+    """Preparation of a corpus before the first update: reading, filtering, encoding to disk, planning batches."""
     import random
 
     from translucid.data.filtering import Filter
@@ -96,20 +96,20 @@ def corpus(pairs: int) -> Callable[[], object]:
 
 
 FACTORS: dict[str, tuple[str, list[Any], dict[str, Callable[[Any], Callable[[], object]]]]] = {
-    "tokens of a sentence": (
-        "one training step over one pair",
+    "tokens per sentence": (
+        "one training step with one pair",
         [10, 30, 100, 300, 1000, 2000],
         {"fused": lambda n: attention(n, plain=False), "weights kept": lambda n: attention(n, plain=True)},
     ),
-    "sentences in a batch": ("search, beam 5", [1, 4, 16, 64, 256], {"": lambda n: search(sentences=n)}),
-    "beam": ("search, 64 sentences", [1, 2, 5, 10, 20], {"": lambda n: search(beam=n)}),
-    "pieces in the vocabulary": (
-        "search, 64 sentences, beam 5",
+    "sentences per batch": ("beam search, beam 5", [1, 4, 16, 64, 256], {"": lambda n: search(sentences=n)}),
+    "beam": ("beam search, 64 sentences", [1, 2, 5, 10, 20], {"": lambda n: search(beam=n)}),
+    "vocabulary size": (
+        "beam search, 64 sentences, beam 5",
         [1000, 4000, 16000, 64000],
         {"": lambda n: search(vocabulary=n)},
     ),
-    "pairs in the corpus": (
-        "read, filtered, encoded, planned",
+    "sentence pairs": (
+        "reading, filtering, encoding, planning batches",
         [10_000, 30_000, 100_000, 300_000],
         {"": corpus},
     ),
@@ -122,7 +122,7 @@ def peak_mib() -> float:
 
 
 def point(factor: str, variant: str, value: Any, out: Any) -> None:
-    """Measure one point, in a process of its own."""
+    """Measure one point, in a separate process."""
     action = FACTORS[factor][2][variant](value)
     before, started = peak_mib(), time.perf_counter()
     action()
@@ -148,7 +148,7 @@ def measure(factor: str, variant: str, value: Any) -> Point:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="the two smallest values of each, printed only")
+    parser.add_argument("--quick", action="store_true", help="only print the two smallest values of each")
     quick = parser.parse_args().quick
     parts = []
     points: dict[str, dict[str, list[Point]]] = {}
@@ -165,11 +165,13 @@ def main() -> None:
     if quick:
         return
     (DOCS / "growth.md").write_text(
-        f"# How time and memory grow\n\nOn {cores()} cores of {processor()}; each point in a process of its own, the "
-        "shortest of several times, and\nthe peak memory above what the process had before. A model of the shape of "
-        "`tiny` with fresh weights. Again: `python benchmarks/growth.py`\n\n![Growth](pictures/growth.png)\n\n"
-        "With the fused path the memory of attention grows with the length, with all weights kept with its square."
-        "\n\n" + "\n".join(parts),
+        "# How time and memory grow\n\n"
+        f"Measured on {cores()} cores of {processor()}. Each point is a separate process; "
+        "times are the fastest of several\nrepeats, and memory is the growth of the peak. The model has the "
+        "architecture of `tiny` and fresh weights.\nTo reproduce: `python benchmarks/growth.py`\n\n"
+        "![Growth](pictures/growth.png)\n\n"
+        "With the fused kernel, the memory of attention grows linearly with the length; with all weights kept, it "
+        "grows with\nthe square.\n\n" + "\n".join(parts),
         encoding="utf-8",
     )
     draw(points)

@@ -1,11 +1,11 @@
-"""What a training step of the preset lm-lstm costs beside PyTorch's LSTM alone: forwards and backwards, one thread.
+"""Cost of a training step of the preset lm-lstm compared with PyTorch's LSTM: forward and backward, one thread.
 
     python benchmarks/language_speed.py [--rounds 7]
 
-Taking turns on the same made-up window of 64 rows of 70 tokens: two `torch.nn.LSTM` of the preset's sizes, fed with
-vectors and nothing else; PyTorch's whole model (embedding, LSTMs, projection to 8,000 pieces, cross-entropy) without
-any dropout; and ours with all its dropouts, in float32 and, where the processor has instructions for it, in bfloat16.
-Updates are left out everywhere. Printed are the middle of the rounds, the least and the most.
+The variants run in turn on the same synthetic window of 64 rows of 70 tokens: two `torch.nn.LSTM` of the preset's sizes
+on given vectors; PyTorch's whole model (embedding, LSTMs, projection to 8,000 pieces, cross-entropy) without dropout;
+and ours with all its dropout, in float32 and, on processors with the instructions, in bfloat16. No variant includes the
+optimiser step. The script prints the median, minimum and maximum of the rounds.
 """
 
 import argparse
@@ -31,7 +31,7 @@ CPU = torch.device("cpu")
 
 
 class Torchs(nn.Module):
-    """The same sizes of PyTorch's own parts."""
+    """A model of the same size from PyTorch's modules."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Torchs(nn.Module):
 
 
 def variants() -> dict[str, Callable[[], Tensor]]:
-    """Return what gives the loss of each."""
+    """Return a loss function for each variant."""
     model = resolve(preset="lm-lstm").model
     theirs = Torchs(model.width, model.hidden)
     ids = torch.randint(4, VOCABULARY, (ROWS, WINDOW + 1))

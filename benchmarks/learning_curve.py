@@ -1,4 +1,4 @@
-"""The curve of BLEU over minutes of a run, as a Markdown table.
+"""BLEU over training minutes of a run, as a Markdown table.
 
 python benchmarks/learning_curve.py runs/multi30k [runs/other ...]
 """

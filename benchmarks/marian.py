@@ -1,13 +1,13 @@
-"""The same weights here and in real Marian: are they the same model, and who is faster?
+"""The same weights here and in Marian: is it the same model, and which is faster?
 
     python -m venv marian && marian/bin/pip install pymarian==1.12.42
     python benchmarks/marian.py RUN test.tsv --pymarian marian/bin/python [--sentences 500] [--rounds 3]
 
-RUN is one that can become a model of Marian (`translucid export --to marian` says why if not). It is exported; Marian
-scores the pairs and translates their sources, two threads, greedy and with a beam of 5, float32 and int8 (`pymarian
-convert --gemm-type intgemm8`), in like batches (64 sentences, sorted by length). Ours translates with CTranslate2 and
-two threads, float32 and int8, as `translate` does. Engines take turns; the rate is that of the best round. Opening the
-model is not counted, nor are the first sentences that warm it.
+RUN must be exportable (`translucid export --to marian` says why if it is not). Marian scores the pairs and translates
+their sources with two threads, greedy and with beam 5, float32 and int8 (`pymarian convert --gemm-type intgemm8`), in
+the same batches (64 sentences, sorted by length). Translucid translates with CTranslate2 and two threads, float32 and
+int8, as `translate` does. The engines run in turn; the rate is that of the best round. Loading the model and a warm-up
+are not counted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ print(json.dumps({"seconds": time.perf_counter() - started, "found": found[: len
 
 
 def differences(translator: Translator, folder: Path, pairs: list[Pair], python: str, place: Path) -> list[float]:
-    """Return how far the log-probabilities of given translations are apart, in nats a sentence."""
+    """Return the differences of log-probabilities of the same translations, in nats per sentence."""
     for name, side in (("source", [p.source for p in pairs]), ("target", [p.target for p in pairs])):
         (place / name).write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
     facts = ["vocab.spm"] * 2 if translator.tokenizer.joint else ["source.spm", "target.spm"]
@@ -116,8 +116,8 @@ def main() -> None:
         lines.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
         prepare(folder, given.pymarian)
         apart = differences(translator, folder, pairs[:200], given.pymarian, place)
-        print(f"log-probabilities of {len(apart)} references: at most {max(apart):.5f} nats apart\n", flush=True)
-        print("| beam | weights | | sentences/s | BLEU | the same as ours in float32 |")
+        print(f"log-probabilities of {len(apart)} references differ by at most {max(apart):.5f} nats\n", flush=True)
+        print("| beam | weights | | sentences/s | BLEU | identical to ours in float32 |")
         print("| ---: | --- | --- | ---: | ---: | ---: |")
         for beam in (1, 5):
             best: dict[tuple[str, str], tuple[float, list[str]]] = {}

@@ -1,12 +1,12 @@
-"""Translation memories of a million generated segments: how fast and how large, and whether they find what is there.
+"""Translation memories of a million generated segments: speed, size, and recall.
 
     python benchmarks/memory.py [--segments 1000000] [--looked-up 1000] [--compared 200]
 
-Two corpora: the phrasebook, whose 1,700 words are each in very many segments, and segments of 3 to 30 words drawn from
-200,000 by Zipf's law. Half of what is looked up has a segment of the memory with one word changed, half is of the
-generator's other split. Each memory is written and read in processes of their own, which tell their peak memory. Times
-are the processor's, so that other work beside it does not count. What is found is compared with what rapidfuzz finds
-among all segments.
+Two corpora: the phrasebook, whose 1,700 words each occur in very many segments, and segments of 3 to 30 words sampled
+from 200,000 by Zipf's law. For half of the queries, the memory contains a segment with one word changed; the other half
+is from the generator's other split. Each memory is written and read in separate processes, which report their peak
+memory. Times are CPU time, so other load does not count. The matches are compared with those of rapidfuzz over all
+segments.
 """
 
 from __future__ import annotations

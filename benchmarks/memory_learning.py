@@ -1,13 +1,13 @@
-"""What `translucid memory learn` wins: a translator learns from 400 corrected sentences how its readers are addressed.
+"""What `translucid memory learn` gains: a model learns the polite form of address from 400 corrected sentences.
 
     python benchmarks/memory_learning.py [--data ../shared/data/tatoeba-eng-spa] [--runs runs/memory-learning]
         [--minutes 30] [--only NAME ...]
 
-The pairs of Tatoeba whose Spanish says `usted` stand for what people have corrected: 400 of them are the memory, the
-others are the test of it. A small translator is trained for so many minutes on all other pairs, then each way learns
-the memory from it. BLEU is that of `translucid evaluate` with a beam of 5.
+The pairs of Tatoeba whose Spanish contains `usted` stand for corrected translations: 400 of them are the memory, the
+others its test set. A small model trains on all other pairs for a number of minutes, then each method learns the memory
+from it. BLEU is that of `translucid evaluate` with beam 5.
 
-What is there already is not made again.
+Existing results are not computed again.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python benchmarks/memory_learning.py", description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data/tatoeba-eng-spa"))
     parser.add_argument("--runs", type=Path, default=Path("runs/memory-learning"))
-    parser.add_argument("--minutes", type=float, default=30, help="for which the translator is trained")
+    parser.add_argument("--minutes", type=float, default=30, help="training minutes of the base model")
     parser.add_argument("--only", nargs="+", choices=WAYS, default=list(WAYS))
     given = parser.parse_args()
     data, folder = given.data.resolve(), given.runs.resolve()

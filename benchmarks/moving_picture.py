@@ -1,4 +1,4 @@
-"""The moving picture of the README: a sentence is typed, and the page shows where the model looks.
+"""The animation of the README: a sentence is typed, and the page shows the attention.
 
     python -m benchmarks.moving_picture runs/demo [--out docs/pictures/moving.gif]
 
@@ -24,7 +24,7 @@ COLOURS = 48
 
 
 class Film:
-    """Frames, each with the milliseconds for which it is seen."""
+    """Frames, each with its duration in milliseconds."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -39,7 +39,7 @@ class Film:
         self.times.append(milliseconds)
 
     def content(self) -> bytes:
-        """Return the frames as a GIF that goes round."""
+        """Return the frames as a looping GIF."""
         file = BytesIO()
         first, *rest = self.frames
         first.save(file, "GIF", save_all=True, append_images=rest, duration=self.times, loop=0, optimize=True)

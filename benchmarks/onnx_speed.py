@@ -1,9 +1,9 @@
-"""How fast and how large a run is in onnxruntime, beside our own engines.
+"""Speed and size of a run in onnxruntime, compared with our own engines.
 
     python benchmarks/onnx_speed.py runs/demo runs/demo/phrasebook/test.tsv [--sentences 200] [--rounds 5]
 
-Greedy, one sentence after the other, one thread each, as somebody who types would have it. The engines take turns; the
-rate is that of the median round. BLEU is on the same sentences.
+Greedy search, one sentence at a time, one thread, as for interactive use. The engines run in turn; the rate is that of
+the median round. BLEU is on the same sentences.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def main() -> None:
                 sizes[f"CTranslate2, {weights}"] = size(Path(name) / f"ct2-{weights}")
             out, started = Path(name) / weights, time.process_time()
             export_onnx(model, tokenizer, out, weights, longest=translator.longest)
-            print(f"export with {weights}: {time.process_time() - started:.0f} s of one core")
+            print(f"export with {weights}: {time.process_time() - started:.0f} s on one core")
             ways[f"onnxruntime, {weights}"] = through(Exported(out, threads=1))
             sizes[f"onnxruntime, {weights}"] = size(out)
     found, rates = {}, {way: [] for way in ways}
@@ -78,7 +78,7 @@ def main() -> None:
             tokens = sum(len(each) + 1 for each in found[way])
             rates[way].append(tokens / (time.perf_counter() - started))
     ours = found["our search, float32"]
-    print("\n| engine | MB | BLEU | same sentences | tokens/s |\n| --- | ---: | ---: | ---: | ---: |")
+    print("\n| engine | MB | BLEU | identical sentences | tokens/s |\n| --- | ---: | ---: | ---: | ---: |")
     for way, outputs in found.items():
         quality = bleu([tokenizer.decode(tokens) for tokens in outputs], [[pair.target for pair in pairs]])
         same = sum(a == b for a, b in zip(outputs, ours, strict=True)) / len(ours)

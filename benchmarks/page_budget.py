@@ -1,9 +1,9 @@
-"""How fast the page is, as Chromium measures it, against what it may be.
+"""The speed of the page in Chromium, compared with its budget.
 
     python -m benchmarks.page_budget runs/demo [--visits 5]
 
-Each visit begins with an empty cache: the page is opened, two sentences are typed key by key while the model
-translates, and the text is cleared. Exit code 1 if a figure is over its budget. Needs Chromium and the extra `dev`.
+Each visit starts with an empty cache: the script opens the page, types two sentences key by key while the model
+translates, and clears the text. The exit code is 1 if a figure exceeds its budget. Needs Chromium and the extra `dev`.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def visit(browser: Browser, address: str) -> dict[str, float]:
-    """Return what is measured of one visit."""
+    """Return the measurements of one visit."""
     context = browser.new_context(viewport={"width": 1200, "height": 800})
     page = context.new_page()
     page.goto(address)

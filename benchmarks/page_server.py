@@ -1,4 +1,4 @@
-"""A server of some runs in this process, and a browser to look at its page."""
+"""A server of some runs in this process, and a browser to view its page."""
 
 import shutil
 import threading
@@ -17,7 +17,7 @@ from translucid.serving.server_options import ServerOptions
 
 @contextmanager
 def served(runs: list[str]) -> Iterator[str]:
-    """Give the address of a server."""
+    """Yield the address of a server."""
     options = ServerOptions()
     app = create_app(load(runs, "cpu", options), options, lessons=lambda _: recorded_routes())
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
@@ -32,7 +32,7 @@ def served(runs: list[str]) -> Iterator[str]:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Give a browser."""
+    """Yield a browser."""
     with sync_playwright() as playwright:
         path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])

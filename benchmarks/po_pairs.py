@@ -1,11 +1,11 @@
-"""English-Spanish sentence pairs of programs: the .po files in wheels of wagtail, django and sphinx (BSD).
+"""English-Spanish sentence pairs of program messages: .po files in the wheels of wagtail, django and sphinx (BSD).
 
     pip download --no-deps --dest wheels wagtail==8.0.1 django==5.2.19 sphinx==9.0.4
     python -m benchmarks.po_pairs wheels/*.whl --out domain
 
-writes train.tsv, dev.tsv and test.tsv. Whole files are held out for the test, about a fifth of the pairs; a pair of the
-other files is left out of training if either side of it stands in the test, and dev.tsv, a tenth of the rest, shares
-no text with train.tsv either. Texts are compared without regard to case and spaces. No pair comes twice.
+writes train.tsv, dev.tsv and test.tsv. About a fifth of the pairs are held out as the test set, in whole files. A pair
+of the other files is left out of training if either side occurs in the test set. dev.tsv, a tenth of the rest, shares
+no text with train.tsv. Comparisons ignore case and spaces. There are no duplicates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEED = 1
 
 
 def messages(wheels: Iterable[Path], language: str) -> dict[str, list[Pair]]:
-    """Return the pairs of each .po file of a language, by its name."""
+    """Return the pairs of each .po file of a language, by file name."""
     found: dict[str, list[Pair]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for wheel in wheels:
@@ -59,7 +59,7 @@ def different(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def apart(pairs: Iterable[Pair], held: Iterable[Pair]) -> list[Pair]:
-    """Return the pairs that share neither side with others."""
+    """Return the pairs that share neither side with the others."""
     sources, targets = ({plain(text) for text in side} for side in zip(*held, strict=True))
     return [pair for pair in pairs if plain(pair.source) not in sources and plain(pair.target) not in targets]
 

@@ -1,10 +1,10 @@
-"""What running the decoder's recurrence over all words at once brings: target tokens a second, as ratios in one run.
+"""What running the decoder's recurrence over all words at once gains: target tokens per second, as ratios in one run.
 
     python benchmarks/recurrent_speed.py [--seconds 10]
 
-Variants of the preset rnn-luong-general, taking turns on the same made-up batch: `fused`, as it is; `word by word`,
-the same equations in a loop; `input feeding`, which needs the loop; and `bahdanau`, which needs it too. Once for the
-whole training step, and once for the decoder alone, forwards and backwards.
+Variants of the preset rnn-luong-general run in turn on the same synthetic batch: `fused`, the default; `word by word`,
+the same equations in a loop; and `input feeding` and `bahdanau`, which need the loop. Measured for the whole training
+step, and for the decoder only, forward and backward.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Pictures of the page and of `translucid draw`: those of the docs, or every state of the page.
+"""Screenshots of the page and pictures of `translucid draw`, for the docs or for every state of the page.
 
     python -m benchmarks.screenshots runs/demo [runs/other] [--out docs/pictures]
     python -m benchmarks.screenshots runs/demo runs/other --states states [--only text] [--look phone]
 
-Needs Chromium and the extra `dev`. A state is left out where no model of the runs is for it; right to left needs one
+Needs Chromium and the extra `dev`. States that none of the runs supports are left out; right-to-left text needs a model
 that translates into such a language.
 """
 
@@ -16,30 +16,32 @@ from benchmarks.page_server import chromium, served
 from tests.probes.page_states import TEXT, opened, states
 from translucid.cli.main import run as translucid
 
-DESK, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
+DESKTOP, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
 WHOLE = ("text", "word", "heads", "steps", "why", "compared", "image", "image-steps", "judged", "document")
 """States of which all is shown, also what one has to scroll to."""
 LOOKS = {
-    "light": {"viewport": DESK, "color_scheme": "light"},
-    "dark": {"viewport": DESK, "color_scheme": "dark"},
-    "contrast": {"viewport": DESK, "contrast": "more"},
-    "forced": {"viewport": DESK, "forced_colors": "active"},
+    "light": {"viewport": DESKTOP, "color_scheme": "light"},
+    "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
+    "contrast": {"viewport": DESKTOP, "contrast": "more"},
+    "forced": {"viewport": DESKTOP, "forced_colors": "active"},
     "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2},
     "phone-dark": {"viewport": PHONE, "color_scheme": "dark", "has_touch": True, "is_mobile": True},
     "zoomed": {"viewport": {"width": 640, "height": 400}},  # a window of 1280 pixels at 200 %
-    "rtl": {"viewport": DESK},  # texts that run from right to left
-    "mirrored": {"viewport": DESK},  # the page as well
+    "rtl": {"viewport": DESKTOP},  # texts that run from right to left
+    "mirrored": {"viewport": DESKTOP},  # the page as well
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runs", nargs="+")
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures"), help="folder of the docs' pictures")
-    parser.add_argument("--page", action="store_true", help="of these only those of the page")
-    parser.add_argument("--states", type=Path, help="make every state of the page into this folder instead")
-    parser.add_argument("--only", default="", help="one state")
-    parser.add_argument("--look", default="", choices=["", *LOOKS], help="one look")
+    parser.add_argument("--out", type=Path, default=Path("docs/pictures"), help="output folder")
+    parser.add_argument("--page", action="store_true", help="only the screenshots of the page")
+    parser.add_argument(
+        "--states", type=Path, help="instead write a screenshot of every state of the page to this folder"
+    )
+    parser.add_argument("--only", default="", help="only this state")
+    parser.add_argument("--look", default="", choices=["", *LOOKS], help="only this look")
     arguments = parser.parse_args()
     out = arguments.states or arguments.out
     out.mkdir(parents=True, exist_ok=True)
@@ -93,7 +95,7 @@ def every(browser: Browser, address: str, out: Path, only: str, look: str) -> No
         link = right_to_left(page, address) if name in ("rtl", "mirrored") else ""
         for state in states(page, address, names=[only] if only else [], link=link):
             place = out / f"{state.name}-{name}.png"
-            page.wait_for_timeout(600)  # until nothing moves any more
+            page.wait_for_timeout(600)  # until animations end
             if state.name in WHOLE and "is_mobile" in settings:
                 high = page.evaluate("document.documentElement.scrollHeight")
                 page.set_viewport_size(PHONE | {"height": high})  # a full page is shown as if there were a mouse

@@ -1,10 +1,11 @@
-"""A large document through a running server's API while many clients translate: how long either waits, how much memory.
+"""A large document through a running server's API while many clients translate: waiting times and memory.
 
     translucid serve runs/eng-spa &
     python -m benchmarks.served_documents --pid $! [--pages 500] [--clients 32] [--seconds 60]
 
-The document is a generated .docx of ten sentences a page. First the clients translate alone for a while, then beside
-the document; after `--seconds` they stop, and it goes on alone. Each answer must be that which the text had before.
+The document is a generated .docx with ten sentences per page. First the clients translate alone, then beside the
+document; after `--seconds` they stop and the document continues alone. Each response must equal the first one for its
+text.
 """
 
 import argparse
@@ -35,7 +36,7 @@ _SPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
 def document(pages: int) -> bytes:
-    """Return a Word document whose sentences all differ; one word of each paragraph is bold."""
+    """Return a Word document of distinct sentences; one word of each paragraph is bold."""
     sentences = [pair.source for pair in generate(pages * SENTENCES, seed=7)]
     paragraphs = []
     for number, sentence in enumerate(sentences):
@@ -71,7 +72,7 @@ class Clients:
         return json.loads(sent(f"{self.address}/translate", body, "application/json"))["translatedText"]
 
     def work(self, going: Callable[[], bool]) -> list[float]:
-        """Let all of them work for a while; return the seconds of each answer."""
+        """Run all clients for a while; return the seconds of each response."""
         times: list[float] = []
 
         def client(number: int) -> None:
@@ -102,7 +103,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=500)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--pid", type=int, required=True, help="of the server")
+    parser.add_argument("--pid", type=int, required=True, help="process id of the server")
     given = parser.parse_args()
     clients, resident = Clients(given.address, given.clients), [memory(given.pid)]
     end = time.perf_counter() + given.seconds
@@ -148,9 +149,9 @@ def main() -> None:
     time.sleep(4)
     figures = f"before {resident[1]:.0f}, most {max(peak):.0f}, after {memory(given.pid):.0f} MiB"
     print(f"{given.pages} pages, {bold[1]:,} sentences, {bold[0]:,} bold words; {figures}")
-    print(f"errors or answers that differ: {len(clients.wrong)} {clients.wrong[:3]}")
+    print(f"errors or different responses: {len(clients.wrong)} {clients.wrong[:3]}")
     slower = statistics.median(beside) / statistics.median(quiet)
-    print(f"the clients' median wait is {slower:.2f} times that of quiet")
+    print(f"the clients' median response time is {slower:.2f} times that without the document")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Many clients at once against a running server: nothing lost, nothing mixed up, how fast, how much memory.
+"""Many clients use a running server at once: no response is lost or mixed up; speed and memory.
 
     translucid serve runs/eng-spa &
     python benchmarks/serving_load.py lines.txt [--address http://127.0.0.1:5000] [--clients 32] [--seconds 120]
 
-Each client sends one line after the other. First every line is translated alone; each later answer must equal that one.
-The server's resident memory is read from /proc where --pid is given.
+Each client sends one line after another. First every line is translated alone; each later response must equal that one.
+With --pid, the server's resident memory is read from /proc.
 """
 
 import argparse
@@ -26,10 +26,10 @@ def load(
     languages: tuple[str, str] = ("en", "es"),
     pid: int | None = None,
 ) -> tuple[list[str], dict[str, float]]:
-    """Ask for each text alone, then for all of them by many clients at once.
+    """Translate each text alone, then all of them from many clients at once.
 
     Returns:
-        a line of figures for either, and counts: answers, wrong (errors, and answers that differ from those given
+        a line of figures for each, and counts: answers, wrong (errors, and responses that differ from those
         alone), memory_before and memory_after in MiB.
     """
 
@@ -97,10 +97,10 @@ def main() -> None:
     parser.add_argument("--address", default="http://127.0.0.1:5000")
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--texts", type=int, default=500, help="different lines")
+    parser.add_argument("--texts", type=int, default=500, help="number of distinct lines")
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="es")
-    parser.add_argument("--pid", type=int, help="of the server")
+    parser.add_argument("--pid", type=int, help="process id of the server")
     given = parser.parse_args()
     texts = given.lines.read_text(encoding="utf-8").split("\n")[: given.texts]
     languages = given.source, given.target

@@ -1,18 +1,18 @@
-"""Terms with and without tags, and names that stay, in sentences of the phrasebook that no model was trained on.
+"""Terms with and without tags, and untranslated names, in phrasebook sentences that no model was trained on.
 
     python benchmarks/term_tags.py runs/demo
 
-Twenty sentences of each of three kinds: a noun whose term is another word than the usual one; the same with a tag
-around the noun; and a name that no training text has and that is not to be translated, every other one with a tag.
-For each kind it prints a line of JSON: in how many per cent of the sentences
+Twenty sentences of each of three kinds: a noun whose term differs from its usual translation; the same with a tag
+around the noun; and a name that is not in the training text and must not be translated, every second one with a tag.
+For each kind the script prints a line of JSON with the percentages of sentences in which
 
-- `once`: the term stands in the translation exactly once,
-- `old word`: the usual translation of the noun is there all the same,
-- `tag`: the tag is around the term and nothing else, but an article,
-- `rest`: all other words of the reference are there, in any order, but for articles,
-- `clean`: none of the above is wrong, and nothing is in it twice or broken off;
+- `once`: the translation contains the term exactly once,
+- `old word`: the translation also contains the usual translation of the noun,
+- `tag`: the tag encloses the term and nothing else, except an article,
+- `rest`: all other words of the reference occur, in any order, except articles,
+- `clean`: none of the above is wrong, and nothing is repeated or broken off;
 
-the chrF to the reference with the term in its place, and the time relative to that without terms.
+and the chrF against the reference with the term, and the time relative to that without terms.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ def _around(text: str, part: str) -> TaggedText:
 
 
 def _found(phrase: Phrase, words: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield a word of a sentence that is one of those, and what translates it; words that stand there once."""
+    """Yield the given words that occur once in a sentence, with their translations."""
     source = [word.strip(PUNCTUATION) for word in phrase.source.split()]
     target = [word.strip(PUNCTUATION) for word in phrase.target.split()]
     for i, word in enumerate(source):
         if word in words and source.count(word) == 1 and len(source) > 3:
             linked = [target[j] for s, j in phrase.alignment if s == i]
-            if word[0].isupper():  # a name, which may be linked to a pronoun as well
+            if word[0].isupper():  # a name may also link to a pronoun
                 linked = [other for other in linked if other[:1].isupper() and len(other) > 1]
             if linked and target.count(linked[-1]) == 1:
                 yield word, linked[-1]
@@ -125,7 +125,7 @@ def _words(text: str) -> list[str]:
 
 
 def _broken(text: str, case: Case) -> bool:
-    """Whether a part of the term stands outside of it, or a run of words comes twice that the reference has once."""
+    """Whether a part of the term occurs outside of it, or words are repeated that the reference has once."""
     rest = _words(re.sub(re.escape(case.target), " ", text, flags=re.IGNORECASE))
     first = case.target.split()[0].casefold()
     parts = [word for word in rest if word == first or (len(word) > 2 and first.startswith(word))]
@@ -136,7 +136,7 @@ def _broken(text: str, case: Case) -> bool:
 
 
 def judged(case: Case, text: str, whole: str) -> dict[str, bool | None]:
-    """Return what is right in a translation: its text, and the text with its tags."""
+    """Return the checks for a translation, given its text without and with tags."""
     words, term = _words(text), _words(case.target)
     count = sum(words[i : i + len(term)] == term for i in range(len(words)))
     reference = Counter(word for word in _words(case.reference) if word not in ARTICLES)
@@ -157,7 +157,7 @@ def judged(case: Case, text: str, whole: str) -> dict[str, bool | None]:
 
 
 def measured(translator: Translator, chosen: list[Case], show: bool) -> dict[str, Any]:
-    """Translate with and without terms, and return what came of it."""
+    """Translate with and without terms, and return the results."""
     terms = [(case.source_term, case.target) for case in chosen]
     sources = [case.source for case in chosen]
     seconds: list[float] = []

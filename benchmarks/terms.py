@@ -1,16 +1,16 @@
-"""Terms of held-out sentences: how many are used, in the right form, at what cost in BLEU and time.
+"""Terms in held-out sentences: how many are used, in the right form, and the cost in BLEU and time.
 
     python benchmarks/terms.py corpus RUN --train train.tsv --test test.tsv
     python benchmarks/terms.py phrasebook RUN
 
-Terms are mined from the test pairs themselves, with a lexicon learned from the training pairs: the words of a source
-that are translated by a word of its reference. A source word that has several translations there has the most frequent
-one, and only sentences are scored whose reference has all terms that stand in the source. Asked for is either the form
-of the reference, or the dictionary form, of which another form may come.
+Terms are mined from the test pairs with a lexicon trained on the training pairs: source words that are translated by a
+word of the reference. A source word with several translations gets the most frequent one, and only sentences whose
+reference has all its terms are scored. The requested form is either that of the reference, or the dictionary form, of
+which another form may be used.
 
-In the phrasebook the right form is known: for one word of each sentence, whose translation there is not the dictionary
-form, that form is asked for. Then the word is replaced by one that does not exist, so that nothing but the term says
-what it means: `I see the girls` becomes `I see the blicks`, with the term blick TAB niño.
+In the phrasebook the right form is known. For one word of each sentence whose translation is not the dictionary form,
+the dictionary form is requested. Then the word is replaced by an invented one, so that only the term determines its
+meaning: `I see the girls` becomes `I see the blicks`, with the term blick TAB niño.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def fit(pairs: list[Pair], terms: TermList) -> list[Pair]:
 
 
 def tried(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> dict[str, Any]:
-    """Translate, and say what became of the terms, how good the translations are, and how long it took."""
+    """Translate; return the use of terms, the quality and the time."""
     started = time.process_time()
     texts = [one.text for one in translator.translate([pair.source for pair in pairs], beam=beam)]
     seconds = time.process_time() - started
@@ -93,7 +93,7 @@ def tried(translator: Translator, pairs: list[Pair], terms: TermList, beam: int)
 
 
 def searched(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> Iterator[dict[str, Any]]:
-    """Compare the ordinary search with one that is given all terms at once, with the same beam: both by our own."""
+    """Compare the ordinary search with one that gets all terms at once, with the same beam; both in our own engine."""
     own, tokenizer = translator.own, translator.tokenizer
     options = translator.configuration.decoding.model_copy(update={"beam": beam})
     forms = TermForms(tokenizer)
@@ -127,7 +127,7 @@ ENDINGS = ("ing", "ed", "s")
 
 
 def inflected_words(count: int, lemmas: Lemmas) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yield phrases: source, the same with a word that does not exist, word, that one, and the form that is right."""
+    """Yield source, source with an invented word, word, invented word, and the right form."""
     draw = Random(1)
     phrases = generate(20 * count, split="test", min_words=3, max_words=14)
     lexicon = Lexicon.learn(Pair(one.source, one.target) for one in generate(5000))
@@ -154,7 +154,7 @@ def inflected_words(count: int, lemmas: Lemmas) -> Iterator[tuple[str, str, str,
 
 
 def phrasebook(given: argparse.Namespace) -> None:
-    """Print for real words and for others how often the right form comes."""
+    """Print how often the right form is used, for real and invented words."""
     translator = Translator.load(given.run, engine=given.engine, threads=1)
     lemmas = Lemmas("es")
     rows = list(inflected_words(given.sentences, lemmas))
@@ -164,8 +164,8 @@ def phrasebook(given: argparse.Namespace) -> None:
             for source, strange, word, other, form in rows:
                 text, asked = (source, word) if kind == "real words" else (strange, other)
                 terms = TermList([Term(asked, lemmas.of(form))], target=lemmas)
-                heeding = translator.with_terms(terms, mode=mode) if mode else translator
-                said = heeding.translate(text).text
+                constrained = translator.with_terms(terms, mode=mode) if mode else translator
+                said = constrained.translate(text).text
                 right = form.casefold() in {one.text.casefold() for one in content(said)}
                 outcomes["right form"] += right
                 outcomes["some form"] += terms.uses(terms.matches(text), said)[0].outcome != "missing"
@@ -174,11 +174,11 @@ def phrasebook(given: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Print a line of JSON for each way."""
+    """Print a line of JSON for each method."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["corpus", "phrasebook"])
     parser.add_argument("run", type=Path)
-    parser.add_argument("--train", help="pairs that the lexicon is learned from")
+    parser.add_argument("--train", help="training pairs of the lexicon")
     parser.add_argument("--test")
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--beam", type=int, default=5)
@@ -191,7 +191,7 @@ def main() -> None:
 
 
 def corpus(given: argparse.Namespace) -> None:
-    """Print what becomes of terms that are mined."""
+    """Print the use of mined terms."""
     translator = Translator.load(given.run, engine=given.engine, threads=1)
     source, target = translator.configuration.data.languages
     pairs = list(read_pairs(given.test))
@@ -211,9 +211,9 @@ def corpus(given: argparse.Namespace) -> None:
         without = tried(translator, kept, terms, given.beam)
         print(json.dumps({"asked": asked, "mode": None, **without}), flush=True)
         for mode in given.modes:
-            heeding = translator.with_terms(terms, mode=mode)
-            tried(heeding, kept[:50], terms, given.beam)
-            found = tried(heeding, kept, terms, given.beam)
+            constrained = translator.with_terms(terms, mode=mode)
+            tried(constrained, kept[:50], terms, given.beam)
+            found = tried(constrained, kept, terms, given.beam)
             ratio = round(found["seconds"] / without["seconds"], 2)
             print(json.dumps({"asked": asked, "mode": mode, **found, "time ratio": ratio}), flush=True)
 

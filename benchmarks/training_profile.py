@@ -1,8 +1,8 @@
-"""Where the time of a training step goes: the operators of PyTorch by their own time, as Markdown.
+"""Where the time of a training step goes: PyTorch operators by self time, as Markdown.
 
     python benchmarks/training_profile.py [--model tiny] [--steps 10]
 
-The batch is made up, as in training_speed.py; shares of the step's time, both threads together.
+The batch is synthetic, as in training_speed.py; shares are of the step's time, both threads together.
 """
 
 import argparse
@@ -54,11 +54,11 @@ def main() -> None:
         kind = next((kind for kind, parts in KINDS.items() if any(part in name for part in parts)), None)
         shares[kind or "everything else, Python included"] += spent / total
     milliseconds = total / 1000 / arguments.steps
-    print(f"`{arguments.model}`, {tokens:,} target tokens, {milliseconds:.0f} ms a step\n")
+    print(f"`{arguments.model}`, {tokens:,} target tokens, {milliseconds:.0f} ms per step\n")
     print("| | share |\n| --- | ---: |")
     for kind, share in sorted(shares.items(), key=lambda item: -item[1]):
         print(f"| {kind} | {100 * share:.0f} % |")
-    print("\n| operator | share | calls a step |\n| --- | ---: | ---: |")
+    print("\n| operator | share | calls per step |\n| --- | ---: | ---: |")
     for event in sorted(measured.key_averages(), key=lambda event: -event.self_cpu_time_total)[:12]:
         share = 100 * event.self_cpu_time_total / total
         print(f"| `{event.key}` | {share:.1f} % | {event.count / arguments.steps:.0f} |")

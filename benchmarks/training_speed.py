@@ -1,12 +1,11 @@
-"""How fast one training step is, and what each of our own paths brings: target tokens a second, as ratios in one run.
+"""Speed of a training step, and what each of our kernels gains: target tokens per second, as ratios in one run.
 
     python benchmarks/training_speed.py [--seconds 10]
 
-Every variant takes turns with the others on the same made-up batch, so that a machine whose speed drifts still gives
-honest ratios. Variants: `ours`; `float32` (no factor is rounded; no difference but where the processor has instructions
-for bfloat16); `plain linear` (and all products by the library that PyTorch takes by itself; no further difference but
-on AMD's processors); `plain attention` (the equation, with its weights); `plain dropout` (PyTorch's); `plain loss` (all
-logits at once); `plain` (all of these).
+All variants run in turn on the same synthetic batch, so that ratios stay valid on a machine whose speed drifts.
+Variants: `ours`; `float32` (without bfloat16, which matters only on processors with the instructions); `plain linear`
+(also all products with PyTorch's default library, which matters further only on AMD processors); `plain attention` (the
+equation, with its weights); `plain dropout` (PyTorch's); `plain loss` (all logits at once); `plain` (all of these).
 """
 
 import argparse

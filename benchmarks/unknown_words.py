@@ -1,10 +1,10 @@
-"""How many sentences of unknown words are warned about, and how many test sentences are by mistake.
+"""How many sentences with unknown words trigger a warning, and how many test sentences do so wrongly.
 
 python -m benchmarks.unknown_words RUN --train train.tsv --test dev.tsv test.tsv --words imdb.jsonl.gz --foreign fr.tsv
 
-The limits of evaluation/familiarity.py were set on like kinds of sentences: pairs held out of the training text, and
-invented words, unseen words and German. The figures of docs/confidence.md are of the defaults here and French; the
-words of both were drawn apart, and may be the same here and there.
+The thresholds in evaluation/familiarity.py were set on similar sentences: pairs held out of the training text, invented
+words, unseen words and German. The figures in docs/confidence.md are for these defaults and for French. The words of
+both were sampled separately, and may overlap.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FREQUENT = 150
 
 
 def invented(rng: random.Random, length: int) -> str:
-    """Return a word that can be spoken."""
+    """Return a pronounceable word."""
     word = ""
     while len(word) < length:
         word += rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS)
@@ -49,7 +49,7 @@ def invented(rng: random.Random, length: int) -> str:
 
 
 def replaced(sentence: str, known: Counter[str], make: Callable[[int], str]) -> str:
-    """Return a sentence with other words for all but the frequent ones."""
+    """Return a sentence in which all but the frequent words are replaced."""
     frequent = {word for word, _ in known.most_common(FREQUENT)}
 
     def other(match: re.Match[str]) -> str:
@@ -107,10 +107,10 @@ def warned(translator: Translator, sentences: Iterable[str]) -> tuple[float, flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--train", type=Path, required=True, help="the pairs that the run has learned")
-    parser.add_argument("--test", type=Path, nargs="+", required=True, help="pairs of the same kind that it has not")
+    parser.add_argument("--train", type=Path, required=True, help="the training pairs of the run")
+    parser.add_argument("--test", type=Path, nargs="+", required=True, help="held-out pairs of the same kind")
     parser.add_argument("--words", type=Path, help="texts from which unseen words are taken")
-    parser.add_argument("--foreign", type=Path, help="pairs whose targets are in a language that it does not read")
+    parser.add_argument("--foreign", type=Path, help="pairs whose targets are in a language that the run does not read")
     parser.add_argument("--half", type=int, default=1, choices=(0, 1), help="of the unseen words")
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--count", type=int, default=300)
@@ -128,7 +128,7 @@ def main() -> None:
     foreign = [pair.target for pair in pairs if 3 <= len(pair.target.split()) <= 12]
     translator = Translator.load(options.run)
     tried = {"test sentences": sentences} | kinds(rng, known, sentences, unseen, foreign, options.count)
-    print(f"| {translator.engine} | sentences | warned | with any warning |\n| --- | --: | --: | --: |")
+    print(f"| {translator.engine} | sentences | these warnings | any warning |\n| --- | --: | --: | --: |")
     for name, texts_of_kind in tried.items():
         ours, any_ = warned(translator, texts_of_kind)
         print(f"| {name} | {len(texts_of_kind):,} | {ours:.1%} | {any_:.1%} |", flush=True)

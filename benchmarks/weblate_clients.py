@@ -1,11 +1,11 @@
-"""Weblate's own classes for DeepL and LibreTranslate, unchanged, against a running server.
+"""Weblate's own classes for DeepL and LibreTranslate, unchanged, with a running server.
 
     python -m venv weblate-env && weblate-env/bin/pip install weblate
     translucid serve runs/eng-spa &
     weblate-env/bin/python benchmarks/weblate_clients.py [--address http://127.0.0.1:5000]
 
-Weblate is no dependency of ours. It runs in an environment of its own, with an SQLite database in memory; what it only
-needs for fonts and pictures (gi, cairo, tesserocr) may be missing.
+Weblate is not one of our dependencies. It runs in a separate environment, with an SQLite database in memory. Packages
+that it needs only for fonts and pictures (gi, cairo, tesserocr) may be missing.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def _try(address: str) -> None:
     kept = machine.list_glossaries()["trial"]
     machine.delete_glossary(kept)
     assert "trial" not in machine.list_glossaries()
-    print("glossaries: made, listed, deleted")
+    print("glossaries: created, listed, deleted")
 
 
 if __name__ == "__main__":

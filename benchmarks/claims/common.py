@@ -1,4 +1,4 @@
-"""What the claims share: runs trained once and kept, scores with intervals, tables, pictures."""
+"""Shared by the claims: cached training runs, scores with intervals, tables and plots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "claims"
 
 
 def train_once(folder: Path, configuration: Configuration, train: Sequence[Pair], valid: Sequence[Pair]) -> RunFolder:
-    """Train a run, go on with one that was interrupted, or take the one that is there already."""
+    """Train a run, resume an interrupted one, or return a finished one."""
     configure_process()  # as our command does
     run, done = RunFolder(folder), folder / "done.json"
     if not done.exists():
@@ -36,7 +36,7 @@ def train_once(folder: Path, configuration: Configuration, train: Sequence[Pair]
 
 
 def facts(run: RunFolder) -> dict[str, Any]:
-    """Return parameters, updates, minutes, the median of tokens a second, and the rows of the validations."""
+    """Return parameters, updates, minutes, the median of tokens per second, and the validation records."""
     rows = run.metrics()
     configuration = run.configuration()
     model = run.load_model(configuration, run.tokenizer())
@@ -71,7 +71,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def show(mean: float, half: float, digits: int = 1) -> str:
-    """Write a mean with its interval."""
+    """Format a mean with its interval."""
     return f"{mean:.{digits}f}" if math.isnan(half) else f"{mean:.{digits}f} ± {half:.{digits}f}"
 
 
@@ -82,7 +82,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write(name: str, text: str, docs: Path) -> None:
-    """Write a page of the results."""
+    """Write a page of results."""
     docs.mkdir(parents=True, exist_ok=True)
     write_atomically(docs / name, text.encode())
     print(f"written: {docs / name}")

@@ -1,16 +1,16 @@
-"""Claim 7: is attention an explanation? Alignment error against gold links, and faithfulness against LIME and others.
+"""Claim 7: is attention an explanation? Alignment error against gold links, and faithfulness compared with LIME.
 
     python benchmarks/claims/explanations.py [--tatoeba tatoeba-eng-spa/] [--quick]
 
-Alignments: on phrasebook sentences with gold links, the error rate of each way to read the attention of a Transformer
-and of Bahdanau's model, of the explanations' strongest links, and of eflomal, a statistical aligner that is given the
-same training pairs and the test pairs (`pip install eflomal`; it is left out where it is not installed).
+Alignment: on phrasebook sentences with gold links, the alignment error rate of each way to read the attention of a
+Transformer and of Bahdanau's model, of the strongest word of each explanation, and of eflomal, a statistical aligner
+that gets the same training pairs and the test pairs (`pip install eflomal`; left out if it is not installed).
 
 Faithfulness: on sentences of the phrasebook, and of Tatoeba if its folder is given (with the runs `small` and
-`rnn-bahdanau` that on_tatoeba.py leaves), how far the log-probability of a target word falls when the source word said
-to matter most is left out (comprehensiveness) and when it alone is left (sufficiency).
+`rnn-bahdanau` of on_tatoeba.py), the fall in a target word's log-probability without the most important source word
+(comprehensiveness) and with only that word (sufficiency).
 
-Runs are kept in runs/claims/explanations. --quick trains for 60 updates and takes 10 sentences; its figures mean
+Runs are cached in runs/claims/explanations. --quick trains for 60 updates and uses 10 sentences; its figures mean
 nothing and are written beside the runs.
 """
 
@@ -52,9 +52,9 @@ def main() -> None:
     parser.add_argument("--tatoeba", type=Path, help="the folder with test.tsv")
     parser.add_argument("--tatoeba-runs", type=Path, default=Path("runs/claims/tatoeba"))
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/explanations"))
-    parser.add_argument("--sentences", type=int, default=100, help="explained, of each corpus")
+    parser.add_argument("--sentences", type=int, default=100, help="sentences to explain from each corpus")
     parser.add_argument("--updates", type=int, default=1100)
-    parser.add_argument("--quick", action="store_true", help="60 updates, 10 sentences, figures thrown away")
+    parser.add_argument("--quick", action="store_true", help="60 updates, 10 sentences, figures not kept in docs")
     arguments = parser.parse_args()
     updates, count, runs, docs = arguments.updates, arguments.sentences, arguments.runs, DOCS
     if arguments.quick:
@@ -115,14 +115,14 @@ def figures(name: str, how: str, score: AlignmentScore) -> list[str]:
 def attention_rows(
     name: str, translator: Translator, turned: Translator, valid: Sequence[Phrase], test: Sequence[Phrase]
 ) -> list[list[str]]:
-    """Every way to read the attention, that chosen on validation sentences marked; and the same of two models."""
+    """Every way to read the attention, with the one chosen on validation data, also for both directions."""
     chosen = next(iter(choose(translator.inspect(pairs_of(valid)), gold_of(valid))))
     seen, other = translator.inspect(pairs_of(test)), turned.inspect(pairs_of(test, turn=True))
     two = [read_alignment(one, chosen, reverse) for one, reverse in zip(seen, other, strict=True)]
-    rows = [figures(name, "attention of the models of both directions, as chosen", alignment_score(two, gold_of(test)))]
+    rows = [figures(name, "attention of both directions' models, chosen variant", alignment_score(two, gold_of(test)))]
     for way, score in choose(seen, gold_of(test)).items():
         layer = "all layers" if way.layer is None else f"layer {way.layer}"
-        sides = "from both sides" if way.both else "from the target"
+        sides = "both sides" if way.both else "target side"
         how = f"attention, {layer}, {'shifted' if way.shift else 'plain'}, {sides}"
         rows.append(figures(name, how + (" (chosen)" if way == chosen else ""), score))
     return rows
@@ -136,7 +136,9 @@ def explanation_rows(name: str, translator: Translator, test: Sequence[Phrase]) 
         for phrase in track(test, f"{name}: {method}", console=Console(stderr=True)):
             case = Case(translator.model, translator.tokenizer, phrase.source, phrase.target)
             found.append([(s, t) for t, s in enumerate(explain(case, method).importance.argmax(1).tolist())])
-        rows.append(figures(name, f"strongest by {method} ({len(test)} pairs)", alignment_score(found, gold_of(test))))
+        rows.append(
+            figures(name, f"strongest word by {method} ({len(test)} pairs)", alignment_score(found, gold_of(test)))
+        )
     return rows
 
 
@@ -173,7 +175,7 @@ def statistical_rows(train: Sequence[Phrase], test: Sequence[Phrase], folder: Pa
         for side in links
     }
     joined = [grow_diagonal(one, other) for one, other in zip(read["source"], read["target"], strict=True)]  # type: ignore[arg-type]
-    found = {"forwards": read["source"], "backwards": read["target"], "both, grow-diagonal": joined}
+    found = {"forward": read["source"], "backward": read["target"], "both, grow-diagonal": joined}
     return [figures("eflomal", how, alignment_score(links, gold_of(test))) for how, links in found.items()]  # type: ignore[arg-type]
 
 
@@ -209,22 +211,22 @@ def page(rows: list[list[str]], faithful: list[list[str]], test: int, count: int
 
 ## Against gold alignments
 
-{test} phrasebook test pairs with gold links. Attention is read plainly (where the model looked when it predicted the
-word) or shifted (when the word was fed to the decoder); from the target (each target word is linked to the source word
-it looked at most) or from both sides (each source word also to the target word that looked at it most, both joined by
-grow-diagonal). Which of these is best is chosen on other sentences.
+{test} phrasebook test pairs with gold links. Links come from the attention at the step that predicts the target word
+(plain), or at the next step, whose decoder input is that word (shifted). They come from the target side (each target
+word links to its most attended source word) or from both sides (each source word also links to the target word that
+attends to it most; grow-diagonal joins both). The best variant is chosen on other sentences.
 
 {table(["model", "how", "AER", "precision", "recall", "F1"], rows)}
-Links of eflomal come from the same training pairs and the test pairs.
+eflomal aligns the same training pairs together with the test pairs.
 
 ## Faithfulness
 
-{count} sentences of each corpus, the model's own translations. *Left out*: by how many nats the log-probability of a
-target word falls when the source word said to matter most is left out (high is faithful); *alone*: when nothing but
-that word is left (low is faithful). ± is the 95 % interval over sentences.
+{count} sentences of each corpus, for the model's own translations. *Comprehensiveness* is the fall in nats of a target
+word's log-probability without the source word that the method names as most important (high is faithful).
+*Sufficiency* is the fall with only that word (low is faithful). ± is the 95 % interval over sentences.
 
-{table(["corpus", "model", "method", "left out", "alone"], faithful)}
-Again: `{COMMAND}`
+{table(["corpus", "model", "method", "comprehensiveness", "sufficiency"], faithful)}
+To reproduce: `{COMMAND}`
 """
 
 

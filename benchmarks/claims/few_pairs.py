@@ -1,15 +1,15 @@
-"""Claim 11: what helps a translator with few pairs most: pre-trained halves, ELMo, back-translation, or all.
+"""Claim 11: what helps low-resource translation most: initialisation, ELMo, back-translation, or all of them.
 
     python benchmarks/claims/few_pairs.py [--data ../shared/data/tatoeba-eng-spa] [--runs runs/claims/few-pairs]
         [--pairs 5000] [--updates 3000] [--only NAME ...] [--quick]
 
-English to Spanish on Tatoeba. The first pairs of the training file are what there is; both sides of all others, each
-shuffled by itself, are text without translations. A language model learns both languages, a translator of the other
-direction that begins with it writes a source for each Spanish line, and translators learn from what each way gives
-them, all with the same number of updates. BLEU is of test.tsv, a beam of 5, with a paired bootstrap against the pairs
-alone; those also get the updates that take as long as all that others need beforehand. Minutes are of processor time.
+English to Spanish on Tatoeba. The first pairs of the training file are the parallel data; both sides of all others,
+shuffled separately, are monolingual text. A language model trains on both languages. A reverse model, initialised from
+it, translates each Spanish line into a source. Translation models then train on the data of each method, all with the
+same number of updates. BLEU is on test.tsv with beam 5, with a paired bootstrap test against the pairs only; those also
+train for as many updates as the preparation of the others takes in time. Minutes are CPU time.
 
-Every step is a command of `translucid`; the same command goes on where this one was stopped.
+Every step is a command of `translucid`; the same command resumes an interrupted benchmark.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ SHAPE = [
     "model.encoder_layers=3",
     "model.decoder_layers=3",
 ]
-"""Of translators that begin anew: that of those which begin as the language model."""
+"""The architecture from scratch; it equals that of the language model."""
 
 
 MIXED = ["model.dropout=0.1", "training.batch_tokens=4096"]
-"""Of translators that read synthetic pairs as well, of which there are twenty times as many as real ones."""
-LONGER = "pairs alone, as long as all of it"
+"""Settings with synthetic pairs, which are twenty times as many as real ones."""
+LONGER = "pairs alone, with the total time of the others"
 LIMITS = ["training.max_minutes=null", "training.validate_every=500"]
 
 
 def _spent() -> float:
-    """Return the seconds of processor time that the commands so far have taken."""
+    """Return the CPU seconds of the commands so far."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 class Trial:
-    """A folder of data and runs, in which what is done is not done again."""
+    """A folder of data and runs; finished steps are not repeated."""
 
     def __init__(self, folder: Path, updates: int) -> None:
         self.folder, self.updates = folder, updates
@@ -76,7 +76,7 @@ class Trial:
         return self.folder / name
 
     def command(self, done: Path, *words: str | Path) -> float:
-        """Run a command of ours, unless it is done; return the minutes of processor time that it took."""
+        """Run one of our commands unless it is done; return its CPU minutes."""
         note = done.with_name(done.name + ".minutes")
         if not note.exists():
             print("translucid", *words, flush=True)
@@ -87,7 +87,7 @@ class Trial:
         return float(note.read_text())
 
     def train(self, name: str, *words: str | Path, settings: Sequence[str] = (), updates: int = 0) -> float:
-        """Train a run, or go on with it."""
+        """Train or resume a run."""
         limits = [f"training.max_steps={updates}", *LIMITS] if updates else []
         how = ["--resume"] if (self / name / "config.yaml").exists() else []
         out = self / name
@@ -109,7 +109,7 @@ def prepared(trial: Trial, data: Path, count: int, quick: bool) -> None:
 
 
 def ways(trial: Trial) -> dict[str, tuple[list[str | Path], list[str]]]:
-    """Return by name what each translator is given: options, and settings."""
+    """Return the options and settings of each method, by name."""
     language, elmo = trial / "language", trial / "elmo"
     halves: list[str | Path] = ["--init-encoder", language, "--init-decoder", language]
     text: list[str | Path] = ["--target-text", trial / "es.txt"]
@@ -127,7 +127,7 @@ def ways(trial: Trial) -> dict[str, tuple[list[str | Path], list[str]]]:
 
 
 def translated(trial: Trial, name: str, test: Sequence[Pair]) -> list[str]:
-    """Translate the test sources with a run, a beam of 5."""
+    """Translate the test sources with a run and beam 5."""
     out, sources = trial / f"{name}.out", trial / "test.en"
     write_atomically(sources, "".join(f"{pair.source}\n" for pair in test).encode())
     options = ["--input", sources, "--output", out, "--beam", "5", "--no-split-sentences"]
@@ -136,7 +136,7 @@ def translated(trial: Trial, name: str, test: Sequence[Pair]) -> list[str]:
 
 
 def run(trial: Trial, only: Sequence[str]) -> list[dict[str, Any]]:
-    """Train all that is asked for; return a row for each."""
+    """Train the chosen methods; return a row for each."""
     base = ["low-resource", "--train", trial / "pairs.tsv", "--valid", trial / "dev.tsv"]
     texts = [trial / "en.txt", trial / "es.txt"]
     spent = trial.train("language", "--model", "lm-transformer", "--train", *texts, settings=LANGUAGE)
@@ -184,17 +184,17 @@ def page(rows: Sequence[dict[str, Any]], trial: Trial, count: int) -> str:
     minutes = {
         name: float((trial / f"{name}.minutes").read_text()) for name in ("language", "reverse", "synthetic.tsv")
     }
-    told = f"{minutes['language']:.0f} minutes, the reverse translator {minutes['reverse']:.0f}"
+    told = f"{minutes['language']:.0f} minutes, the reverse model {minutes['reverse']:.0f}"
     lines = [
-        "# Claim 11: what helps a translator with few pairs",
+        "# Claim 11: low-resource translation",
         "",
-        f"English to Spanish, the first {count:,} pairs of Tatoeba, and text of both languages, 93,000 and 102,000",
-        f"lines. The language model takes {told}, to translate back {minutes['synthetic.tsv']:.0f}. Each row is one",
-        f"run of {trial.updates:,} updates; minutes are of processor time. BLEU of {len(test):,} held-out sentences, a",
-        "beam of 5; p of a paired bootstrap against the first row.",
+        f"English to Spanish, the first {count:,} pairs of Tatoeba, and monolingual text of 93,000 and 102,000 lines.",
+        f"The language model takes {told}, and back-translation {minutes['synthetic.tsv']:.0f}.",
+        f"Each row is one run of {trial.updates:,} updates; minutes are CPU time. BLEU on {len(test):,} held-out",
+        "sentences, beam 5; p from a paired bootstrap test against the first row.",
         "",
-        table(["what it is given", "BLEU", "p", "minutes"], cells),
-        f"Again: `{COMMAND}`",
+        table(["method", "BLEU", "p", "minutes"], cells),
+        f"To reproduce: `{COMMAND}`",
         "",
     ]
     return "\n".join(lines)

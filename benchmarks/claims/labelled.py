@@ -1,4 +1,4 @@
-"""What the claims about labels share: texts with labels, classifiers trained once and kept, and how good they are."""
+"""Shared by the claims about labels: labelled texts, cached classifiers, and their accuracy."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Settings = dict[str, Any]
 Record = dict[str, Any]
 """`task`, `way`, `labels`, `seed` and `accuracy` in percent; of trainings also `minutes`, `steps` and `settings`."""
 SHARE = 0.7
-"""Of the texts whose labels are guessed, the surest, which a classifier learns from."""
+"""The share of the most confident pseudo-labels that a classifier is trained on."""
 WATCHED = 100
 """Texts that a training is validated on, once, at its end: none of its updates is chosen."""
 
 
 class Task(NamedTuple):
-    """What is to be told apart."""
+    """A classification task."""
 
     name: str
     train: list[Pair]
@@ -64,14 +64,14 @@ def reviews(folder: Path, count: int) -> Task:
 
 
 def read_reviews(file: Path) -> list[Pair]:
-    """Read reviews in one line each, without their marks of a new one."""
+    """Read reviews as one line each, without `<br />`."""
     with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     return [Pair(" ".join(re.sub(r"<br\s*/?>", " ", row["text"]).split()), row.get("label", "")) for row in rows]
 
 
 def questions(folder: Path) -> Task:
-    """Return the questions of TREC-6 by what they ask for, each once; a tenth is held out, always the same."""
+    """Return the questions of TREC-6 with their labels, without duplicates; a fixed tenth is held out."""
     lines = (folder / "train.tsv").read_text(encoding="utf-8").splitlines()
     rows = [Pair(question, coarse) for coarse, _, question in (line.split("\t") for line in lines)]
     rows = list({row.source.lower(): row for row in rows}.values())
@@ -81,13 +81,13 @@ def questions(folder: Path) -> Task:
 
 
 def sample(task: Task, count: int | None, seed: int) -> list[Pair]:
-    """Return texts with labels drawn at random, as many of each label; all if no number is given."""
+    """Return random labelled texts, balanced over the labels; all texts without a number."""
     rows = drawn(np.array([text.target for text in task.train]), count, seed)
     return [task.train[row] for row in rows]
 
 
 def unread(language: Path, folder: Path, seed: int) -> Path:
-    """Return a run with the tokenizer and the shape of a language model, and weights that have read nothing."""
+    """Return a run with the tokenizer and architecture of a language model, and fresh weights."""
     before, run = RunFolder(language), RunFolder(folder)
     if not run.model_file.exists():
         configuration, tokenizer = before.configuration(), before.tokenizer()
@@ -99,7 +99,7 @@ def unread(language: Path, folder: Path, seed: int) -> Path:
 
 
 class Lab:
-    """Trains classifiers, each once, and keeps what they make of held-out texts."""
+    """Trains classifiers once each, and caches their predictions for held-out texts."""
 
     def __init__(self, runs: Path, console: Console) -> None:
         """`runs`: a folder for all of them."""
@@ -118,13 +118,13 @@ class Lab:
         """Train a classifier on `count` texts, if that is not done; return the name of its run.
 
         Args:
-            way: how, in a word or a few.
-            task: what it is to tell apart.
+            way: the name of the method.
+            task: the classification task.
             count: texts with labels; None for all.
-            seed: draws the texts, and all that is random about the training.
-            language: the run that it begins with.
+            seed: of the sample of texts and of the training.
+            language: the language model that initialises it.
             settings: where they are not those of the preset.
-            more: texts whose labels were guessed.
+            more: texts with pseudo-labels.
         """
         name = named(way, task, count, seed)
         if not (self.runs / name / "result.json").exists():
@@ -142,7 +142,7 @@ class Lab:
         return name
 
     def together(self, way: str, task: Task, count: int | None, seed: int, names: Sequence[str]) -> str:
-        """Judge by the mean of what several runs say; return the name of the result."""
+        """Average the probabilities of several runs; return the name of the result."""
         name = named(way, task, count, seed)
         if not (self.runs / name / "result.json").exists():
             mean = np.mean([self.probabilities(other, task.name, task.held_out) for other in names], 0)
@@ -152,7 +152,7 @@ class Lab:
         return name
 
     def bags(self, task: Task, count: int | None, seed: int) -> None:
-        """Let both bags of words learn from the texts that the classifiers learn from."""
+        """Train both bag-of-words baselines on the classifiers' training texts."""
         if not (self.runs / named("nb-svm", task, count, seed) / "result.json").exists():
             (texts, y), (test, truth) = (
                 map(np.array, zip(*pairs, strict=True)) for pairs in (sample(task, count, seed), task.held_out)
@@ -163,7 +163,7 @@ class Lab:
                 )
 
     def guess(self, task: Task, count: int, seed: int, texts: Sequence[str]) -> list[Pair]:
-        """Guess the labels of texts from `count` labels; return the surest, and keep how good all guesses are."""
+        """Predict pseudo-labels from `count` labels; return the most confident ones, and record the accuracy of all."""
         labelled = sample(task, count, seed)
         known = {text.source for text in labelled}
         texts = [text for text in texts if text not in known]
@@ -188,7 +188,7 @@ class Lab:
         return kept
 
     def records(self) -> list[Record]:
-        """Return all that has been found so far."""
+        """Return all results so far."""
         return [json.loads(file.read_text()) for file in sorted(self.runs.glob("*/result.json"))]
 
     def _keep(self, name: str, record: Record) -> None:
@@ -203,11 +203,11 @@ def named(way: str, task: Task, count: int | None, seed: int) -> str:
 
 
 def about(way: str, task: Task, labels: int, seed: int) -> Record:
-    """Return how a record begins."""
+    """Return the common fields of a record."""
     return {"task": task.name, "way": way, "labels": labels, "seed": seed, "held out": len(task.held_out)}
 
 
 def percent_right(probabilities: NDArray[np.floating], texts: Sequence[Pair], labels: Sequence[str]) -> float:
-    """Return how many texts have the likeliest label, in percent."""
+    """Return the accuracy in percent."""
     pairs = zip(probabilities.argmax(1), texts, strict=True)
     return 100 * float(np.mean([labels[place] == text.target for place, text in pairs]))

@@ -1,16 +1,16 @@
-"""How many labels a language model saves, and what its three tricks do: claims 8 and 10 (Howard and Ruder 2018).
+"""Claims 8 and 10: labels that a language model saves, and ULMFiT's three techniques (Howard and Ruder 2018).
 
     python -m benchmarks.claims.labels --language RUN [BACKWARDS] [--part curve|guessed|tricks|trec|all] [--quick]
 
-RUN is a language model (`lm-lstm`) that has read the reviews without their labels, BACKWARDS one that has read them
-from their ends. Claim 8: the accuracy on held-out reviews by the number of labels that a classifier learns from, begun
-with RUN, begun with weights that have read nothing, and of bags of words; the same on the questions of TREC-6. Claim
-10: without each of discriminative rates, slanted triangle and gradual unfreezing, without all of them, and with a model
-of language that hardly moves. Runs are kept; an interrupted command goes on where it was.
+RUN is a language model (`lm-lstm`) trained on the unlabelled reviews, BACKWARDS one trained on reversed text. Claim 8:
+the accuracy on held-out reviews by the number of labels, for classifiers initialised from RUN, classifiers from scratch
+and bags of words; the same on the questions of TREC-6. Claim 10: the accuracy without discriminative rates, slanted
+triangular rates or gradual unfreezing, without all of them, and with nearly frozen layers. Runs are cached; an
+interrupted command resumes.
 
-No update is chosen on labels: what counts is the average of the weights at the end.
+There is no early stopping: the averaged weights at the end count.
 
---quick takes few texts, one epoch and one seed, to see that everything runs; its figures are written beside its runs.
+--quick uses few texts, one epoch and one seed, to check that everything runs; its figures are written beside its runs.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ BEGUN: dict[int, Settings] = {
         "model.language.weight_dropout": 0.2,
     },
 }
-"""Begun with a language model; for the most labels, as in recipes/imdb.yaml."""
+"""Initialised from a language model; for the most labels, as in recipes/imdb.yaml."""
 GUESSED: Settings = {**BEGUN[10000], "training.max_epochs": 3}
-"""With guessed labels."""
+"""With pseudo-labels."""
 PLAIN: Settings = {"training.layer_decay": 1.0, "training.unfreeze": False}
 FRESH: Settings = {
     **PLAIN,
@@ -58,7 +58,7 @@ FRESH: Settings = {
     "model.dropout": 0.4,
     "model.language.embedding_dropout": 0.1,
 }
-"""Begun with weights that have read nothing."""
+"""From scratch."""
 SCRATCH: dict[int, Settings] = {
     0: {**FRESH, "training.max_epochs": 20, "training.batch_tokens": 2048},
     500: {**FRESH, "training.max_epochs": 10, "training.batch_tokens": 8192},
@@ -72,7 +72,7 @@ SCRATCH_SLOWLY: dict[int, Settings] = {
     500: {**SLOWLY, "training.max_epochs": 8},
     10000: {**SLOWLY, "training.max_epochs": 3},
 }
-"""Either has drawings of which little is learned, so the better one counts; none where there are no settings."""
+"""With either, some random samples fail to train, so the better one counts; empty settings mean no second run."""
 QUESTIONS: Settings = {
     "training.batch_tokens": 1024,
     "training.max_epochs": 10,
@@ -90,42 +90,42 @@ TRICKS: dict[str, Settings] = {
     "no tricks": {**PLAIN, **STEADY},
     "nearly frozen": {"training.layer_decay": 100.0},
 }
-"""What is changed; nearly frozen, the layers move at a hundredth, a ten-thousandth .. of the rate."""
+"""Changed settings; nearly frozen, the layers train at a hundredth, a ten-thousandth .. of the learning rate."""
 FULL = 20000
 UNLABELLED = 20000
-"""Texts without labels, some of whose labels are guessed."""
+"""Unlabelled texts for pseudo-labels."""
 WAYS = "begun", "backwards"
 """Of the runs that are given, in their order."""
 
 
 class Wanted(NamedTuple):
-    """What is to be learned."""
+    """The experiments to run."""
 
     lab: Lab
     language: list[Path]
-    """The language model, and perhaps one that reads backwards."""
+    """The language model, and optionally a backward one."""
     seeds: int
     quick: bool
 
     def train(self, way: str, task: Task, count: int | None, seed: int, *settings: Settings, reader: int = 0) -> str:
-        """Train a classifier that begins with a language model; later settings go before earlier ones."""
+        """Train a classifier that is initialised from a language model; later settings override earlier ones."""
         together = {key: value for part in settings for key, value in part.items()}
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
         return self.lab.train(way, task, count, seed, self.language[reader], together | limit)
 
     def train_guessed(self, task: Task, count: int, seed: int, texts: list[str]) -> None:
-        """Train one with the language model on `count` labels and those that they let guess."""
+        """Train one with the language model on `count` labels and pseudo-labels."""
         more = self.lab.guess(task, count, seed, texts)
         limit: Settings = {"training.max_epochs": 1} if self.quick else {}
         self.lab.train("guessed", task, count, seed, self.language[0], GUESSED | limit, more)
 
     def train_unread(self, way: str, task: Task, count: int | None, seed: int, *settings: Settings) -> str:
-        """Train one that begins with nothing."""
+        """Train one from scratch."""
         nothing = unread(self.language[0], self.lab.runs / f"unread-{seed}", seed)
         return self._replace(language=[nothing]).train(way, task, count, seed, *settings)
 
     def train_both(self, task: Task, count: int | None, seed: int, *settings: Settings) -> list[str]:
-        """Train one for each direction that there is, and judge by both; return the names of the runs."""
+        """Train one for each direction and average them; return the names of the runs."""
         ways = WAYS[: len(self.language)]
         names = [self.train(way, task, count, seed, *settings, reader=place) for place, way in enumerate(ways)]
         if len(names) > 1:
@@ -139,7 +139,7 @@ def fit(by_count: dict[int, Settings], count: int) -> Settings:
 
 
 def curve(wanted: Wanted, task: Task, counts: Sequence[int], once: int) -> None:
-    """Learn from more and more labels; in both directions only from the most."""
+    """Train on more and more labels; in both directions only on the most."""
     for seed in range(1, wanted.seeds + 1):
         for count in counts:
             if seed == 1 or count < once:
@@ -152,13 +152,13 @@ def curve(wanted: Wanted, task: Task, counts: Sequence[int], once: int) -> None:
 
 
 def guessed(wanted: Wanted, task: Task, texts: list[str], count: int) -> None:
-    """Learn from a few labels, and from those that they let guess."""
+    """Train on a few labels and pseudo-labels."""
     for seed in range(1, wanted.seeds + 1):
         wanted.train_guessed(task, count, seed, texts)
 
 
 def tricks(wanted: Wanted, task: Task, count: int) -> None:
-    """Leave the tricks out."""
+    """Train without each technique."""
     for seed in range(1, wanted.seeds + 1):
         wanted.train("begun", task, count, seed, REVIEWS, fit(BEGUN, count))
         for way, change in TRICKS.items():
@@ -166,7 +166,7 @@ def tricks(wanted: Wanted, task: Task, count: int) -> None:
 
 
 def trec(wanted: Wanted, task: Task) -> None:
-    """Learn what a question asks for."""
+    """Train on TREC-6."""
     count = 200 if wanted.quick else None
     wanted.lab.bags(task, count, 1)
     for seed in range(1, wanted.seeds + 1):
@@ -175,7 +175,7 @@ def trec(wanted: Wanted, task: Task) -> None:
 
 
 def test(wanted: Wanted, task: Task, count: int, texts: list[Pair]) -> None:
-    """Judge those that have learned from the most labels on a test set."""
+    """Evaluate the classifiers with the most labels on the test set."""
     names = wanted.train_both(task, count, 1, REVIEWS, fit(BEGUN, count))
     other = task._replace(name=f"{task.name}-test", held_out=texts)
     wanted.lab.bags(other, count, 1)
@@ -195,10 +195,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--once", type=int, default=FULL, help="from so many labels on, one seed")
     parser.add_argument("--tricks-labels", type=int, default=500)
-    parser.add_argument("--held-out", type=int, default=2000, help="reviews that figures are of")
-    parser.add_argument("--test", type=Path, help="reviews that the classifiers with the most labels are judged on too")
+    parser.add_argument("--held-out", type=int, default=2000, help="held-out reviews")
+    parser.add_argument("--test", type=Path, help="test reviews for the classifiers with the most labels")
     parser.add_argument("--part", choices=["curve", "guessed", "tricks", "trec", "all"], default="all")
-    parser.add_argument("--quick", action="store_true", help="few texts, one epoch, one seed, figures thrown away")
+    parser.add_argument("--quick", action="store_true", help="few texts, one epoch, one seed, figures not kept in docs")
     given = parser.parse_args()
     runs, docs, counts, few, held_out, seeds = (
         given.runs,

@@ -1,4 +1,4 @@
-"""The pages of claims 8 and 10, written from what has been found so far."""
+"""Write the pages of claims 8 and 10 from the results so far."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from benchmarks.claims.common import mean_interval, show, table, write
 from benchmarks.claims.labelled import Record
 
 NAMES = {
-    "begun": "begun with the language model",
-    "guessed": "begun with it, guessed labels too",
-    "guesses": "the guessed labels",
-    "scratch": "from scratch, the better of two settings",
+    "begun": "pre-trained language model",
+    "guessed": "pre-trained, with pseudo-labels",
+    "guesses": "pseudo-labels",
+    "scratch": "from scratch, better of two settings",
     "nb-svm": "NB-SVM on bigrams",
     "logistic": "logistic regression on bigrams",
-    "backwards": "begun with the one that reads backwards",
-    "both": "both directions together",
+    "backwards": "backward language model",
+    "both": "both directions",
 }
 CURVES = "begun", "scratch", "guessed", "guesses", "nb-svm", "logistic"
 TRICKS = {
     "begun": "all three",
-    "one rate": "one rate for all layers",
-    "no triangle": "inverse square root for the slanted triangle",
-    "no unfreezing": "all layers from the start",
+    "one rate": "one learning rate for all layers",
+    "no triangle": "inverse square root schedule instead of slanted triangular",
+    "no unfreezing": "all layers trained from the start",
     "no tricks": "none of the three",
-    "nearly frozen": "rates a hundredth lower from layer to layer",
+    "nearly frozen": "learning rates a hundredth lower from layer to layer",
 }
 COMMAND = "python -m benchmarks.claims.labels --language RUN BACKWARDS"
 
 
 def scores(records: Sequence[Record], task: str, way: str, labels: int | None = None) -> list[float]:
-    """Return the accuracy of each seed; of settings from scratch the better ones count."""
+    """Return the accuracy of each seed; from scratch, the better of two settings."""
     best: dict[int, float] = {}
     for record in records:
         same = record["way"].removesuffix(" slowly") == way and labels in (None, record["labels"])
@@ -44,25 +44,25 @@ def scores(records: Sequence[Record], task: str, way: str, labels: int | None = 
 
 
 def cell(values: Sequence[float]) -> str:
-    """Write the mean over seeds with its interval."""
+    """Format the mean over seeds with its interval."""
     return show(*mean_interval(values)) if values else ""
 
 
 def write_labels(records: Sequence[Record], updates: int, docs: Path) -> None:
-    """Write claim 8, as far as there is anything to say; `updates`: of the language model."""
+    """Write claim 8 from the available results; `updates`: of the language model."""
     found = [
         record for record in records if record["task"] == "imdb" and record["way"].removesuffix(" slowly") in CURVES
     ]
     counts = sorted({record["labels"] for record in found})
-    parts = ["# Claim 8: a language model saves labels\n"]
+    parts = ["# Claim 8: pre-training a language model saves labels\n"]
     if counts:
         ways = [way for way in CURVES if scores(found, "imdb", way)]
         draw(found, ways, counts, docs / "8-labels.png")
         rows = [[f"{count:,}", *(cell(scores(found, "imdb", way, count)) for way in ways)] for count in counts]
         parts.append(
-            f"""Films' reviews, two labels, as many of each; {found[0]["held out"]:,} held-out reviews, on which nothing
-was chosen. The language model has had {updates:,} updates. ± is the 95 % interval over seeds, each of which draws
-other reviews and other weights; without it, there was one.
+            f"""Film reviews with two labels, balanced; {found[0]["held out"]:,} held-out reviews for testing only.
+The language model has {updates:,} updates. ± is the 95 % interval over seeds; each seed has different reviews and
+initial weights. Without ± there is one seed.
 
 ![accuracy by number of labels](8-labels.png)
 
@@ -83,18 +83,18 @@ other reviews and other weights; without it, there was one.
         asked = questions[0]
         rows = [[NAMES[way], cell(scores(records, "trec6", way))] for way in NAMES if scores(records, "trec6", way)]
         parts.append(
-            f"""## What a question asks for
+            f"""## Question classification
 
-TREC-6: six labels, {asked["labels"]:,} questions to learn from, {asked["held out"]:,} held out, no question twice.
+TREC-6: six labels, {asked["labels"]:,} training questions, {asked["held out"]:,} held out, without duplicates.
 
-{table(["way", "accuracy, %"], rows)}"""
+{table(["method", "accuracy, %"], rows)}"""
         )
     if records:
-        write("8-labels.md", "\n".join([*parts, f"Again: `{COMMAND}`\n"]), docs)
+        write("8-labels.md", "\n".join([*parts, f"To reproduce: `{COMMAND}`\n"]), docs)
 
 
 def draw(records: Sequence[Record], ways: Sequence[str], counts: Sequence[int], file: Path) -> None:
-    """Draw the accuracy by the number of labels; what the seeds span is shaded."""
+    """Plot the accuracy by the number of labels; the range over seeds is shaded."""
     file.parent.mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     for way in ways:
@@ -112,7 +112,7 @@ def draw(records: Sequence[Record], ways: Sequence[str], counts: Sequence[int], 
 
 
 def write_tricks(records: Sequence[Record], labels: int, updates: int, docs: Path) -> None:
-    """Write claim 10, if there is anything to say."""
+    """Write claim 10 if it has results."""
     found = {way: scores(records, "imdb", way, labels) for way in TRICKS}
     whole = found["begun"]
     rows = []
@@ -122,15 +122,15 @@ def write_tricks(records: Sequence[Record], labels: int, updates: int, docs: Pat
             rows.append([TRICKS[way], cell(values), "" if way == "begun" else f"{fmean(pairs):+.1f}"])
     if len(rows) > 1:
         held_out = next(record["held out"] for record in records if record["task"] == "imdb")
-        page = f"""# Claim 10: three tricks of fine-tuning
+        page = f"""# Claim 10: three techniques for fine-tuning
 
-A classifier of films' reviews that begins with a language model of {updates:,} updates learns from
-{labels:,} labels, with and without the three tricks of Howard and Ruder 2018 (sections 3.2 and 3.3);
-{held_out:,} held-out reviews, {len(whole)} seeds, each of which draws other reviews, the same for all rows. ± is the
-95 % interval over seeds. In the last row each layer has a hundredth of the rate of the layer above it, so that hardly
-more than the uppermost blocks learns.
+A film review classifier is initialised from a language model ({updates:,} updates) and trained on {labels:,} labels,
+with and without the three techniques of Howard and Ruder 2018 (sections 3.2 and 3.3). There are {held_out:,} held-out
+reviews and {len(whole)} seeds; each seed samples different reviews, the same for all rows. ± is the 95 % interval over
+seeds. In the last row each layer has a hundredth of the learning rate of the layer above, so that almost only the top
+layers train.
 
 {table(["fine-tuned with", "accuracy, %", "difference"], rows)}
-Again: `{COMMAND} --part tricks`
+To reproduce: `{COMMAND} --part tricks`
 """
         write("10-tricks.md", page, docs)

@@ -1,12 +1,12 @@
-"""Learn from short sentences, translate long ones: claims 2, 3 and 5 on the phrasebook.
+"""Train on short sentences and translate long ones: claims 2, 3 and 5 on the phrasebook.
 
     python benchmarks/claims/long_sentences.py [--seeds 2] [--quick]
 
-Every model learns from the same sentences of at most 15 words, by the same number of updates, and is tested on
-sentences of up to 60 words, in buckets of 100. Runs are kept in runs/claims/phrasebook; an interrupted command goes
-on where it was. The budget is in updates, so that a busy machine gives the same results.
+Every model trains on the same sentences of at most 15 words with the same number of updates. It is tested on sentences
+of up to 60 words, in buckets of 100. Runs are cached in runs/claims/phrasebook; an interrupted command resumes. The
+budget is in updates, so that a busy machine gives the same results.
 
---quick trains each model with one seed for 60 updates, to see that everything runs; its figures mean nothing and are
+--quick trains each model with one seed for 60 updates, to check that everything runs; its figures mean nothing and are
 written beside the runs.
 """
 
@@ -27,7 +27,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.runs.configuration import resolve
 
 LONGEST = 15
-"""Words of the longest sentence to learn from."""
+"""Words of the longest training sentence."""
 BUCKETS = [(2, 5), (6, 10), (11, 15), (16, 20), (21, 25), (26, 30), (31, 40), (41, 50), (51, 60)]
 EACH = 100
 """Sentences in each bucket."""
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--updates", type=int, default=1000)
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/phrasebook"))
-    parser.add_argument("--quick", action="store_true", help="60 updates with one seed, figures thrown away")
+    parser.add_argument("--quick", action="store_true", help="60 updates with one seed, figures not kept in docs")
     arguments = parser.parse_args()
     seeds, updates, runs, docs = arguments.seeds, arguments.updates, arguments.runs, DOCS
     if arguments.quick:
@@ -114,7 +114,7 @@ def configured(model: dict[str, Any], updates: int, seed: int) -> Any:
 
 def by_bucket(results: Results, names: Sequence[str]) -> str:
     """A table of BLEU by length."""
-    head = ["words of the source", *names]
+    head = ["source words", *names]
     rows = []
     for i, (shortest, longest) in enumerate(BUCKETS):
         cells = [show(mean(run["bleu"][i] for run in results[name]), half_of(results[name], i)) for name in names]
@@ -124,26 +124,26 @@ def by_bucket(results: Results, names: Sequence[str]) -> str:
 
 
 def half_of(runs: Sequence[dict[str, Any]], bucket: int) -> float:
-    """Half the width of the interval of a bucket: that over sentences, or over seeds where that is wider."""
+    """Half the width of a bucket's interval: over sentences, or over seeds if that is wider."""
     over_seeds = [run["bleu"][bucket] for run in runs]
     return max(mean(run["half"][bucket] for run in runs), (max(over_seeds) - min(over_seeds)) / 2)
 
 
 def note(seeds: int) -> str:
-    """What the intervals mean, and how to get it all again."""
-    return f"""\\* longer than anything in training. Mean over {seeds} seeds; ± is the 95 % bootstrap interval
-over sentences, or the range over seeds where that is wider.
+    """Return what the intervals mean, and the command that reproduces the page."""
+    return f"""\\* longer than all training sentences. Mean over {seeds} seeds; ± is the 95 % bootstrap interval
+over sentences, or the range over seeds if that is wider.
 
-Again: `{COMMAND}`
+To reproduce: `{COMMAND}`
 """
 
 
 def length_page(results: Results, seeds: int, updates: int) -> str:
     """Claim 2."""
-    return f"""# Claim 2: attention saves long sentences
+    return f"""# Claim 2: attention helps with long sentences
 
-Every model learns from the same 40,000 phrasebook sentences of 2 to {LONGEST} words, by {updates:,} updates of at most
-2,048 tokens, and translates sentences of up to 60 words, {EACH} of each length. BLEU, beam 5:
+Every model trains on the same 40,000 phrasebook sentences of 2 to {LONGEST} words, with {updates:,} updates of at most
+2,048 tokens. It then translates sentences of up to 60 words, {EACH} per bucket. BLEU, beam 5:
 
 {by_bucket(results, LENGTHS)}
 ![BLEU by length](2-long-sentences.png)
@@ -164,10 +164,11 @@ def score_page(results: Results, seeds: int) -> str:
     head = ["attention", "BLEU, up to 15 words", "BLEU, 16 to 60 words", "validation loss"]
     return f"""# Claim 3, on the phrasebook: Luong's dot variants against concat
 
-The same updates for each; BLEU is the mean over the buckets of [claim 2](2-long-sentences.md), seed by seed.
+The number of updates is the same for all. BLEU is the mean over the buckets of [claim 2](2-long-sentences.md), for each
+seed.
 
 {table(head, rows)}
-Again: `{COMMAND}`
+To reproduce: `{COMMAND}`
 """
 
 
@@ -175,7 +176,7 @@ def position_page(results: Results, seeds: int) -> str:
     """Claim 5."""
     return f"""# Claim 5: sinusoidal, learned and no positions
 
-The setting is that of [claim 2](2-long-sentences.md). BLEU, beam 5:
+The setting is the same as for [claim 2](2-long-sentences.md). BLEU, beam 5:
 
 {by_bucket(results, POSITIONS)}
 ![BLEU by length](5-positions.png)
@@ -184,7 +185,7 @@ The setting is that of [claim 2](2-long-sentences.md). BLEU, beam 5:
 
 
 def draw(results: Results, names: Sequence[str], title: str, file: Path) -> None:
-    """BLEU by length, a line for each model, the range over seeds shaded."""
+    """Plot BLEU by length, one line per model, with the range over seeds shaded."""
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     middle = [(shortest + longest) / 2 for shortest, longest in BUCKETS]
     for name in names:
@@ -195,7 +196,7 @@ def draw(results: Results, names: Sequence[str], title: str, file: Path) -> None
         axes.fill_between(middle, lows, highs, alpha=0.15, color=line.get_color())
     axes.axvline(LONGEST + 0.5, color="grey", linestyle="--")
     axes.text(LONGEST + 1, 3, "longer than in training →", color="grey")
-    axes.set(xlabel="words of the source", ylabel="BLEU", ylim=(0, 100), title=title)
+    axes.set(xlabel="source words", ylabel="BLEU", ylim=(0, 100), title=title)
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(file, dpi=120)

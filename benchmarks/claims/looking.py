@@ -1,12 +1,12 @@
-"""Claim 12: how captioners look (Xu et al. 2015): soft or hard, with or without, regularised or not, LSTM, Transformer.
+"""Claim 12: where captioners look (Xu et al. 2015): soft, hard or no attention, regularisation, Transformer.
 
     python benchmarks/claims/looking.py [--runs runs/claims/looking] [--seeds 2] [--updates 400] [--quick]
 
-Each model learns from the same generated scenes on the kept grids of a frozen EfficientNet-lite0, with two seeds. On
-held-out scenes: BLEU-4, whether the most looked-at cell is at what a word is about, how attention is spread, and by how
-much a word's log-probability falls without the cells that attention names, next to those that erasure names.
+Every model trains on the same generated scenes, on the cached features of a frozen EfficientNet-lite0, with two seeds.
+Measured on held-out scenes: BLEU-4, pointing accuracy, how evenly attention is spread, and the fall in a word's
+log-probability without the cells that attention names, compared with those that erasure names.
 
---quick takes one seed, few scenes and few updates; its figures are written beside its runs.
+--quick uses one seed, few scenes and few updates; its figures are written beside its runs.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def configured(model: dict[str, Any], seed: int, updates: int, scenes: Path) -> 
 
 
 def figures(run: Path, scenes: Path, pairs: Sequence[Pair], explained: int) -> dict[str, float]:
-    """Score a run: what it writes, where it looks, and what that has to do with what it writes."""
+    """Score a run: caption quality, pointing accuracy and faithfulness."""
     done = run / "figures.json"
     if done.exists():
         found: dict[str, float] = json.loads(done.read_text())
@@ -114,9 +114,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--updates", type=int, default=400)
     parser.add_argument("--scenes", type=int, default=4000)
-    parser.add_argument("--explained", type=int, default=20, help="captions whose cells are left out")
+    parser.add_argument("--explained", type=int, default=20, help="captions to explain")
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--quick", action="store_true", help="one seed, 30 updates, 60 scenes, figures thrown away")
+    parser.add_argument(
+        "--quick", action="store_true", help="one seed, 30 updates, 60 scenes, figures not kept in docs"
+    )
     given = parser.parse_args()
     runs, seeds, updates, count, explained, docs = (
         given.runs,
@@ -139,7 +141,7 @@ def main() -> None:
         for name in given.only:
             folder = runs / f"{name.replace(' ', '-').replace(',', '')}-{seed}"
             Console(stderr=True).rule(folder.name)
-            if kept and not folder.exists():  # what the frozen network makes of the scenes is the same for all
+            if kept and not folder.exists():  # all runs share the features of the frozen network
                 shutil.copytree(kept / "state" / "images", folder / "state" / "images")
             run = train_once(folder, configured(MODELS[name], seed, updates, scenes), train, valid)
             kept = kept or folder
@@ -172,26 +174,28 @@ def page(
         for name, found in rows.items()
         if "uneven" in found[0]
     ]
-    return f"""# Claim 12: how captioners look
+    return f"""# Claim 12: where captioners look
 
-{count:,} scenes of 12 shapes to learn from, the 10 x 10 grid of a frozen EfficientNet-lite0, {updates} updates, {seeds}
-seeds; {len(rows)} models on the same grids. ± is the 95 % interval over seeds, which for two is wide. Scored on
-held-out scenes with a beam of 4.
+{count:,} training scenes of 12 shapes, the 10 x 10 grid of a frozen EfficientNet-lite0, {updates} updates, {seeds}
+seeds; {len(rows)} models on the same grids. ± is the 95 % interval over seeds, which is wide for two seeds. Scores are
+for held-out scenes and beam 4.
 
-## What they write, and whether they look at it
+## Caption quality and pointing accuracy
 
-*Right* is the share of the tokens of references that are the likeliest. *At the object* and so on: how often the most
-looked-at cell is at what the word is about, %. The minutes are of one run.
+*Accuracy* is the share of reference tokens that have the highest probability. *Objects*, *colours* and *relations* give
+the pointing accuracy: how often the most attended cell is on the thing that the word describes, %. The minutes are for
+one run.
 
-{table(["model", "BLEU-4", "right", "at the object", "at the colour", "at the relation", "minutes"], quality)}
-## How even it is, and whether it is why
+{table(["model", "BLEU-4", "accuracy", "objects", "colours", "relations", "minutes"], quality)}
+## Evenness and faithfulness
 
-*Uneven*: sum over cells of (looked - mean)², of what a caption gives to each cell in all; the regularisation is there
-to make it small. The others: by how many nats the log-probability of a word falls without 5 % of the cells: those that
-attention names, those that erasure names (it looks for just that), and random ones; {explained} captions of each run.
+*Unevenness* is the sum over cells of (a - mean)², where a is a cell's total attention over the caption; doubly
+stochastic regularisation reduces it. The other columns give the fall in nats of a word's log-probability without 5 % of
+the cells: those that attention names, those that erasure names (the upper bound), and random ones. {explained} captions
+per run.
 
-{table(["model", "uneven", "attention", "erasure", "random"], reasons)}
-Again: `{COMMAND}`
+{table(["model", "unevenness", "attention", "erasure", "random"], reasons)}
+To reproduce: `{COMMAND}`
 """
 
 

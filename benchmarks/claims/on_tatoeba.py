@@ -1,12 +1,12 @@
-"""Every preset for the same minutes on Tatoeba: the table of presets, and claims 1, 3 and 4.
+"""Every preset for the same number of minutes on Tatoeba: the table of presets, and claims 1, 3 and 4.
 
     python benchmarks/claims/on_tatoeba.py tatoeba-eng-spa/ [--minutes 10] [--quick]
 
-The folder holds train.tsv, dev.tsv and test.tsv. Sources of more than 15 words are rare in this corpus, so half of
-those among the training pairs are held out as a test of their own. Runs are kept in runs/claims/tatoeba; an
-interrupted command goes on where it was. Run it on a machine that does nothing else: the budget is in minutes.
+The folder contains train.tsv, dev.tsv and test.tsv. Sources of more than 15 words are rare in this corpus, so half of
+those among the training pairs are held out as an additional test set. Runs are cached in runs/claims/tatoeba; an
+interrupted command resumes. Use a quiet machine: the budget is in minutes.
 
---quick trains each preset for half a minute, to see that everything runs; its figures mean nothing and are written
+--quick trains each preset for half a minute, to check that everything runs; its figures mean nothing and are written
 beside the runs.
 """
 
@@ -33,9 +33,9 @@ COMMAND = "python benchmarks/claims/on_tatoeba.py tatoeba-eng-spa/"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("corpus", type=Path, help="the folder with train.tsv, dev.tsv and test.tsv")
-    parser.add_argument("--minutes", type=float, default=10, help="of training for each preset")
+    parser.add_argument("--minutes", type=float, default=10, help="training minutes per preset")
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/tatoeba"))
-    parser.add_argument("--quick", action="store_true", help="half a minute each, figures thrown away")
+    parser.add_argument("--quick", action="store_true", help="half a minute each, figures not kept in docs")
     arguments = parser.parse_args()
     minutes, runs, docs = arguments.minutes, arguments.runs, DOCS
     if arguments.quick:
@@ -90,11 +90,11 @@ def presets_page(results: dict[str, dict[str, Any]], minutes: float, test: int, 
     return f"""# Every preset, {minutes:g} minutes each
 
 Tatoeba English–Spanish, {test:,} test sentences, beam 5, cased sacreBLEU; *long*: {long:,} sources of more than {LONG}
-words, of which the corpus has few (half of those among the training pairs, held out, and those of the test set).
-One seed; ± is the 95 % bootstrap interval over the test sentences, not over seeds.
+words, which are rare in the corpus: those of the test set, and half of those among the training pairs, held out. One
+seed; ± is the 95 % bootstrap interval over the test sentences, not over seeds.
 
 {table(head, rows)}
-Again: `{COMMAND}`
+To reproduce: `{COMMAND}`
 """
 
 
@@ -105,11 +105,11 @@ def beam_page(results: dict[str, dict[str, Any]]) -> str:
     better = sum(gain > 0 for gain in gains)
     return f"""# Claim 1: beam search beats greedy search without more training
 
-BLEU on the Tatoeba test set, by the width of the beam. A beam of 5 is better than greedy search for {better} of
-{len(gains)} models; it gains {min(gains):+.1f} to {max(gains):+.1f} BLEU.
+BLEU on the Tatoeba test set by beam size. A beam of 5 is better than greedy search for {better} of {len(gains)} models.
+It gains {min(gains):+.1f} to {max(gains):+.1f} BLEU.
 
 {table(["model", "greedy", "beam 2", "beam 5", "beam 10"], rows)}
-± is the 95 % bootstrap interval over the test sentences. Again: `{COMMAND}`
+± is the 95 % bootstrap interval over the test sentences. To reproduce: `{COMMAND}`
 """
 
 
@@ -126,10 +126,10 @@ def score_page(results: dict[str, dict[str, Any]]) -> str:
         ]
         for name in names
     ]
-    return f"""# Claim 3, on Tatoeba: the scores in the same minutes
+    return f"""# Claim 3, on Tatoeba: attention scores with equal training time
 
 {table(["model", "BLEU", "validation loss", "tokens/s", "updates"], rows)}
-One seed; ± is the 95 % bootstrap interval over the test sentences. Again: `{COMMAND}`
+One seed; ± is the 95 % bootstrap interval over the test sentences. To reproduce: `{COMMAND}`
 """
 
 
@@ -143,18 +143,18 @@ def time_page(results: dict[str, dict[str, Any]]) -> str:
         rows.append([name, *reached, f"{max(bleu for _, bleu in curve):.1f}"])
     return f"""# Claim 4: the Transformer trains faster to the same quality than the RNN with attention
 
-Minutes of two cores until the greedy BLEU on 500 development sentences first reached a level, seen at validations
-every 250 updates; the last column is the best BLEU.
+Minutes on two cores until greedy BLEU on 500 development sentences first reaches a level, with a validation every 250
+updates. The last column is the best BLEU.
 
 {table(["model", *(f"BLEU {level}" for level in levels), "best"], rows)}
 ![BLEU over minutes](4-time-to-quality.png)
 
-Again: `{COMMAND}`
+To reproduce: `{COMMAND}`
 """
 
 
 def draw_curves(results: dict[str, dict[str, Any]], file: Path) -> None:
-    """BLEU over minutes, a line for each model."""
+    """Plot BLEU over minutes, one line per model."""
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     for name, r in results.items():
         curve = [(row["seconds"] / 60, row["bleu"]) for row in r["validations"]]

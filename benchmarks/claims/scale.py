@@ -2,13 +2,13 @@
 
     python benchmarks/claims/scale.py [--seeds 5] [--quick]
 
-First without training: how peaked is softmax(g q k^T) over 32 random keys, and how much gradient comes through it?
-Then a memory to be looked up: 32 keys, each with one of 10 labels as its value, and a query that is a noisy copy of
-one of the keys; query and key are projected to width d and compared by the dot product with a scale g that is 1,
-1 / sqrt(d), or learned (begun at either). The label is predicted from the context, so that, as in a translator, all
-that the projections learn comes to them through the softmax. How often is it right after so many updates?
+First without training: how peaked is softmax(g q k^T) over 32 random keys, and how much gradient passes through it?
+Then a lookup task: 32 keys, each with one of 10 labels as its value, and a query that is a noisy copy of one of the
+keys. Query and key are projected to width d and compared by the dot product with a scale g that is 1, 1 / sqrt(d), or
+learned (from either start). The label is predicted from the context, so that, as in translation, the projections get
+gradients only through the softmax. How often is the label correct after a fixed number of updates?
 
---quick takes one seed and few updates; its figures are written to the current folder.
+--quick uses one seed and few updates; its figures are written to the current folder.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ COMMAND = "python benchmarks/claims/scale.py"
 
 
 def frozen(module: Dot) -> Dot:
-    """A scale that stays what it is."""
+    """A constant scale."""
     return module.requires_grad_(False)
 
 
 class Lookup(nn.Module):
-    """Project, compare, read, and name what was read."""
+    """Project, compare, read, and predict the label."""
 
     def __init__(self, width: int, score: Dot) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ def saturation(width: int, scaled: bool) -> tuple[float, float, float]:
 
 
 def learned(name: str, width: int, seed: int, updates: int) -> tuple[float, float]:
-    """Train a lookup; return how often it finds the right label, in percent, and the scale in the end."""
+    """Train a lookup; return its accuracy in percent, and the final scale."""
     torch.manual_seed(seed)
     model = Lookup(width, SCALES[name](width))
     optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-3)
@@ -100,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=500)
-    parser.add_argument("--quick", action="store_true", help="one seed, 20 updates, figures thrown away")
+    parser.add_argument("--quick", action="store_true", help="one seed, 20 updates, figures not kept in docs")
     arguments = parser.parse_args()
     seeds, updates, docs = arguments.seeds, arguments.updates, DOCS
     if arguments.quick:
@@ -127,27 +127,27 @@ def page(peaks: dict, accuracy: dict, scales: dict, seeds: int, updates: int) ->
     head = ["d", *(f"{what}, {scale}" for scale in ("g = 1", "g = 1/√d") for what in ("peak", "entropy", "gradient"))]
     return f"""# Claim 6: without scaling, dot-product attention saturates as d grows
 
-Random queries and {KEYS} random keys of variance 1, no training: the largest weight, the entropy (at most
-{math.log(KEYS):.2f} nats) and the norm of the gradient that comes through the softmax. Unscaled, the weights go to one
-hot and the gradient vanishes; scaled, nothing depends on d.
+Random queries and {KEYS} random keys of variance 1, without training: the largest weight, the entropy (at most
+{math.log(KEYS):.2f} nats) and the norm of the gradient through the softmax. Without scaling, the weights become one-hot
+and the gradient vanishes. With scaling, nothing depends on d.
 
 {table(head, before)}
-A lookup among {KEYS} keys, learned by {updates} updates of Adam through the value that is read: percent of 2,000
-queries that find the right one of {LABELS} labels, by the scale g. {seeds} seeds; ± is the 95 % interval of the mean
-over seeds.
+A lookup among {KEYS} keys, trained for {updates} updates with Adam, with a loss on the retrieved value only: percent of
+2,000 queries that retrieve the right one of {LABELS} labels, by the scale g. {seeds} seeds; ± is the 95 % interval of
+the mean over seeds.
 
 {table(["d", *SCALES], after)}
-The scale in the end:
+The scale after training:
 
 {table(["d", *SCALES], ends)}
 ![Saturation and accuracy by width](6-scale.png)
 
-Again: `{COMMAND}`
+To reproduce: `{COMMAND}`
 """
 
 
 def draw_widths(peaks: dict, accuracy: dict, file: Path) -> None:
-    """Left the gradient without training, right the accuracy after it."""
+    """Plot the gradient without training (left) and the accuracy after training (right)."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for scaled, label in ((False, "g = 1"), (True, "g = 1/√d")):
         left.plot(WIDTHS, [gradient for _, _, gradient in peaks[scaled]], marker="o", label=label)
@@ -156,7 +156,7 @@ def draw_widths(peaks: dict, accuracy: dict, file: Path) -> None:
         right.errorbar(
             WIDTHS, [m for m, _ in values], [h for _, h in values], marker="o", label=f"g: {name}", capsize=3
         )
-    right.set(xscale="log", xlabel="d", ylabel="right label found, %", ylim=(0, 100))
+    right.set(xscale="log", xlabel="d", ylabel="right label retrieved, %", ylim=(0, 100))
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.legend()

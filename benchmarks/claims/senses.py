@@ -1,20 +1,19 @@
-"""Claim 9: vectors of words in their context tell senses apart, static ones don't (Peters et al. 2018, tables 4 and 5).
+"""Claim 9: contextual word embeddings distinguish senses, static ones do not (Peters et al. 2018, tables 4 and 5).
 
     python benchmarks/claims/senses.py [--data ../shared/data/imdb] [--runs runs/claims/senses] [--run RUN ..] [--quick]
 
-`senses.tsv` has 554 occurrences of ten words in reviews of IMDb (Maas et al. 2011), each with its sense. The labels
-were given by reading each occurrence where it stands, by one reader, without rules, before any vector was looked at.
-One occurrence a review was drawn at random, and 30 of a sense kept at most. Titles, idioms ("by a long shot"), senses
-other than those listed and what could not be decided were left out. As the reviews are not part of this project, a row
-names its review by file and line, the place by the offset in the review as it is in the file, and the first digits of
-the review's SHA-256.
+`senses.tsv` has 554 occurrences of ten words in IMDb reviews (Maas et al. 2011), each with its sense. One annotator
+labelled each occurrence in its context, without guidelines, before looking at any vector. One occurrence per review was
+sampled at random, with at most 30 per sense. Titles, idioms ("by a long shot"), other senses and unclear cases were
+left out. As the reviews are not part of this project, a row identifies its review by file and line, the position by the
+offset in the file's review, and the review by the first digits of its SHA-256.
 
-A bidirectional language model learns from 20,000 other reviews. Then each occurrence gets the sense of its nearest
-neighbour among the other occurrences of its word, or of most of its five nearest. A static vector is the same wherever
-the word stands, so the model's own static vectors get a fair chance: those of the words around it.
+A bidirectional language model trains on 20,000 other reviews. Each occurrence gets the sense of its nearest neighbour
+among the other occurrences of its word, or of the majority of its five nearest. A static vector is the same wherever
+the word occurs, so for a fair comparison we use the model's static vectors of the surrounding words.
 
---run scores runs that are there already, of either kind, instead of training; they may have read the reviews that are
-asked about. --quick learns next to nothing. Figures of both are written beside the runs, not into the docs.
+--run scores existing runs of either kind instead of training; they may have been trained on the labelled reviews.
+--quick trains almost nothing. Figures of both are written beside the runs, not into the docs.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def plain(review: str) -> str:
 
 
 def occurrences(reviews: Mapping[str, Sequence[str]]) -> tuple[list[Occurrence], set[str]]:
-    """Return all that is labelled, and the reviews it stands in."""
+    """Return all labelled occurrences, and their reviews."""
     found, asked = [], set()
     for row in LABELS.read_text().splitlines()[1:]:
         word, sense, file, line, offset, check = row.split("\t")
@@ -96,7 +95,7 @@ def occurrences(reviews: Mapping[str, Sequence[str]]) -> tuple[list[Occurrence],
 
 
 def placed(word: str, sense: str, before: str, written: str, after: str) -> Occurrence:
-    """Return an occurrence with the words around it; what is glued to the word by other than marks is cut off."""
+    """Return an occurrence with the words around it; other characters attached to the word are removed."""
     left, right = (re.sub(r"<br\s*/?>", " ", side) for side in (before, after))
     words, place = f"{left}{written}{right}".split(), len(f"{left}{written}".split()) - 1
     if bare(words[place]) != word:
@@ -106,7 +105,7 @@ def placed(word: str, sense: str, before: str, written: str, after: str) -> Occu
 
 
 def others(one: Occurrence, width: int | None) -> list[int]:
-    """Return the places of the words around a word, so many on either side or all of its sentence."""
+    """Return the positions of the words around a word, a number on either side or its whole sentence."""
     count = len(one.words)
     if width is not None:
         first, last = max(0, one.place - width), min(count - 1, one.place + width)
@@ -120,7 +119,7 @@ def others(one: Occurrence, width: int | None) -> list[int]:
 
 
 def vectors(embedder: Embedder, asked: Sequence[Occurrence]) -> dict[str, Vectors]:
-    """Return the vectors of occurrences [occurrences, D] in each of the ways that are compared."""
+    """Return the vectors of occurrences [occurrences, D] for each method."""
     texts = [" ".join(one.words) for one in asked]
     static = embedder.embed(texts, 0)
     nothing = np.zeros(static[0].shape[1], np.float32)
@@ -142,7 +141,7 @@ def vectors(embedder: Embedder, asked: Sequence[Occurrence]) -> dict[str, Vector
 
 
 def told_apart(given: Vectors, senses: Sequence[str], k: int) -> NDArray[np.bool_]:
-    """Return of each occurrence whether most of its k nearest have its sense; of as many, the nearest one's counts."""
+    """Return for each occurrence whether the majority of its k nearest has its sense; the nearest breaks ties."""
     unit = given / np.maximum(np.linalg.norm(given, axis=1, keepdims=True), 1e-12)
     alike = unit @ unit.T
     np.fill_diagonal(alike, -np.inf)
@@ -153,26 +152,26 @@ def told_apart(given: Vectors, senses: Sequence[str], k: int) -> NDArray[np.bool
 
 
 def by_luck(senses: Sequence[str]) -> tuple[float, float]:
-    """Return how often another occurrence taken at random has the sense of one, and the share of the commonest."""
+    """Return the accuracy of a random neighbour, and that of the most frequent sense."""
     counts, n = Counter(senses).values(), len(senses)
     return sum(count * (count - 1) for count in counts) / (n * (n - 1)), max(counts) / n
 
 
 def resampled(hits: Hits) -> dict[str, NDArray[np.float64]]:
-    """Return of each way the mean over words of the share of hits, in occurrences drawn again and again."""
+    """Return for each method bootstrap samples of the mean accuracy over words."""
     draw, words = np.random.default_rng(1), next(iter(hits.values()))
     drawn = {word: draw.integers(len(each), size=(RESAMPLED, len(each))) for word, each in words.items()}
     return {way: np.mean([each[word][drawn[word]].mean(1) for word in words], axis=0) for way, each in hits.items()}
 
 
 def cell(mean: float, samples: NDArray[np.float64]) -> str:
-    """Write a share or a difference of shares in percent, with its 95 % interval."""
+    """Format an accuracy or a difference in percent, with its 95 % interval."""
     low, high = np.quantile(samples, (0.025, 0.975))
     return f"{100 * mean:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def score(run: Path, asked: Sequence[Occurrence]) -> tuple[Hits, Hits]:
-    """Return the hits of the nearest, and of five."""
+    """Return the hits of the nearest neighbour, and of five."""
     embedder, one, five = Embedder.load(run), {}, {}  # type: ignore[var-annotated]
     for word in dict.fromkeys(each.word for each in asked):
         own = [each for each in asked if each.word == word]
@@ -199,7 +198,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data/imdb"))
     parser.add_argument("--runs", type=Path, default=Path("runs/claims/senses"))
-    parser.add_argument("--run", type=Path, action="append", default=[], help="score this one instead; repeatable")
+    parser.add_argument("--run", type=Path, action="append", default=[], help="score this run instead; repeatable")
     parser.add_argument("--quick", action="store_true", help="300 reviews, 20 updates, a quarter of the occurrences")
     given = parser.parse_args()
     if not (given.data / "unlabelled.jsonl.gz").exists():
@@ -235,12 +234,12 @@ def main() -> None:
 
 
 def learned(run: RunFolder, count: int) -> str:
-    """Say what the model is."""
+    """Describe the model."""
     known = facts(run)
     size, perplexity = known["parameters"] / 1e6, known["validations"][-1]["perplexity_word"]
     return (
         f"The model: `lm-bilstm`, {size:.1f}M parameters, {count:,} other reviews, {known['steps']:,} updates in "
-        f"{known['minutes']:.0f} minutes of one thread,\nperplexity {perplexity:.0f} a word. One training.\n\n"
+        f"{known['minutes']:.0f} minutes on one thread,\nperplexity {perplexity:.0f} per word. One training run.\n\n"
     )
 
 
@@ -261,14 +260,14 @@ def section(one: Hits, five: Hits, asked: Sequence[Occurrence]) -> str:
     kinds = {
         "window": f"static, mean of {WINDOW} words on either side",
         "sentence": "static, mean of the sentence",
-        "beside": f"static, {BESIDE} words on either side, each in its place",
-        **{layer: f"in context, {layer}" for layer in layers},
+        "beside": f"static, {BESIDE} words on either side, concatenated",
+        **{layer: f"contextual, {layer}" for layer in layers},
     }
     hits, samples = {1: one, 5: five}, {1: resampled(one), 5: resampled(five)}
     share = {(way, k): fmean(float(each.mean()) for each in hits[k][way].values()) for way in one for k in hits}
     means = [
-        ["by chance, as by the word's own static vector", f"{100 * chance:.1f}", ""],
-        ["always the commonest sense", f"{100 * commonest:.1f}", f"{100 * commonest:.1f}"],
+        ["chance, equal to the word's own static vector", f"{100 * chance:.1f}", ""],
+        ["most frequent sense", f"{100 * commonest:.1f}", f"{100 * commonest:.1f}"],
         *([name, *(cell(share[way, k], samples[k][way]) for k in hits)] for way, name in kinds.items()),
     ]
     ahead = [
@@ -282,30 +281,30 @@ def section(one: Hits, five: Hits, asked: Sequence[Occurrence]) -> str:
         ]
         for way in ("window", "sentence", "beside")
     ]
-    of = [f"{layer}, {which}" for which in ("nearest", "of five") for layer in layers]
-    return f"""{table(["mean over words", "nearest", "most of five"], means)}
-By how many points the vectors in context are ahead of:
+    of = [f"{layer}, {which}" for which in ("nearest", "five nearest") for layer in layers]
+    return f"""{table(["mean over words", "nearest", "majority of five"], means)}
+Advantage of the contextual vectors in points over:
 
 {table(["", *of], ahead)}
-By word, of the nearest:
+By word, nearest neighbour:
 
-{table(["word: senses, occurrences", "chance", "commonest", "window", "sentence", *layers], rows)}"""
+{table(["word: senses, occurrences", "chance", "most frequent", "window", "sentence", *layers], rows)}"""
 
 
 def page(opening: str, sections: Sequence[str], asked: Sequence[Occurrence]) -> str:
     """Claim 9."""
     words, joined = len({each.word for each in asked}), "\n".join(sections)
-    return f"""# Claim 9: words in context, told apart by their senses
+    return f"""# Claim 9: contextual word embeddings and word senses
 
-{len(asked)} occurrences of {words} words in reviews of IMDb, labelled by reading each where it stands. An occurrence
-gets the sense of its nearest neighbour (cosine) among the other occurrences of its word, or of most of its five
-nearest. Right, in percent, with bootstrap 95 % intervals over occurrences.
+{len(asked)} occurrences of {words} words in IMDb reviews, with a sense label by hand for each. An occurrence gets the
+sense of its nearest neighbour (cosine) among the other occurrences of the word, or of the majority of its five nearest.
+Accuracy in percent, with bootstrap 95 % intervals over occurrences.
 
-The vector in context comes of {AROUND} words on either side. A static one of the word itself is the same everywhere,
-so the static ones are the model's embeddings of the words around it.
+Contextual vectors see {AROUND} words on either side. A static vector of the word itself is the same everywhere, so the
+static vectors here are the model's embeddings of the surrounding words.
 
 {opening}{joined}
-Again: `{COMMAND}`
+To reproduce: `{COMMAND}`
 """
 
 

@@ -1,9 +1,9 @@
-"""Everything that needs a GPU, in one command of some minutes: the tests, then training and search against others.
+"""All checks that need a GPU, in a few minutes: the tests, then training and search compared with others.
 
     make gpu
     python -m benchmarks.gpu [--device cpu --quick] [--no-tests] [--out FILE]
 
-Tables of Markdown go to standard output and, with `--out`, to a file. `--quick` is a rehearsal with small models; its
+Markdown tables go to standard output and, with `--out`, to a file. `--quick` is a rehearsal with small models; its
 figures mean nothing.
 """
 
@@ -28,11 +28,11 @@ PRECISIONS = "bfloat16", "float32"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--quick", action="store_true", help="small models: a rehearsal")
-    parser.add_argument("--seconds", type=float, default=6, help="of training, for each row")
-    parser.add_argument("--sentences", type=int, default=1000, help="translated, for each row")
-    parser.add_argument("--no-tests", action="store_true", help="measure only")
-    parser.add_argument("--out", type=Path, help="where the tables are written too")
+    parser.add_argument("--quick", action="store_true", help="a rehearsal with small models")
+    parser.add_argument("--seconds", type=float, default=6, help="training seconds per row")
+    parser.add_argument("--sentences", type=int, default=1000, help="sentences per row")
+    parser.add_argument("--no-tests", action="store_true", help="only measure")
+    parser.add_argument("--out", type=Path, help="also write the tables to this file")
     options = parser.parse_args()
     device = torch.device(options.device)
     torch.backends.cuda.enable_cudnn_sdp(False)  # ours never takes it; see `translucid.kernels.attention`
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def run_tests() -> int:
-    """Run what is marked `cuda`, and on several GPUs two processes; return the exit code."""
+    """Run the tests marked `cuda`, and on several GPUs those with two processes; return the exit code."""
     found = subprocess.run(
         [sys.executable, "-m", "pytest", "-m", "cuda", "-rfs", "--tb=short", "-p", "no:cacheprovider"]
     )
@@ -61,13 +61,13 @@ def run_tests() -> int:
 
 
 def machine(device: torch.device) -> str:
-    """Return what the figures belong to."""
+    """Describe the machine."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {os.cpu_count()} cores"
     return f"{name}; PyTorch {torch.__version__}, CUDA {torch.version.cuda}, Python {sys.version.split()[0]}."
 
 
 def training_table(device: torch.device, options: argparse.Namespace) -> list[str]:
-    """Return target tokens a second and milliseconds an update, by preset, precision and program."""
+    """Return target tokens per second and milliseconds per update, by preset, precision and program."""
     names = list(training.BUILDERS)
     rows = ["| preset | precision | " + " | ".join(names) + " |", "| --- | --- |" + " ---: |" * len(names)]
     for preset in PRESETS:
@@ -83,7 +83,7 @@ def training_table(device: torch.device, options: argparse.Namespace) -> list[st
 
 
 def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str]:
-    """Return what an update and a search ask of a GPU: kernels, its time, and how often the program waits for it."""
+    """Return the kernels, GPU time and synchronisations of an update and of a search."""
     if device.type != "cuda":
         return ["Kernels and synchronisations are counted on a GPU only.", ""]
     rows = ["| preset | what | kernels | GPU ms | synchronisations |", "| --- | --- | ---: | ---: | --- |"]
@@ -106,7 +106,7 @@ def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str
 
 
 def decoding_table(device: torch.device, options: argparse.Namespace) -> list[str]:
-    """Return target tokens a second of searches, by preset and beam."""
+    """Return target tokens per second of searches, by preset and beam."""
     heads = ["translucid", "generate, float32, 64 rows", "generate, bfloat16, 64 rows", "generate, bfloat16, 256 rows"]
     rows = ["| preset | beam | " + " | ".join(heads) + " |", "| --- | ---: |" + " ---: |" * len(heads)]
     for preset in PRESETS:

@@ -1,4 +1,4 @@
-"""How many target tokens a second a batched search finds: ours, and MarianMTModel's `generate`."""
+"""Target tokens per second of batched search: ours, and `generate` of MarianMTModel."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Search = Callable[[list[list[int]], int], int]
 
 
 def sentences_of(configuration: Configuration, count: int) -> list[list[int]]:
-    """Return made-up sources."""
+    """Return synthetic sources."""
     corpus = corpus_of(configuration.data.tokenizer.vocabulary, count)
     return [ids.tolist() for ids in torch.tensor(corpus.source_ids).tensor_split(corpus.source_offsets[1:-1].tolist())]
 
 
 def ours(configuration: Configuration, device: torch.device) -> Search:
-    """Return our own search, with the batches that it takes by itself."""
+    """Return our own search, which chooses its batch size."""
     model = model_of(configuration).to(device).eval()
 
     def search(sentences: list[list[int]], beam: int) -> int:
@@ -43,7 +43,7 @@ def ours(configuration: Configuration, device: torch.device) -> Search:
 
 
 def theirs(configuration: Configuration, device: torch.device, dtype: torch.dtype, rows: int) -> Search:
-    """Return `generate` over batches of so many sentences of like length."""
+    """Return `generate` over batches of sentences of similar length."""
     model = marian(configuration).to(device, dtype).eval()
 
     def search(sentences: list[list[int]], beam: int) -> int:
@@ -67,7 +67,7 @@ def theirs(configuration: Configuration, device: torch.device, dtype: torch.dtyp
 
 
 def speed(search: Search, sentences: list[list[int]], beam: int, device: torch.device) -> float:
-    """Return target tokens a second, after a first try with some of the sentences."""
+    """Return target tokens per second, after a warm-up with some of the sentences."""
     search(sentences[: len(sentences) // 8], beam)
     finish(device)
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What is measured: two models, batches of made-up sentences, and the models of others at the same shapes."""
+"""Inputs of the GPU benchmarks: two models, synthetic batches, and other toolkits' models of the same size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUICK = ["model.width=32", "model.feed_forward=64", "data.tokenizer.vocabulary=5
 
 
 def configuration_of(preset: str, *, quick: bool) -> Configuration:
-    """Return the settings of a preset; of a small one of its kind, if it shall only be tried out."""
+    """Return the settings of a preset, or of a small model of its kind for a rehearsal."""
     return resolve(preset=preset, assignments=QUICK if quick else [])
 
 
@@ -39,7 +39,7 @@ def model_of(configuration: Configuration) -> SequenceModel:
 
 
 def corpus_of(vocabulary: int, sentences: int = SENTENCES) -> EncodedCorpus:
-    """Return made-up pairs; their lengths are those of news text, 25 tokens in the mean."""
+    """Return synthetic pairs with the lengths of news text, 25 tokens on average."""
     rng = np.random.default_rng(1)
     sides = []
     lengths = np.clip(rng.lognormal(3.1, 0.5, sentences), 3, LONGEST - 10).astype(np.int64)
@@ -52,7 +52,7 @@ def corpus_of(vocabulary: int, sentences: int = SENTENCES) -> EncodedCorpus:
 
 
 def epochs_of(configuration: Configuration, sentences: int = SENTENCES) -> PairEpochs:
-    """Return passes over made-up pairs, in batches of this configuration."""
+    """Return epochs of synthetic pairs, in batches of this configuration."""
     corpus = corpus_of(configuration.data.tokenizer.vocabulary, sentences)
     return PairEpochs(corpus, [sentences], batch_tokens=configuration.training.batch_tokens, seed=1)
 
@@ -69,7 +69,7 @@ def batches_of(configuration: Configuration) -> Iterator[Batch]:
 
 
 def shape_of(configuration: Configuration) -> Shape:
-    """Return the shape of a configuration for the models that others ship."""
+    """Return the size of a configuration for other toolkits' models."""
     o, entries = configuration.model, configuration.data.tokenizer.vocabulary
     ids = {"entries": entries, "padding": SPECIAL.pad, "start": SPECIAL.start, "end": SPECIAL.end}
     return Shape(o.encoder_layers, o.width, o.feed_forward, o.heads, o.dropout, **ids)

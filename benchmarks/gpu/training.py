@@ -1,4 +1,4 @@
-"""How many target tokens a second training learns from: ours, and plain loops around modules that others ship."""
+"""Target tokens per second of training: ours, and plain loops around other toolkits' modules."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ BUILDERS: dict[str, Callable[[Configuration, torch.device, str], Update]] = {
 
 
 def speed(update: Update, device: torch.device, seconds: float) -> tuple[float, float]:
-    """Return target tokens a second, and milliseconds an update."""
+    """Return target tokens per second, and milliseconds per update."""
     for _ in range(WARM_UP):
         update()
     finish(device)
@@ -94,7 +94,7 @@ def speed(update: Update, device: torch.device, seconds: float) -> tuple[float, 
 
 
 def finish(device: torch.device) -> None:
-    """Wait for what a GPU has still to do."""
+    """Wait for the GPU to finish its queue."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 

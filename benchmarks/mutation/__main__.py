@@ -1,11 +1,11 @@
-"""How many small wrong changes do the tests see? `make mutation SAMPLE=200 SEED=1`.
+"""How many small wrong changes do the tests detect? `make mutation SAMPLE=200 SEED=1`.
 
     python -m benchmarks.mutation [--sample 150] [--seed 1] [--rooms decoding training] [--write] [--again]
 
-A mutant is a copy of the package in which one thing is wrong, such as < for <=. It is killed if a test fails or never
-ends; it survives if all pass. Which tests are run stands in `trial.py`, what is never changed in `behaviour.py`;
-`equivalent.json` lists the mutants that no test could kill, each with its reason. --write keeps what came of it in
-docs/mutation.json and docs/mutation.md; with --again, after more tests were written, only survivors are tried.
+A mutant is a copy of the package with one wrong change, such as < for <=. It is killed if a test fails or times out; it
+survives if all tests pass. `trial.py` decides which tests run, `behaviour.py` what is never changed, and
+`equivalent.json` lists the mutants that no test could kill, with reasons. --write stores the results in
+docs/mutation.json and docs/mutation.md. With --again, only survivors are tried, after new tests were written.
 """
 
 import argparse
@@ -33,13 +33,13 @@ def reason(mutant: Mutant) -> str | None:
 
 
 def run(mutants: list[Mutant], folder: Path) -> dict[Mutant, Outcome]:
-    """Try out all mutants, one after the other."""
+    """Run the tests on all mutants, one after another."""
     bench = Bench(folder)
     limits = {}
     for place in sorted({place_of(mutant) for mutant in mutants}):
         outcome = bench.test(place)
         if outcome.verdict != "survived":
-            raise SystemExit(f"the tests of {place} fail before anything is changed: {outcome.said}")
+            raise SystemExit(f"the tests of {place} fail without a change: {outcome.said}")
         limits[place] = 2 * outcome.seconds + 60
         print(f"{place}: {outcome.seconds:.0f} s unchanged", file=sys.stderr, flush=True)
     found = {}
@@ -51,7 +51,7 @@ def run(mutants: list[Mutant], folder: Path) -> dict[Mutant, Outcome]:
 
 
 def rooms_of(verdicts: dict[Mutant, str]) -> dict[str, dict[str, float]]:
-    """Count what came of the mutants, by room and in all; a mutant that never ends is seen, so it counts as killed."""
+    """Count the outcomes by package and in total; a mutant that times out counts as killed."""
     rooms = {}
     for room in [*ROOMS, "all"]:
         counts = Counter(verdict for mutant, verdict in verdicts.items() if room in (mutant.room, "all"))
@@ -65,11 +65,11 @@ def rooms_of(verdicts: dict[Mutant, str]) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutation", description=__doc__.split("\n")[0])
-    parser.add_argument("--sample", type=int, default=150, help="mutants, as many of each room")
-    parser.add_argument("--seed", type=int, default=1, help="which ones")
+    parser.add_argument("--sample", type=int, default=150, help="number of mutants, spread evenly over the packages")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the sample")
     parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=ROOMS)
-    parser.add_argument("--write", action="store_true", help="keep what came of it in docs")
-    parser.add_argument("--again", action="store_true", help="only those that survived when it was last kept in docs")
+    parser.add_argument("--write", action="store_true", help="write the results to docs")
+    parser.add_argument("--again", action="store_true", help="only the survivors recorded in docs")
     given = parser.parse_args()
     from benchmarks.reliability.page import machine  # not above: mutants import the package anew
     from translucid.ground.atomic import write_atomically

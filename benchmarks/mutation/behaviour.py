@@ -1,16 +1,16 @@
-"""What of a file a test could see. These parts have no behaviour of their own:
+"""The parts of a file whose changes a test could detect. These parts have no behaviour to test:
 
 - annotations, `__repr__` and `__str__`
-- what is raised: the texts of errors, and how they are put together
-- defaults and bounds of settings (fields of classes): a test could only say the number again
-- `@abstractmethod`, `frozen=True`, `/` and `*` among parameters, which guard the programmer
+- raised errors: their messages, and how they are put together
+- defaults and bounds of settings (fields of classes): a test could only repeat the number
+- `@abstractmethod`, `frozen=True`, `/` and `*` among parameters, which protect the programmer
 """
 
 import ast
 
 
 def behaviour(source: str) -> str:
-    """Return what a file says, less what has no behaviour to test."""
+    """Return a file's syntax tree without the parts that have no behaviour to test."""
     return ast.dump(_Bare().visit(ast.parse(source)))
 
 

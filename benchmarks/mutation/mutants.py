@@ -1,4 +1,4 @@
-"""Small wrong changes of the core, one at a time: what `cosmic-ray` makes of each file, less what has no behaviour."""
+"""Small wrong changes of the core, one at a time: the mutants of `cosmic-ray`, except those without behaviour."""
 
 import random
 from collections import defaultdict
@@ -63,7 +63,7 @@ class Mutant:
 
 
 def sample(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
-    """Draw the same number of mutants from each room, `count` in all if there are so many."""
+    """Sample the same number of mutants from each package, `count` in total if there are enough."""
     drawn = []
     for place, room in enumerate(rooms):
         draw = random.Random(f"{seed} {room}")
@@ -77,7 +77,7 @@ def sample(count: int, seed: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
 
 
 def _candidates(file: Path) -> Iterator[tuple[Path, str, int]]:
-    """Yield file, operator and occurrence of every change, those among them that change no behaviour."""
+    """Yield file, operator and occurrence of every change, including those that change no behaviour."""
     if file.relative_to(SOURCE).as_posix() in SETTINGS:
         return
     nodes = list(ast_nodes(parso.parse(file.read_text(encoding="utf-8"))))

@@ -1,4 +1,4 @@
-"""docs/mutation.md, written from what `make mutation` has found."""
+"""Write docs/mutation.md from the results of `make mutation`."""
 
 import json
 from pathlib import Path
@@ -7,30 +7,29 @@ from typing import Any
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORD = DOCS / "mutation.json"
 
-PAGE = """# Would the tests see it?
+PAGE = """# Mutation testing
 
-`make mutation` makes small wrong changes ("mutants"), one at a time: `<=` for `<`, 2 for 1, a loop that
-never runs, an `if` turned round. After each it runs the tests of the room that was changed. The score is the share of
-mutants that a test sees; those that no test could see are left out, and listed with the reason of each in
-[equivalent.json](../benchmarks/mutation/equivalent.json). The changes come from
-[cosmic-ray](https://cosmic-ray.readthedocs.io); {mutants} of some thousands were drawn (seed {seed}), as many of each
-room.
+`make mutation` makes small wrong changes ("mutants") in the core, one at a time: `<=` for `<`, 2 for 1, a loop that
+never runs, a negated `if`. After each it runs the tests of the changed package. The score is the share of mutants that
+a test detects, without those that no test could detect; [equivalent.json](../benchmarks/mutation/equivalent.json) lists
+these with reasons. [cosmic-ray](https://cosmic-ray.readthedocs.io) generates the changes. This sample has {mutants} of
+several thousand (seed {seed}), the same number for each package.
 
-| room | mutants | killed | never ended, so killed | survived | equivalent | score |
+| package | mutants | killed | timed out, counted as killed | survived | equivalent | score |
 | --- | --- | --- | --- | --- | --- | --- |
 {rows}
 
-Before tests were written for what this draw brought to light, {first:.0%} of it was seen: the better guess of how other
-changes would fare.
+Before we wrote tests for the survivors, the score of this sample was {first:.0%}. That is the better estimate for other
+changes.
 
-Not changed: annotations, docstrings, texts of errors, `__repr__`, defaults and bounds of settings, presets, and what
-only guards the programmer (`frozen=True`, `@abstractmethod`, `*` among parameters).
+Never changed: annotations, docstrings, error messages, `__repr__`, defaults and bounds of settings, presets, and what
+only protects the programmer (`frozen=True`, `@abstractmethod`, `*` among parameters).
 
-What the tests do not see:
+Surviving mutants:
 
 {survived}
 
-`make mutation SAMPLE=600 SEED=2` draws more, or others; a mutant takes half a minute.
+`make mutation SAMPLE=600 SEED=2` draws a larger or different sample. A mutant takes half a minute.
 """
 
 
@@ -47,10 +46,10 @@ def page(record: dict[str, Any]) -> str:
         first=record["seen_at_first"] / (every["mutants"] - every["equivalent"]),
         seed=record["seed"],
         rows="\n".join(rows),
-        survived="\n".join(survived) or "- nothing of this draw",
+        survived="\n".join(survived) or "- none in this sample",
     )
 
 
 def write_page() -> None:
-    """Write the page from what the record holds."""
+    """Write the page from the record."""
     (DOCS / "mutation.md").write_text(page(json.loads(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What `make mutation` takes for a change of behaviour, and what not."""
+"""What `make mutation` counts as a change of behaviour."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does a test see it? Runs the tests of a mutant's room on a copy of the package that holds the mutant."""
+"""Run the tests of a mutant's package on a copy of Translucid that contains the mutant."""
 
 import multiprocessing
 import os
@@ -44,7 +44,7 @@ MEMORY = 24 << 30
 
 @dataclass
 class Outcome:
-    """What came of a mutant."""
+    """The outcome of a mutant."""
 
     verdict: str
     """killed, timeout or survived."""
@@ -54,7 +54,7 @@ class Outcome:
 
 
 class Bench:
-    """A copy of the package, in which one file at a time is changed."""
+    """A copy of Translucid in which one file at a time is changed."""
 
     def __init__(self, folder: Path) -> None:
         os.environ["OMP_NUM_THREADS"] = "1"
@@ -65,9 +65,9 @@ class Bench:
         shutil.copytree(ROOT / "recipes", folder / "recipes")
 
     def test(self, place: str, limit: float | None = None, file: str = "") -> Outcome:
-        """Run the tests of a room or a file on what the copy holds, until one fails.
+        """Run the tests of a package or a file on the copy, until one fails.
 
-        Those named after the changed file are run first: most changes that are seen are seen there.
+        Tests named after the changed file run first: they detect most changes.
         """
         tests = [f"tests/{name}" for name in TESTS[place].split() if (ROOT / "tests" / name).exists()]
         stem = Path(file).stem
@@ -88,7 +88,7 @@ class Bench:
         return Outcome("killed" if process.exitcode else "survived", seconds, said)
 
     def try_out(self, mutant: Mutant, limit: float) -> Outcome:
-        """Put a mutant in its place, run the tests, and put the code back."""
+        """Write a mutant, run the tests, and restore the code."""
         place = self.package / mutant.file
         original = place.read_bytes()
         place.write_text(mutant.source, encoding="utf-8")
@@ -99,7 +99,7 @@ class Bench:
 
 
 def place_of(mutant: Mutant) -> str:
-    """Return under what the tests of a mutant are listed."""
+    """Return the key of a mutant's tests."""
     return mutant.file if mutant.file in TESTS else mutant.room
 
 

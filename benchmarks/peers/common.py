@@ -1,7 +1,7 @@
-"""What the measuring scripts of all peers share: the corpus in ids, batches, clocks, and one line of JSON as result.
+"""Shared by the scripts of all toolkits: the corpus as ids, batches, timing, and one line of JSON as the result.
 
-Ids are the same for every peer: 0 end, 1 unknown, 2 start, then pieces, and padding last. "Target tokens" are pieces of
-the target with the end token, without padding.
+Ids are the same for every toolkit: 0 end, 1 unknown, 2 start, then pieces, and padding last. "Target tokens" are target
+pieces and the end token, without padding.
 """
 
 from __future__ import annotations

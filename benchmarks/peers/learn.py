@@ -1,11 +1,11 @@
-"""BLEU over minutes: ours and the fastest of the others, a core each, as many side by side as there are cores.
+"""BLEU over minutes: Translucid and the fastest other toolkits, one core each, side by side on all cores.
 
     python benchmarks/peers/learn.py [--minutes 30] [--only ours hf opennmt eole] [--recipe FILE] [--work runs/peers]
 
-Needs what run.py has made (its environments and data). All translate the same 500 validation sentences greedily and are
-scored by the same program. Ours is the recipe; the others have the shape of Wu et al. 2021 (arXiv 2105.14462), batches
-of 4,096 target tokens, and a warm-up and a peak that suit so short a time. Theirs are the minutes of training alone;
-ours translates and saves within its own. Prints a Markdown table.
+Needs the environments and data of run.py. All translate the same 500 validation sentences greedily, and one program
+scores them. Translucid uses the recipe; the others use the architecture of Wu et al. 2021 (arXiv 2105.14462), batches
+of 4,096 target tokens, and a warm-up and peak learning rate that suit the short time. Their minutes are training only;
+ours include translating and saving. Prints a Markdown table.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Hugging Face's MarianMT learns, and translates validation sentences every minute: `python learn_marian.py MINUTES`.
+"""Train Hugging Face's MarianMT and translate validation sentences every minute: `python learn_marian.py MINUTES`.
 
-The batches are filled with sentences of like length; the schedule is warm-up, inverse square root, and a linear end.
+Batches contain sentences of similar length; the schedule is warm-up, inverse square root, and a linear cooldown.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""OpenNMT-py or Eole learns, and its checkpoints translate: `python learn_tools.py opennmt|eole MINUTES`.
+"""Train OpenNMT-py or Eole and translate with its checkpoints: `python learn_tools.py opennmt|eole MINUTES`.
 
-The clock runs from the first line of its log that tells of an update; the checkpoints are translated after the end.
+The clock starts at the first line of the log that reports an update; translation follows after training.
 """
 
 import os

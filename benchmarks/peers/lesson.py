@@ -1,4 +1,4 @@
-"""A batch as tutorials put it to a model: padded ids, all logits, PyTorch's cross-entropy with label smoothing."""
+"""Batches as in tutorials: padded ids, all logits, PyTorch's cross-entropy with label smoothing."""
 
 from collections.abc import Callable
 

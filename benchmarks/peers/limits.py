@@ -1,4 +1,4 @@
-"""What the machine can do at best: matrix products and memory, in the same run as everything else."""
+"""The machine's peak performance: matrix products and memory bandwidth, in the same run as everything else."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""The models of others over the common vocabulary: their shape, and MarianMT, whose decoder starts with padding."""
+"""Other toolkits' models over the common vocabulary: their size, and MarianMT, whose decoder starts with padding."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Translators that others ship, at one shape and with fresh weights: `torch.nn.Transformer` and MarianMTModel."""
+"""Other toolkits' translation models of one size and with fresh weights: `torch.nn.Transformer` and MarianMTModel."""
 
 from __future__ import annotations
 

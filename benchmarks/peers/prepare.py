@@ -1,4 +1,4 @@
-"""Multi30k in one joint BPE vocabulary of 10,000, the same for every peer: `python prepare.py FOLDER`."""
+"""Multi30k with a joint BPE vocabulary of 10,000, the same for every toolkit: `python prepare.py FOLDER`."""
 
 import gzip
 import sys

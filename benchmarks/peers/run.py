@@ -1,13 +1,13 @@
-"""How fast we are and how fast the others are, on the machine at hand, in one run.
+"""Speed of Translucid and other toolkits on this machine, in one run.
 
     python benchmarks/peers/run.py multi30k-en-de/ --model runs/en-de [--rounds 3] [--only tiny translation]
 
-Makes a virtual environment for each peer with pinned versions (about 6 GB in all), prepares Multi30k English–German in
-one vocabulary of 10,000, and then measures everybody in turn, round after round, so that a machine whose speed drifts
-still gives honest ratios. After each round the medians go to docs/benchmarks.md, between the marks there, and every
-single figure to docs/benchmarks.json. A peer that can't be installed or fails is left out, and named. `--model` is a
-trained run of ours for the table of translating, of the preset tiny: its like of the size of base (widen.py) is
-translated with too.
+Makes a virtual environment with pinned versions for each toolkit (about 6 GB in total) and prepares Multi30k
+English–German with a joint vocabulary of 10,000. Then it measures all systems in turn, round after round, so that
+ratios stay valid on a machine whose speed drifts. After each round it writes the medians to docs/benchmarks.md, between
+the markers there, and every figure to docs/benchmarks.json. Toolkits that fail or cannot be installed are left out and
+named. `--model` is a trained run of the preset tiny for the translation table; it is also translated with a version
+widened to the size of base (widen.py).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ ENVS = {
     + ["pyyaml", "sacrebleu", "rapidfuzz", "pyahocorasick", "fasttext-wheel", "six", "spacy"],
 }
 WITHOUT_DEPENDENCIES = {"opennmt": ["OpenNMT-py==3.5.1"]}
-"""OpenNMT-py asks for a PyTorch that is no longer there; it runs with this one."""
+"""OpenNMT-py requires a PyTorch that is no longer available; it runs with this one."""
 
 
 TRANSLATION = {"tiny": "translation", "base": "translation of base"}
-"""The tables of translating, by the size of the model."""
+"""The translation tables, by model size."""
 SENTENCES = {"tiny": 1000, "base": 200}
-"""To translate."""
+"""Numbers of sentences to translate."""
 
 
 class Measure(NamedTuple):
@@ -69,8 +69,8 @@ def training(size: str, seconds: float) -> list[Measure]:
             Measure(size, f"{name}, plain loop, {what}", env, "train_pytorch.py", [module, size, how, clock, precision])
             for what, how, precision in (
                 ("random batches", "random", "float32"),
-                ("like length batches", "like length", "float32"),
-                ("like length batches, autocast to bfloat16", "like length", "bfloat16"),
+                ("length-bucketed batches", "like length", "float32"),
+                ("length-bucketed batches, autocast to bfloat16", "like length", "bfloat16"),
             )
         ]
 
@@ -115,31 +115,31 @@ def prepare_tiny(work: Path, run: Path) -> None:
         )
     pairs = ["--train", f"{work}/data/train.{{en,de}}", "--valid", f"{work}/data/valid.{{en,de}}"]
     subprocess.run([program, "tune", tiny / "tuned", *pairs], check=True)
-    # Of a small model, a shortlist costs a little more than tune allows; what it costs, the table says.
+    # For a small model, a shortlist costs a little more than tune allows by default; the table shows how much.
     subprocess.run([program, "tune", tiny / "shortlists", *pairs, "--shortlists", "--allow", "0.3"], check=True)
     subprocess.run([program, "export", tiny / "model", tiny / "exported"], check=True)
 
 
 def prepare_base(work: Path) -> None:
-    """Make the like of them of the size of base."""
+    """Make the same models, widened to the size of base."""
     python, tiny, base = work / "envs" / "translucid" / "bin" / "python", work / "tiny", work / "base"
     environment = {**os.environ, "PEERS_WORK": str(work)}
     subprocess.run([python, HERE / "widen.py", tiny / "model", base / "model"], check=True, env=environment)
     for name in ("tuned", "shortlists"):
         shutil.copytree(base / "model", base / name, dirs_exist_ok=True)
         for file in [tiny / name / "tuned.json", *(tiny / name).glob("shortlist.tsv")]:
-            shutil.copy(file, base / name)  # its words go where those of tiny go
+            shutil.copy(file, base / name)  # the widened model has the same vocabulary
     subprocess.run([python.with_name("translucid"), "export", base / "model", base / "exported"], check=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("corpus", type=Path, help="the folder with train.lc.norm.tok.en.gz and the others")
-    parser.add_argument("--model", type=Path, help="a trained run of ours, for the translation table")
+    parser.add_argument("--model", type=Path, help="a trained run, for the translation table")
     parser.add_argument("--work", type=Path, default=Path("runs/peers"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=30, help="of training, for each peer in each round")
-    parser.add_argument("--only", nargs="*", default=["tiny", "base", *TRANSLATION.values()], help="these tables")
+    parser.add_argument("--seconds", type=float, default=30, help="training seconds per toolkit and round")
+    parser.add_argument("--only", nargs="*", default=["tiny", "base", *TRANSLATION.values()], help="only these tables")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     measures = [row for size in ("tiny", "base") if size in arguments.only for row in training(size, arguments.seconds)]
@@ -173,7 +173,7 @@ def main() -> None:
 
 
 def install(work: Path, env: str) -> bool:
-    """Make a peer's environment; say whether it is there."""
+    """Make a toolkit's environment; return whether it exists."""
     folder = work / "envs" / env
     done = folder / ".done"
     if done.exists():
@@ -208,18 +208,18 @@ def run(work: Path, row: Measure) -> list[dict[str, Any]]:
 
 
 def reported(output: str) -> list[dict[str, Any]]:
-    """What a script has told by `common.report`."""
+    """The results that a script printed with `common.report`."""
     prefix = "RESULT "
     return [json.loads(line[len(prefix) :]) for line in output.splitlines() if line.startswith(prefix)]
 
 
 def training_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
-    """The medians of target tokens a second for each size, and their ratio to ours."""
+    """The median target tokens per second for each size, and their ratio to ours."""
     rates: dict[str, dict[str, float]] = {"tiny": {}, "base": {}}
     for (table, name), rows in results.items():
-        if table in rates and "random batches" not in name:  # those are in the JSON alone
+        if table in rates and "random batches" not in name:  # only in the JSON
             rates[table][name] = statistics.median(row["tokens_per_second"] for row in rows)
-    lines = ["| | *tiny* | of ours | *base* | of ours |", "| --- | ---: | ---: | ---: | ---: |"]
+    lines = ["| | *tiny* | relative | *base* | relative |", "| --- | ---: | ---: | ---: | ---: |"]
     for name in sorted(rates["tiny"] | rates["base"], key=lambda name: -rates["tiny"].get(name, 0)):
         cells = []
         for measured in rates.values():
@@ -231,7 +231,7 @@ def training_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
 
 
 def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> str:
-    """The medians of sentences a second and latency, and BLEU, for each size, by peer and weights, with a beam of 5."""
+    """The median sentences per second, latency and BLEU for each size, by toolkit and weights, with beam 5."""
     measured: dict[tuple[str, str], dict[str, list[str]]] = {}
     for (table, name), rows in results.items():
         for key in dict.fromkeys(row["key"] for row in rows if table in TRANSLATION.values()):
@@ -242,7 +242,7 @@ def translation_table(results: dict[tuple[str, str], list[dict[str, Any]]]) -> s
             rate, wait = (statistics.median(row[of] for row in mine) for of in ("sentences_per_second", "alone_ms"))
             bleu = f"{mine[0]['bleu']:.1f}" if "bleu" in mine[0] else "–"
             measured.setdefault((name, weights), {})[table] = [f"{rate:,.0f}", f"{wait:.1f}", bleu]
-    what = "sentences/s | one, ms | BLEU"
+    what = "sentences/s | latency, ms | BLEU"
     lines = [f"| beam 5 | weights | *tiny*: {what} | *base*: {what} |", "| --- | --- |" + " ---: |" * 6]
     for (name, weights), cells in measured.items():
         both = [cell for table in TRANSLATION.values() for cell in cells.get(table, ["–"] * 3)]
@@ -257,7 +257,7 @@ def recorded() -> dict[str, Any]:
 
 
 def earlier(measured: set[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """The results of tables that were not measured now."""
+    """The results of tables that this run does not measure."""
     known = {"tiny", "base", *TRANSLATION.values()} - measured
     keys = {key: key.partition(": ") for key in recorded()}
     return {(table, name): recorded()[key] for key, (table, _, name) in keys.items() if table in known}
@@ -266,7 +266,7 @@ def earlier(measured: set[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
 def write(
     limits: list[dict[str, Any]], results: dict[tuple[str, str], list[dict[str, Any]]], failed: list[str], rounds: int
 ) -> None:
-    """Put the tables between the marks of docs/benchmarks.md, and every single figure into docs/benchmarks.json."""
+    """Write the tables between the markers of docs/benchmarks.md, and every single figure into docs/benchmarks.json."""
     record = recorded() | {"limits": limits} | {f"{table}: {name}": rows for (table, name), rows in results.items()}
     (DOCS / "benchmarks.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     machine = f"{platform.machine()}, {limits[0]['threads']} cores, PyTorch {limits[0]['versions']['torch']}"

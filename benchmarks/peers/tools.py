@@ -1,4 +1,4 @@
-"""Tools with a command of their own, on the same text: how each is configured and what its log says."""
+"""Toolkits with their own commands, on the same text: their configuration, and how to parse their logs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Keras 3's functional Transformer in the style of the textbooks: `python train_keras.py SIZE SECONDS`.
+"""Keras 3's functional Transformer as in textbooks: `python train_keras.py SIZE SECONDS`.
 
 Post-norm blocks, MultiHeadAttention, masks from the embedding, a softmax output over every position, model.fit; every
 sentence padded or cut to one length.

@@ -1,8 +1,8 @@
-"""Plain training loops around modules that others ship.
+"""Plain training loops around other toolkits' modules.
 
     python train_pytorch.py marian|nn-transformer SIZE BATCHES SECONDS float32|bfloat16
 
-The loop is that of the tutorials: padded batches, all logits, PyTorch's cross-entropy with label smoothing, Adam.
+The loop follows the tutorials: padded batches, all logits, PyTorch's cross-entropy with label smoothing, Adam.
 """
 
 import sys

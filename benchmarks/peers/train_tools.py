@@ -1,9 +1,9 @@
-"""Tools with a command of their own, measured by what they log.
+"""Toolkits with their own commands, measured by their logs.
 
     python train_tools.py opennmt|eole|joeynmt SIZE SECONDS
 
-Each is started on the same text with its own trainer and stopped after so many seconds of logged updates. The first
-lines are warm-up. Tokens are those that the tool counts (target tokens with the end token); the clock is ours.
+Each trains on the same text with its own trainer and is stopped after a number of seconds of logged updates. The first
+lines are warm-up. Tokens are those that the toolkit counts (target tokens and the end token); the clock is ours.
 """
 
 import re

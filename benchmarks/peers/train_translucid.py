@@ -1,4 +1,4 @@
-"""Ours, as its users run it, by what it writes to metrics.jsonl.
+"""Translucid as users run it, measured by its metrics.jsonl.
 
 python train_translucid.py SIZE|rnn SECONDS auto|float32|bfloat16
 """

@@ -1,9 +1,9 @@
-"""Translating test_2016_flickr: `python translate.py ctranslate2|translucid|torch|hf MODEL SENTENCES`.
+"""Translate test_2016_flickr: `python translate.py ctranslate2|translucid|torch|hf MODEL SENTENCES`.
 
-MODEL is a run folder of ours, which `translucid` and `torch` (our own engine) translate with; for `ctranslate2` it is
-what `translucid export` made of it, called directly with its best settings among several; `hf` ignores it and generates
-as many tokens with untrained weights, because no model of theirs has our pre-norm layers. Sentences/s are from text to
-text, for `ctranslate2` and `hf` from pieces to pieces.
+MODEL is a run folder for `translucid` and `torch` (our own engine). For `ctranslate2` it is the output of `translucid
+export`, used directly with the best of several settings. `hf` ignores it and generates the same number of tokens with
+untrained weights, because Hugging Face has no model with our pre-norm layers. Sentences/s are from text to text, and
+for `ctranslate2` and `hf` from pieces to pieces.
 """
 
 import statistics

@@ -1,8 +1,8 @@
-"""A model of the size of *base* that translates just as a trained *tiny* one does: `python widen.py RUN OUT`.
+"""A model of the size of *base* that translates exactly like a trained *tiny* one: `python widen.py RUN OUT`.
 
-How fast a model translates does not depend on what its weights are, only on when its sentences end; but training *base*
-takes hours. So each feature of *tiny* is repeated (Net2Net, Chen et al. 2016, arXiv 1511.05641, with equal shares): the
-weights that read copies are divided by their number, and layers that are added write zeros.
+Translation speed does not depend on the values of the weights, only on the output lengths; but training *base* takes
+hours. So each feature of *tiny* is repeated (Net2Net, Chen et al. 2016, arXiv 1511.05641, with equal shares): weights
+that read copies are divided by the number of copies, and additional layers write zeros.
 """
 
 import argparse

@@ -1,9 +1,10 @@
-"""Every trial at full length, and docs/reliability.md with what came of it: `make reliability`.
+"""Run every trial at full length and write docs/reliability.md: `make reliability`.
 
     python -m benchmarks.reliability [--quick] [--only training hostile] [--large 1000000 5000000 20000000]
 
-About an hour and a half on two cores. What a part has found is kept in docs/reliability.json, so that --only writes the
-page anew with the other parts as they were; --quick is a few minutes and writes nothing.
+This takes about an hour and a half on two cores. The results of each part are stored in docs/reliability.json; --only
+repeats some parts and writes the page with the stored results of the others. --quick takes a few minutes and writes
+nothing.
 """
 
 import argparse
@@ -40,7 +41,7 @@ PARTS += ["images", "scaling", "large"]
 
 
 def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
-    """Run the trials of a part, one after the other."""
+    """Run the trials of a part, one after another."""
     if part == "training":
         yield training.kills(work / "kills", *((3, 120) if quick else (50, 5000)))
         yield training.lost_workers(work / "workers", 1 if quick else 5)
@@ -88,12 +89,12 @@ def hostile(targets: list[str], quick: bool) -> Iterator[Finding]:
     """Try hostile input for some of the targets."""
     count = (1000 if quick else 100_000) * sum(SHARES[target] for target in targets)
     for tally in run_all(round(count), 1, targets):
-        figures = {"tried": tally.tried, "refused with one line": tally.refused, "harmless": tally.accepted}
+        figures = {"tried": tally.tried, "rejected with one line": tally.refused, "harmless": tally.accepted}
         yield Finding(f"hostile input: {tally.target.replace('_', ' ')}", figures, tally.failures)
 
 
 def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:
-    """Measure what a part has as a table."""
+    """Return the table of a part, if it has one."""
     if part == "scaling":
         return scaling.table(scaling.measure(work / part, 0.2 if quick else 1))
     if part == "large":
@@ -103,16 +104,16 @@ def tables(part: str, work: Path, quick: bool, sizes: list[int]) -> str | None:
 
 
 def starts_killed(work: Path, kills: int, steps: int) -> Finding:
-    """Kill a training that starts with another run, and resume it each time."""
+    """Kill a fine-tuning run, and resume it each time."""
     corpus, base = TEXT.write(work / "pairs"), work / "base"
     said_by(train(base, corpus, 30))
     finding = training.kills(work / "starts", kills, steps, corpus=[*corpus, "--init-from", str(base)])
-    finding.trial = "training that starts with another run killed (SIGKILL) at random moments, then resumed to its end"
+    finding.trial = "fine-tuning killed (SIGKILL) at random moments, then resumed to its end"
     return finding
 
 
 def model(work: Path) -> Path:
-    """Return a small translator, trained when it is first asked for."""
+    """Return a small translation model, trained on first use."""
     run = work / "model"
     if not (run / "model.safetensors").exists():
         said_by(translucid("demo", "--out", run))
@@ -120,7 +121,7 @@ def model(work: Path) -> Path:
 
 
 def captioner(work: Path, corpus: list[str]) -> Path:
-    """Return a small captioner, trained when it is first asked for."""
+    """Return a small captioner, trained on first use."""
     run = work / "captioner"
     if not (run / "model.safetensors").exists():
         said_by(train(run, corpus, 60, IMAGES))
@@ -130,9 +131,9 @@ def captioner(work: Path, corpus: list[str]) -> Path:
 def jobs_killed(
     work: Path, run: Path, kills: int, lines: int, given: Callable[..., killed_jobs.Job] = killed_jobs.texts
 ) -> Finding:
-    """Kill jobs of one process and of two."""
+    """Kill jobs with one process and with two."""
     whats = {killed_jobs.texts: "translation", killed_jobs.document: "document", killed_jobs.pictures: "caption"}
-    finding = Finding(f"{whats[given]} jobs of {lines:,} lines killed (SIGKILL), then given again")
+    finding = Finding(f"{whats[given]} jobs of {lines:,} lines killed (SIGKILL), then run again")
     for workers in (1, 2):
         (work / str(workers)).mkdir(parents=True)
         counts = killed_jobs.run(work / str(workers), run, kills=kills // 2, lines=lines, workers=workers, given=given)
@@ -144,11 +145,11 @@ def jobs_killed(
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reliability", description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="each trial a few times; nothing is written to docs")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some of the trials")
+    parser.add_argument("--quick", action="store_true", help="run each trial a few times, and write nothing to docs")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="only these parts")
     parser.add_argument("--large", nargs="+", type=int, default=[1_000_000, 5_000_000, 20_000_000], help="pairs")
-    parser.add_argument("--model", type=Path, help="a run of `translucid demo` to use; one is made if not given")
-    parser.add_argument("--work", type=Path, help="where there is room: 10 GB")
+    parser.add_argument("--model", type=Path, help="a run of `translucid demo`; by default one is trained")
+    parser.add_argument("--work", type=Path, help="a folder with 10 GB of free space")
     given = parser.parse_args()
     record = json.loads(RECORD.read_text()) if RECORD.exists() and not given.quick else {}
     failed = False

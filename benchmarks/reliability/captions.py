@@ -1,4 +1,4 @@
-"""Many clients that send a server images, good, broken and too large; each answer must be the one that was given alone.
+"""Many clients send good, broken and too large images; each response must equal the one for the image alone.
 
 python -m benchmarks.reliability.captions RUN [--minutes 5] [--clients 8]
 """
@@ -26,7 +26,7 @@ from translucid.corpora.scenes.generation import generate
 from translucid.corpora.scenes.painting import paint
 
 LARGEST = 1 << 20
-"""Bytes of an image that the server takes."""
+"""The server's size limit for images, in bytes."""
 SETTLING = 60.0
 """Seconds after which the server's memory is compared with what it is at the end."""
 GROWTH = 200
@@ -47,8 +47,8 @@ def requests(seed: int = 1) -> Iterator[Request]:
         yield path, _file(paint(scene, chance.choice([40, 96])), kind)
         yield path, damaged(chance.choice(valid())[1], chance)
         yield path, absurd(chance.choice(valid())[1], chance)
-    yield "/caption", _file(Image.effect_noise((900, 900), 80), "PNG")  # a good one of nearly as many bytes as may be
-    yield "/caption", _file(Image.new("RGB", (7000, 7000), "red"), "PNG")  # as many pixels as may be
+    yield "/caption", _file(Image.effect_noise((900, 900), 80), "PNG")  # a good one just under the size limit
+    yield "/caption", _file(Image.new("RGB", (7000, 7000), "red"), "PNG")  # just under the pixel limit
     for more in (1, 1 << 20, 20 << 20):
         yield "/caption", bytes(LARGEST + more)
     yield "/caption", b"no image"
@@ -63,10 +63,12 @@ def _file(picture: Image.Image, kind: str) -> bytes:
 
 
 def answer(server: Server, request: Request) -> tuple[int, object]:
-    """Send an image; return the status and what is said."""
+    """Send an image; return the status and the message."""
     connection = server.connect()
     try:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be refused before it is all sent
+        with contextlib.suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # the server may reject it before the upload ends
             connection.request("POST", *request, {"Content-Type": "image/png"})
         said = connection.getresponse()
         return said.status, json.loads(said.read())
@@ -75,14 +77,14 @@ def answer(server: Server, request: Request) -> tuple[int, object]:
 
 
 def refused(status: int, said: object) -> bool:
-    """Whether an answer is a refusal of one line."""
+    """Whether a response is a rejection with one line."""
     line = said.get("error") if isinstance(said, dict) else None
     return 400 <= status < 500 and isinstance(line, str) and line.isprintable() and len(line) > 5
 
 
 def captions(run: Path, work: Path, minutes: float, clients: int = 8) -> Finding:
-    """Ask about each image alone, then about all of them by many clients at once."""
-    finding = Finding(f"server sent good, broken and too large images by {clients} clients at once")
+    """Caption each image alone, then all of them from many clients at once."""
+    finding = Finding(f"good, broken and too large images from {clients} clients at once")
     asked = list(requests())
     with serving(run, work, "--image-bytes", str(LARGEST), languages=None) as server:
         alone = [answer(server, request) for request in asked]
@@ -103,8 +105,8 @@ def captions(run: Path, work: Path, minutes: float, clients: int = 8) -> Finding
     finding.figures = {
         "minutes": minutes,
         "captions": sum(count for at, count in answers.items() if at in good),
-        "refused with one line": sum(count for at, count in answers.items() if at not in good),
-        "errors or other answers": len(wrong),
+        "rejected with one line": sum(count for at, count in answers.items() if at not in good),
+        "errors or different responses": len(wrong),
         "memory": f"{before:.0f} → {after:.0f} MiB",
     }
     finding.failures += [one[:300] for one in wrong[:3]]

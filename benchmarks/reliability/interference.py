@@ -1,4 +1,4 @@
-"""What disturbs a server from outside: a memory that others write, clients that delete or fill it up, a full disk.
+"""External disturbances of a server: another program writes to its memory, clients delete or fill up, the disk is full.
 
 python -m benchmarks.reliability.interference RUN [--seconds 10]
 """
@@ -16,13 +16,13 @@ from benchmarks.reliability.siege import Server, ask, at_once, by_hand, serving
 from tests.probes.common import Finding, said_by, small_disk, translucid
 
 HELD = 3.0
-"""Seconds for which another program holds the memory at a time, as `memory add` does with a large file."""
+"""Seconds for which another program locks the memory, as `memory add` does with a large file."""
 LONGEST = 2.0
-"""Seconds that an answer may take meanwhile."""
+"""Seconds that a response may take meanwhile."""
 
 
 def all_trials(run: Path, work: Path, seconds: float = 10, engine: str = "auto") -> Iterator[Finding]:
-    """Give a finding for each trial."""
+    """Yield a finding for each trial."""
     for trial in (memory_is_written, deleted_while_tidied_up, glossaries_of_others, disk_is_full):
         folder = work / trial.__name__
         folder.mkdir()
@@ -30,8 +30,8 @@ def all_trials(run: Path, work: Path, seconds: float = 10, engine: str = "auto")
 
 
 def memory_is_written(run: Path, work: Path, seconds: float, engine: str) -> Finding:
-    """Ask for translations with a memory that another program writes for seconds at a time."""
-    finding = Finding("translation memory written by another program while a server answers with it")
+    """Request translations while another program locks the memory for seconds at a time."""
+    finding = Finding("another program writes to the translation memory that a server uses")
     pairs, file = work / "pairs.tsv", work / "a.memory"
     pairs.write_text("I like soccer.\tMe encanta.\n", encoding="utf-8")
     said_by(translucid("memory", "add", file, pairs, "--source-language", "en", "--target-language", "es"))
@@ -68,17 +68,17 @@ def memory_is_written(run: Path, work: Path, seconds: float, engine: str) -> Fin
     if slowest > LONGEST:
         finding.fail(f"an answer took {slowest:.1f} s")
     finding.figures = {
-        "answers": sum(map(len, times.values())),
-        "suggestions taken": suggested.get(200, 0),
-        "told to come again": suggested.get(503, 0),
-        "slowest answer": f"{1000 * slowest:.0f} ms",
+        "responses": sum(map(len, times.values())),
+        "suggestions accepted": suggested.get(200, 0),
+        "deferred with 503": suggested.get(503, 0),
+        "slowest response": f"{1000 * slowest:.0f} ms",
     }
     return finding
 
 
 def deleted_while_tidied_up(run: Path, work: Path, seconds: float, engine: str) -> Finding:
-    """Upload documents and delete them at any moment, more than the server keeps."""
-    finding = Finding("documents uploaded, read and deleted by 8 clients while the server tidies up")
+    """Upload more documents than the server stores, and delete them at random moments."""
+    finding = Finding("8 clients upload, read and delete documents while the server removes expired ones")
     statuses: dict[str, dict[int, int]] = {}
 
     def note(what: str, status: int) -> None:
@@ -112,14 +112,14 @@ def deleted_while_tidied_up(run: Path, work: Path, seconds: float, engine: str) 
     uploads = statuses.get("uploads", {})
     finding.figures = {
         "uploads": sum(uploads.values()),
-        "told to come again": uploads.get(503, 0),
+        "deferred with 503": uploads.get(503, 0),
         "deleted": sum(statuses.get("DELETE", {}).values()),
     }
     return finding
 
 
 def upload(connection, content: bytes) -> tuple[int, bytes]:  # type: ignore[no-untyped-def]
-    """Send a document that is translated while others are served."""
+    """Upload a document."""
     fields = {"source": "en", "target": "es"}
     parts = [f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}' for name, value in fields.items()]
     parts.append('--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n')
@@ -130,8 +130,8 @@ def upload(connection, content: bytes) -> tuple[int, bytes]:  # type: ignore[no-
 
 
 def glossaries_of_others(run: Path, work: Path, seconds: float, engine: str) -> Finding:
-    """Let four addresses make as many glossaries as they can, and others one each."""
-    finding = Finding("glossaries made by four addresses until none fits any more, then one by each of 20 others")
+    """Let four addresses create as many glossaries as they can, and others one each."""
+    finding = Finding("four addresses create glossaries up to the limit, then 20 others create one each")
     entries = "house\tcasa\n"
 
     def make(address: str) -> int:
@@ -148,13 +148,13 @@ def glossaries_of_others(run: Path, work: Path, seconds: float, engine: str) -> 
         made = [make(f"10.0.0.{number % 4}") for number in range(300)]
         others = [make(f"10.0.1.{number}") for number in range(20)]
     finding.failures += [f"the glossary of another client: {status}" for status in others if status != 201]
-    finding.figures = {"made by four": made.count(201), "made by others": others.count(201)}
+    finding.figures = {"created by four": made.count(201), "created by others": others.count(201)}
     return finding
 
 
 def disk_is_full(run: Path, work: Path, seconds: float, engine: str) -> Finding:
-    """Fill the disk of a server's documents; no part of one may stay, and there is room again when they are deleted."""
-    finding = Finding("disk of a server's documents full in the middle of an upload")
+    """Fill the disk for documents; no partial file may remain, and deleting documents must free space."""
+    finding = Finding("disk for documents full in the middle of an upload")
     with small_disk(work / "disk", 3) as disk:
         if disk is None:
             finding.figures["skipped"] = "no disk can be mounted"
@@ -192,11 +192,11 @@ def _fill(server: Server, disk: Path, finding: Finding) -> None:
     status, body = upload(server.connect(), b"You sing.\n")
     if status not in (200, 202):
         finding.fail(f"an upload afterwards: {status} {body[:200]!r}")
-    finding.figures = {"uploads taken": len(taken), "refused as the disk is full": refused}
+    finding.figures = {"uploads accepted": len(taken), "rejected because the disk is full": refused}
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 10) -> bool:
-    """Wait until something is so; say whether it came to be."""
+    """Wait until a condition holds; return whether it does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(OSError):

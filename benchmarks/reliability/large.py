@@ -1,8 +1,8 @@
-"""Corpora larger than one wants in memory: time and memory of the way to the first update, by the number of pairs.
+"""Corpora larger than memory: time and memory until the first update, by the number of pairs.
 
     python -m benchmarks.reliability.large --pairs 1000000 5000000 20000000
 
-The pairs are two phrasebook sentences each, put together at random: hundreds of millions of different ones.
+Each pair joins two random phrasebook sentences, so there are hundreds of millions of different ones.
 """
 
 import argparse
@@ -23,7 +23,7 @@ UPDATES = 20
 
 
 def write_pairs(file: Path, count: int, seed: int = 1) -> None:
-    """Write `count` pairs, of 14 words on the average."""
+    """Write `count` pairs with 14 words on average."""
     single = [(p.source, p.target) for p in generate(20_000, max_words=12)]
     generator = random.Random(seed)
     with file.open("w", encoding="utf-8") as out:
@@ -33,7 +33,7 @@ def write_pairs(file: Path, count: int, seed: int = 1) -> None:
 
 
 def measured(*arguments: str) -> tuple[float, float, float, str]:
-    """Run the command; return its seconds, its peak memory in MiB, that of it which is not mapped files, its words."""
+    """Run the command; return its seconds, peak memory and peak private memory in MiB, and output."""
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "translucid", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -50,10 +50,10 @@ def measured(*arguments: str) -> tuple[float, float, float, str]:
 
 
 def _memory(pid: int) -> tuple[float, float]:
-    """Return the resident memory of a process in MiB, and that of it which no file stands behind."""
+    """Return the resident memory of a process in MiB, and the part that is not backed by files."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:  # it has ended just now
+    except OSError:  # the process has ended
         return 0.0, 0.0
     found = {
         name: float(rest.split()[0]) / 1024 for name, rest in (line.split(":", 1) for line in lines) if "kB" in rest
@@ -62,7 +62,7 @@ def _memory(pid: int) -> tuple[float, float]:
 
 
 def measure(work: Path, pairs: int) -> dict[str, Any]:
-    """Train a few updates on a fresh corpus, then go on for a few: the second time nothing is encoded."""
+    """Train one update on a fresh corpus, then resume for a few; the resumed run encodes nothing."""
     file, run = work / "pairs.tsv", work / "run"
     shutil.rmtree(run, ignore_errors=True)
     write_pairs(file, pairs)
@@ -95,8 +95,8 @@ def measure(work: Path, pairs: int) -> dict[str, Any]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the measurements as Markdown."""
     lines = [
-        "| pairs | text | encoded | first run to its first update | a million pairs | peak memory, of it private |"
-        f" second run and {UPDATES} updates | peak memory, of it private |",
+        "| pairs | text | encoded | time to the first update | per million pairs | peak memory, private memory |"
+        f" resumed run with {UPDATES} updates | peak memory, private memory |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in sorted(rows, key=lambda row: row["pairs"]):
@@ -111,7 +111,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pairs", type=int, nargs="+", default=[1_000_000, 5_000_000, 20_000_000])
-    parser.add_argument("--work", type=Path, help="where there is room: 10 GB for 20 million pairs")
+    parser.add_argument("--work", type=Path, help="a folder with free space: 10 GB for 20 million pairs")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.work) as work:
         rows = [measure(Path(work), pairs) for pairs in arguments.pairs]

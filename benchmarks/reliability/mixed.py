@@ -1,4 +1,4 @@
-"""Many clients that ask a server for everything at once; each answer must be the one that was given alone.
+"""Many clients use all routes of a server at once; each response must equal the one for the request alone.
 
 python -m benchmarks.reliability.mixed RUN [--minutes 10] [--clients 32] [--engine torch]
 """
@@ -18,7 +18,7 @@ from tests.probes.common import Finding
 from translucid.corpora.phrasebook import generate
 
 NEAR = 2e-3
-"""By how much figures may differ: their last digits depend on what is computed together."""
+"""Tolerance for numbers: their last digits depend on the batch."""
 
 
 Request = TypeVar("Request")
@@ -44,14 +44,14 @@ def requests(texts: list[str]) -> list[tuple[str, dict[str, object]]]:
 
 
 def answer(server: Server, path: str, fields: dict[str, object]) -> object:
-    """Ask, and return all of the answer that has to stay the same."""
+    """Send a request; return the parts of the response that must not change."""
     if path == "/translate_file":
         return sent_file(server, str(fields["q"]))
     status, body = ask(server, path, fields)
     if status != 200:
         raise ValueError(f"{path}: {status} {body[:200]!r}")
     said = json.loads(body)
-    return len(said["trees"]) if path == "/beam" else said  # a picture has random names in it
+    return len(said["trees"]) if path == "/beam" else said  # an SVG contains random names
 
 
 def sent_file(server: Server, text: str) -> str:
@@ -64,7 +64,7 @@ def sent_file(server: Server, text: str) -> str:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two answers are the same but for the last digits of their figures."""
+    """Whether two responses are equal up to the last digits of their numbers."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -77,10 +77,10 @@ def same(one: object, other: object) -> bool:
 def again(
     asked: Sequence[Request], alone: Sequence[object], ask: Callable[[Request], object], clients: int, seconds: float
 ) -> tuple[Counter[int], list[str]]:
-    """Ask for everything again and again by many clients at once.
+    """Repeat all requests from many clients at once.
 
     Returns:
-        How often each was asked for, by its number, and what was not as it had been when asked for alone.
+        The number of times each request was sent, and the responses that differ from those alone.
     """
     numbers, wrong, answers = itertools.count(), [], Counter[int]()
     end = time.monotonic() + seconds
@@ -100,8 +100,8 @@ def again(
 
 
 def mixed(run: Path, work: Path, minutes: float, clients: int = 32, engine: str = "auto") -> Finding:
-    """Ask for everything alone, then by many clients at once."""
-    finding = Finding(f"everything asked of a server by {clients} clients at once, --engine {engine}")
+    """Send each request alone, then all of them from many clients at once."""
+    finding = Finding(f"{clients} clients at once, all routes, --engine {engine}")
     asked = requests([pair.source for pair in generate(300, split="test", max_words=10)])
     with serving(run, work, "--engine", engine, "--queue", "4096") as server:
         alone = [answer(server, path, fields) for path, fields in asked]
@@ -116,8 +116,8 @@ def mixed(run: Path, work: Path, minutes: float, clients: int = 32, engine: str 
         by_path[asked[at][0]] += count
     finding.figures = {
         "minutes": minutes,
-        "answers": ", ".join(f"{count:,} {path}" for path, count in sorted(by_path.items())),
-        "errors or other answers": len(wrong),
+        "responses": ", ".join(f"{count:,} {path}" for path, count in sorted(by_path.items())),
+        "errors or different responses": len(wrong),
         "memory": f"{before:.0f} → {after:.0f} MiB",
     }
     finding.failures += [one[:300] for one in wrong[:3]]

@@ -1,4 +1,4 @@
-"""docs/reliability.md, written from what was found."""
+"""Write docs/reliability.md from the recorded results."""
 
 import json
 import os
@@ -14,10 +14,10 @@ from translucid.training.display import clock
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORD = DOCS / "reliability.json"
 
-PAGE = """# Nothing lost: what was done to it, and what came of it
+PAGE = """# Reliability: trials and results
 
-Written by `make reliability`, which does all of this again in {time} ({machine}).
-A short form of each trial is in `make test`. What a stranger's files can and can't do is in [security.md](security.md).
+`make reliability` writes this page. It repeats all trials in {time} ({machine}).
+`make test` has a short version of each trial. For protection against hostile files see [security.md](security.md).
 
 ## Trials
 
@@ -27,20 +27,20 @@ A short form of each trial is in `make test`. What a stranger's files can and ca
 {notes}
 {attacks}
 
-A killed training must end with the same weights, optimiser, random states and metrics, bit for bit, as one that was
-not. A damaged file must be found, with one line that says what to do, or be made good. A number in `config.yaml` that
-became another possible one looks like an edit; only of model, data and seed is it found.
+After a kill, a training must end with the same weights, optimiser, random states and metrics as an uninterrupted one,
+bit for bit. A damaged file must be repaired, or reported with one line that says what to do. A number in `config.yaml`
+that changes to another valid one looks like an edit; it is detected only for model, data and seed.
 
-What a user is told in these trials stands in [reliability.json](reliability.json), under `messages`. Whether the
-tests would see a mistake: [mutation.md](mutation.md).
+[reliability.json](reliability.json) has the messages that users see in these trials, under `messages`. For the quality
+of the tests see [mutation.md](mutation.md).
 
 ## Corpora larger than memory
 
 {large}
 
-`translucid train`, the preset `demo`: the first run reads the text three times and makes one update, the second, with
-`--resume`, reads it once and makes 20. Private memory is what the process itself holds; it does not grow with the
-corpus, unless subword dropout wants the text itself.
+The command is `translucid train` with the preset `demo`. The first run reads the text three times and makes one update;
+the second, with `--resume`, reads it once and makes 20. Private memory is memory that is not backed by files. It does
+not grow with the corpus, unless subword dropout needs the text itself.
 
     python -m benchmarks.reliability.large --pairs 1000000 5000000 20000000
 
@@ -48,34 +48,34 @@ corpus, unless subword dropout wants the text itself.
 
 {scaling}
 
-The preset `small` on the phrasebook. The loss curve is that of one process (tested to 1e-4); on two cores of one
-machine there is little speed to win. A process that dies ends the job; `--max-restarts` with `--resume` goes on.
+The preset `small` on the phrasebook. The loss curve equals that of one process (tested to 1e-4). On two cores of one
+machine there is little speed to gain. If a process dies, the job ends; `--max-restarts` with `--resume` continues it.
 
     python -m benchmarks.reliability.scaling
 
-## The same result again
+## Reproducibility
 
-| what | is the same again |
+| what | is reproducible |
 | --- | --- |
 | weights, on a CPU | bit for bit, with the same seed, files, versions, machine and threads, interrupted or not |
-| with other threads, processes or processors | the curve; on some, `training.precision=float32` is needed for it |
-| weights, on a GPU | with `training.deterministic=true`, slower, as far as PyTorch can |
-| translations | whatever else is in the batch, with `--workers` or Ray, but for the last digits of a score |
+| with other threads, processes or processors | the loss curve; some processors need `training.precision=float32` |
+| weights, on a GPU | with `training.deterministic=true`, slower, as far as PyTorch can guarantee it |
+| translations | independent of the rest of the batch, `--workers` and Ray, except for the last digits of a score |
 """
 
 
 ATTACK = "attack: "
 ASKED = "/translate", "/look"
 ATTACKS = """\
-A server under attack, by `--engine`: what 95 of 100 answers to four honest clients take at most, in quiet and under
-attack. More than twice as long is a failure, and memory that does not come back is one. Failures: {failures}. A second
-after the attackers have left it uses at most {rest} % of a core.
+A server under attack, by `--engine`: the 95th percentile of response times of four honest clients, without and with the
+attack. More than twice the time is a failure, and so is memory that is not freed. Failures: {failures}. A second after
+the attackers leave, the server uses at most {rest} % of a core.
 
 {table}"""
 
 
 def attack_section(attacks: list[dict[str, Any]]) -> str:
-    """Return what honest clients of a server waited for meanwhile, an attack a row, for each engine."""
+    """Return the response times of honest clients under each attack, for each engine."""
     if not attacks:
         return "(not measured yet)"
     measured: dict[str, dict[str, list[str]]] = {}
@@ -89,24 +89,24 @@ def attack_section(attacks: list[dict[str, Any]]) -> str:
         cells = [cell for engine in engines for cell in by_engine.get(engine, ["–"] * len(ASKED))]
         rows.append(f"| {attack} | {' | '.join(cells)} |")
     table = "\n".join([f"| attack | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}", *rows])
-    rest = max(int(str(one["figures"]["processor a second later"]).rstrip("%")) for one in attacks)
+    rest = max(int(str(one["figures"]["CPU use a second later"]).rstrip("%")) for one in attacks)
     return ATTACKS.format(table=table, rest=rest, failures=sum(len(one["failures"]) for one in attacks))
 
 
 def machine() -> str:
-    """Say where this runs."""
+    """Describe the machine."""
     versions = f"Python {platform.python_version()}, PyTorch {torch.__version__}"
     has = " with bfloat16" if bfloat16() else " with AVX-512" if avx512() else ""
     return f"{os.cpu_count()} cores of {processor()}{has}, {platform.system()}, {versions}"
 
 
 def write_page() -> None:
-    """Write the page from what the record holds."""
+    """Write the page from the record."""
     (DOCS / "reliability.md").write_text(page(json.loads(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
 def page(record: dict[str, dict[str, Any]]) -> str:
-    """Return the page's text, from what each part has found."""
+    """Return the page's text from the findings of each part."""
     found = [finding for part in record.values() for finding in part["findings"]]
     attacks = [one for one in found if one["trial"].startswith(ATTACK)]
     rows = []

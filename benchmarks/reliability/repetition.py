@@ -1,4 +1,4 @@
-"""Every token repeated in every place of every kind of document: the time of reading grows with the size, no faster."""
+"""Every token repeated in every position of every kind of document: reading time must grow no faster than the size."""
 
 import gc
 
@@ -8,14 +8,14 @@ from tests.probes.common import Finding
 
 
 def repeated_tokens() -> Finding:
-    """Compare the seconds of texts, each eight times as long as the one before."""
-    finding = Finding("a token repeated in a place of a document: text of 8 times the size against the seconds")
+    """Compare the reading times of texts, each eight times as long as the previous one."""
+    finding = Finding("tokens repeated in every position of a document: time against 8 times the size")
     cases = [(name, PLACES[name], token) for name in PLACES for token in TOKENS]
     for name, (document, elements) in ELEMENTS.items():
         cases += [(f"a{name[name.index('.') :]}", document, element) for element in elements]
     gc.disable()
     for name, document, _ in cases[:: len(TOKENS)]:
-        seconds_of_document(name, document("a b"))  # loads what is loaded once
+        seconds_of_document(name, document("a b"))  # one-time loading
     for name, document, token in cases:
 
         def seconds(characters: int, name=name, document=document, token=token) -> float:  # type: ignore[no-untyped-def]

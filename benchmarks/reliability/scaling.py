@@ -1,4 +1,4 @@
-"""What a second process brings in training, on this machine: the same updates by one process and by two.
+"""What a second process gains in training on this machine: the same updates with one process and with two.
 
 python -m benchmarks.reliability.scaling [--minutes 1]
 """
@@ -15,11 +15,11 @@ from typing import Any
 from tests.probes.kinds import TEXT
 from translucid.runs.run_folder import RunFolder
 
-VARIANTS = {"1 process of 1 thread": (1, 1), "1 process of 2 threads": (1, 2), "2 processes of 1 thread": (2, 1)}
+VARIANTS = {"1 process, 1 thread": (1, 1), "1 process, 2 threads": (1, 2), "2 processes, 1 thread each": (2, 1)}
 
 
 def measure(work: Path, minutes: float) -> dict[str, float]:
-    """Return target tokens a second (the median of a run's rows) of each variant, the preset `small` for all."""
+    """Return the median target tokens per second of each variant, with the preset `small`."""
     corpus = TEXT.write(work / "corpus", 20_000)
     found = {}
     for name, (processes, threads) in VARIANTS.items():
@@ -55,7 +55,7 @@ def table(found: dict[str, float]) -> str:
     """Return the measurements as Markdown."""
     first = next(iter(found.values()))
     rows = [f"| {name} | {rate:,.0f} | {rate / first:.2f} x |" for name, rate in found.items()]
-    return "\n".join(["| | target tokens a second | |", "|---|---|---|", *rows])
+    return "\n".join(["| | target tokens per second | |", "|---|---|---|", *rows])
 
 
 def main() -> None:

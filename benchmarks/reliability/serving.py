@@ -1,4 +1,4 @@
-"""A server under load for minutes: nothing lost, nothing mixed up, memory that stays."""
+"""A server under load for minutes: no request is lost or mixed up, and memory stays constant."""
 
 import signal
 import socket
@@ -12,8 +12,8 @@ from translucid.corpora.phrasebook import generate
 
 
 def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:
-    """Ask a server from many clients at once; each answer must be the one that was given alone."""
-    finding = Finding(f"server asked by {clients} clients at once")
+    """Send requests from many clients at once; each response must equal the one for the text alone."""
+    finding = Finding(f"{clients} clients at once")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -32,8 +32,8 @@ def under_load(model: Path, minutes: float, clients: int = 32) -> Finding:
         finding.fail(said[-500:])
     finding.figures = {
         "minutes": minutes,
-        "answers": int(counts["answers"]),
-        "errors or wrong answers": int(counts["wrong"]),
+        "responses": int(counts["answers"]),
+        "errors or wrong responses": int(counts["wrong"]),
         "memory": f"{counts['memory_before']:.0f} MiB before, {counts['memory_after']:.0f} MiB after",
     }
     return finding

@@ -1,9 +1,9 @@
-"""A server under attack: honest clients are served as before, work ends with its client, memory comes back.
+"""A server under attack: honest clients notice little, work ends when its client leaves, and memory is freed.
 
     python -m benchmarks.reliability.siege RUN [--seconds 10] [--engine torch]
 
-Each attack runs while honest clients translate a sentence after the other and look into some; before it, they do so in
-quiet. What is compared is the time that 95 of 100 answers take at most.
+During each attack, honest clients translate one sentence after another and request attention for some; before it, they
+do so undisturbed. The 95th percentiles of their response times are compared.
 """
 
 import argparse
@@ -35,7 +35,7 @@ LOOP = "the dog and the dog and " * 25
 
 @dataclass
 class Server:
-    """One that runs."""
+    """A running server."""
 
     address: str
     pid: int
@@ -45,14 +45,14 @@ class Server:
         return http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=seconds)
 
     def cpu(self) -> float:
-        """Seconds of processor time, all threads together."""
+        """CPU seconds of all threads."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
 class Times:
-    """Of honest clients, by what they ask for."""
+    """Response times of honest clients, by route."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
@@ -74,13 +74,13 @@ def ask(server: Server, path: str, fields: dict[str, object], seconds: float = 6
 
 
 def abandon(server: Server, path: str, fields: dict[str, object], after: float) -> None:
-    """Ask, and leave before the answer."""
+    """Send a request, and disconnect before the response."""
     with contextlib.suppress(OSError):
         ask(server, path, fields, after)
 
 
 def send_file(connection: http.client.HTTPConnection, text: bytes) -> bytes:
-    """Send a file to be translated; return the answer."""
+    """Send a file to translate; return the response."""
     parts = [b"--x", b'Content-Disposition: form-data; name="source"', b"", b"en"]
     parts += [b"--x", b'Content-Disposition: form-data; name="target"', b"", b"es"]
     parts += [b"--x", b'Content-Disposition: form-data; name="file"; filename="a.txt"', b"", text, b"--x--", b""]
@@ -90,7 +90,7 @@ def send_file(connection: http.client.HTTPConnection, text: bytes) -> bytes:
 
 
 def upload(server: Server, text: bytes, after: float) -> None:
-    """Send a file, and leave before the answer."""
+    """Send a file, and disconnect before the response."""
     connection = server.connect(after)
     with contextlib.suppress(OSError, http.client.HTTPException):
         send_file(connection, text)
@@ -98,7 +98,7 @@ def upload(server: Server, text: bytes, after: float) -> None:
 
 
 def unfinished(server: Server, count: int, size: int, end: float, head: bytes | None = None) -> None:
-    """Open connections, send part of a request on each, and hold them."""
+    """Open connections, send part of a request on each, and keep them open."""
     if head is None:
         head = b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\n"
         head += b"Content-Length: %d\r\n\r\n" % 1_000_000
@@ -117,7 +117,7 @@ def unfinished(server: Server, count: int, size: int, end: float, head: bytes | 
 
 
 def leaving(server: Server, end: float) -> None:
-    """Send part of a request and leave, fifteen at a time."""
+    """Send part of a request and disconnect, fifteen at a time."""
     while time.monotonic() < end:
         unfinished(server, 15, 1000, 0)
         time.sleep(0.05)
@@ -133,7 +133,7 @@ def _longest_prefix(server: Server, end: float) -> None:
 
 
 def at_once(workers: Sequence[threading.Thread | multiprocessing.process.BaseProcess]) -> None:
-    """Start them all, and wait for them all."""
+    """Start all tasks, and wait for all."""
     for one in workers:
         one.start()
     for one in workers:
@@ -152,22 +152,22 @@ LONG = "The children are reading a book in the garden and I like soccer. " * 7
 ATTACKS: dict[str, Callable[[Server, float], None]] = {
     "files of 1 MB of line breaks": lambda server, end: upload(server, b"\n" * 999_000, 30),
     "files of 1 MB of full stops": lambda server, end: upload(server, b"." * 999_000, 30),
-    "files of 70 lines that loop, left after a second": _loops,
-    "prefixes of 300 and 1,999 tokens to go on from": _longest_prefix,
-    "explanations by gradients, left after a second": lambda server, end: abandon(
+    "files of 70 lines that make the model loop, cancelled after a second": _loops,
+    "prefixes of 300 and 1,999 tokens to continue": _longest_prefix,
+    "gradient explanations, cancelled after a second": lambda server, end: abandon(
         server, "/look", {"q": LONG, "explain": "gradients"}, 1
     ),
-    "eight explanations by gradients at once": _several(
+    "eight gradient explanations at once": _several(
         8, lambda server, end: abandon(server, "/look", {"q": LONG, "explain": "gradients"}, end - time.monotonic())
     ),
-    "400 uploads that do not end": lambda server, end: unfinished(server, 400, 900_000, end),
+    "400 uploads that never end": lambda server, end: unfinished(server, 400, 900_000, end),
     "1,200 silent connections": lambda server, end: unfinished(server, 1200, 0, end, b""),
-    "300 clients a second that leave in the middle of a request": lambda server, end: leaving(server, end),
+    "300 clients per second that disconnect during a request": lambda server, end: leaving(server, end),
 }
 
 
 def honest(server: Server, seconds: float, times: Times, texts: list[str]) -> None:
-    """Translate one sentence after the other, and look into every fourth, for some time."""
+    """Translate one sentence after another, and request attention for every fourth."""
     end = time.monotonic() + seconds
     at = 0
     while time.monotonic() < end:
@@ -182,11 +182,11 @@ def honest(server: Server, seconds: float, times: Times, texts: list[str]) -> No
             times.seconds.setdefault(path, []).append(time.monotonic() - started)
         else:
             times.failed.append(f"{path}: {status} {said[:200]!r}")
-        time.sleep(0.02)  # a person, not a machine
+        time.sleep(0.02)  # a person types slowly
 
 
 def measured(server: Server, seconds: float, clients: int, attack: Callable[[Server, float], None] | None) -> Times:
-    """Let honest clients ask, alone or during an attack."""
+    """Measure honest clients, alone or during an attack."""
     texts = [pair.source for pair in generate(100, split="test", max_words=10)]
     times = Times()
     end = time.monotonic() + seconds
@@ -196,7 +196,7 @@ def measured(server: Server, seconds: float, clients: int, attack: Callable[[Ser
             attack(server, end)
             time.sleep(0.2)
 
-    # By a process of its own: what it costs to attack is not to slow down the honest clients.
+    # In a separate process, so that the cost of attacking does not slow down the honest clients.
     attacker = multiprocessing.get_context("fork").Process(target=attacking)
     threads = [threading.Thread(target=honest, args=(server, seconds, times, texts)) for _ in range(clients)]
     at_once([attacker, *threads])
@@ -205,7 +205,7 @@ def measured(server: Server, seconds: float, clients: int, attack: Callable[[Ser
 
 @contextlib.contextmanager
 def serving(run: Path, work: Path, *options: str, languages: str | None = "en-es") -> Iterator[Server]:
-    """Start a server as a user does; `languages` of a translator."""
+    """Start a server as a user does; `languages` is the pair of a translation model."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -222,7 +222,7 @@ def serving(run: Path, work: Path, *options: str, languages: str | None = "en-es
     server = Server(f"http://127.0.0.1:{port}", process.pid, work / "said")
     try:
         wait(server)
-        if languages:  # the first answer of each kind is the slowest
+        if languages:  # the first response of each kind is the slowest
             ask(server, "/look", {"q": "I sing.", "explain": "erasure"})
         yield server
     finally:
@@ -246,7 +246,7 @@ def wait(server: Server) -> None:
 
 
 def under_attack(run: Path, work: Path, seconds: float, clients: int = 4, engine: str = "auto") -> Iterator[Finding]:
-    """Give a finding for each attack."""
+    """Yield a finding for each attack."""
     with serving(run, work, "--engine", engine, "--seconds", "20") as server:
         measured(server, seconds, clients, None)
         for name, attack in ATTACKS.items():
@@ -272,7 +272,7 @@ def one_attack(
         if other > TWICE * one:
             finding.fail(f"{what} took {other / one:.1f} times as long")
     finding.figures["memory"] = f"{before:.0f} → {most:.0f} → {after:.0f} MiB"
-    finding.figures["processor a second later"] = f"{burnt / 2:.0%}"
+    finding.figures["CPU use a second later"] = f"{burnt / 2:.0%}"
     finding.figures["bytes logged"] = server.said.stat().st_size - said
     finding.failures += sorted(set(during.failed + quiet.failed))[:3]
     if burnt > 0.2:
@@ -283,7 +283,7 @@ def one_attack(
 
 
 def by_hand(about: str, trial: Callable[..., Iterable[Finding]], **usual: float) -> None:
-    """Run a trial, `trial(run, work, *usual, engine)`, as the command line says; `usual` are its numbers."""
+    """Run a trial, `trial(run, work, *usual, engine)`, with the command line's options; `usual` has defaults."""
     parser = argparse.ArgumentParser(description=about.split("\n")[0])
     parser.add_argument("run", type=Path)
     for name, value in usual.items():

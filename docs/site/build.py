@@ -1,4 +1,4 @@
-"""Builds the documentation as a site that needs no network: `python docs/site/build.py build/site`.
+"""Build the documentation as a site that needs no network: `python docs/site/build.py build/site`.
 
 Pages that are made of the code (commands, settings, modules, source files that pages link to) are made anew each time,
 so they can't go stale. Warnings, a dead link or a dead anchor among them, are errors.
@@ -16,7 +16,7 @@ sys.path.insert(0, str(HERE))
 
 
 def stage(staged: Path, *, described: bool = True) -> None:
-    """Put all sources of the site into a folder: the Markdown of docs/, and what is generated.
+    """Collect all sources of the site in a folder: the Markdown of docs/ and the generated pages.
 
     Unless modules and source files are `described`, their pages are empty, which is much quicker.
     """
@@ -32,7 +32,7 @@ def stage(staged: Path, *, described: bool = True) -> None:
     with (staged / "claims" / "README.md").open("a", encoding="utf-8") as claims:
         claims.write("\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n")
     page = staged / "lessons.md"
-    opened = "<p><a href='lessons/index.html'><b>Open the lessons</b></a> as they were recorded.</p>"
+    opened = "<p><a href='lessons/index.html'><b>Open the lessons</b></a> with recorded examples.</p>"
     page.write_text(page.read_text(encoding="utf-8").replace("\n", f"\n\n{opened}\n", 1), encoding="utf-8")
     commands.write(staged)
     settings.write(staged)
@@ -41,7 +41,7 @@ def stage(staged: Path, *, described: bool = True) -> None:
 
 
 def lessons(folder: Path) -> None:
-    """Write the lessons, which are a site of their own."""
+    """Write the lessons, which are a separate site."""
     from translucid.cli.main import run
 
     if run(["learn", "--save", str(folder), "--overwrite", "--log-format", "off", "--runs", str(folder / "none")]):

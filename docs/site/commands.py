@@ -1,4 +1,4 @@
-"""A page for each command, made of its help."""
+"""A page for each command, from its help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from translucid.cli.main import tree
 
 
 def write(staged: Path) -> None:
-    """Write the pages, and one that lists them."""
+    """Write the pages and an index."""
     folder = staged / "commands"
     folder.mkdir()
     listed, names = [], []
@@ -27,8 +27,8 @@ def write(staged: Path) -> None:
     text = [
         "# Commands",
         "",
-        "What `translucid COMMAND --help` says, command by command. Before the command, `--debug` shows tracebacks; "
-        "`--log-format json` [writes lines for machines](../install.md#json-logs).",
+        "The output of `translucid COMMAND --help` for every command. Two options precede the command: `--debug` shows "
+        "tracebacks, and `--log-format json` [writes machine-readable lines](../install.md#json-logs).",
         "",
         "| command | |",
         "| --- | --- |",
@@ -40,7 +40,7 @@ def write(staged: Path) -> None:
 
 
 def leaves(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Return every command that is no group, with the words that call it."""
+    """Return every command that is not a group, with its path."""
     for name, command in group.commands.items():
         if isinstance(command, TyperGroup):
             yield from leaves(command, (*path, name))
@@ -73,7 +73,7 @@ def page(path: tuple[str, ...], command: Any) -> str:
 
 
 def _help(command: Any) -> str:
-    """Return the help, its examples under a heading and as one block each."""
+    """Return the help, with its examples as blocks under a heading."""
     text = inspect.cleandoc(command.help or "").replace("**Examples**", "## Examples")
     return re.sub(r"(?:^ {4}.*\n?(?:\n(?= {4}))?)+", _fenced, text, flags=re.MULTILINE)
 
@@ -95,7 +95,7 @@ def _flags(option: Any) -> str:
 
 
 def _kind(option: Any) -> str:
-    """Return what the value of an option is, from the annotation of its parameter."""
+    """Return the kind of an option's value, from the annotation of its parameter."""
     kind = option.type_descriptor.annotation
     if get_origin(kind) is list:
         (kind,) = get_args(kind)

@@ -1,4 +1,4 @@
-"""Sphinx: what the site is made with. Nothing in it is fetched from elsewhere."""
+"""The configuration of Sphinx. The site loads nothing from elsewhere."""
 
 import sys
 from pathlib import Path
@@ -33,7 +33,7 @@ toc_object_entries = False
 add_module_names = False
 maximum_signature_line_length = 90
 highlight_language = "text"
-smartquotes = False  # they make one dash of two
+smartquotes = False  # would replace two dashes by one
 default_role = "code"
 
 html_theme = "furo"
@@ -41,7 +41,7 @@ html_title = f"Translucid {version}"
 html_static_path = [str(HERE / "static")]
 html_css_files = ["site.css"]
 html_show_sphinx = False
-html_show_search_summary = False  # which is fetched, and so fails where the site is opened as files
+html_show_search_summary = False  # the summary needs a request, which fails for local files
 html_copy_source = False
 html_math_renderer = "mathml"
 html_theme_options = {

@@ -1,4 +1,4 @@
-"""Looks in a finished site for links that lead nowhere, or out of it where something would be fetched."""
+"""Find dead links in a built site, and resources that it would load from elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FETCHED = {"link", "script", "img", "iframe", "source", "video", "audio"}
 
 
 def dead(site: Path) -> list[str]:
-    """Return what is wrong: `page: link`, of files and anchors that are not there, and of what comes from elsewhere."""
+    """Return `page: link` for missing files and anchors, and for resources from elsewhere."""
     return [f"{page.relative_to(site)}: {link}" for page in sorted(site.rglob("*.html")) for link in _wrong(page, site)]
 
 

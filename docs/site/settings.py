@@ -15,7 +15,7 @@ def write(staged: Path) -> None:
     lines = [
         "# Settings",
         "",
-        "What `--set KEY=VALUE` and a YAML file take, as `translucid models --keys` lists it.",
+        "All keys of `--set KEY=VALUE` and of YAML files, as `translucid models --keys` lists them.",
         "",
     ]
     for heading, group in groupby(keys(), key=_heading):
@@ -28,7 +28,7 @@ def write(staged: Path) -> None:
     (staged / "settings.md").write_text("\n".join(lines), encoding="utf-8")
     lines = ["# Presets and recipes", "", "| `--model` | for |", "| --- | --- |"]
     lines += [f"| `{name}` | {_cell(preset.suits)} |" for name, preset in PRESETS.items()]
-    lines += ["", "A recipe is given by its name: `translucid train NAME --train ...`.", ""]
+    lines += ["", "Use a recipe by its name: `translucid train NAME --train ...`.", ""]
     for name, file in recipes().items():
         text = file.read_text(encoding="utf-8")
         lines += [f"## {name}", "", "```yaml", text.rstrip(), "```", ""]

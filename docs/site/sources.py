@@ -1,4 +1,4 @@
-"""Files of the project that pages link to, as pages of the site."""
+"""Project files that pages link to, as pages of the site."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ PAGES = {
     "SECURITY.md": "reporting.md",
     "CODE_OF_CONDUCT.md": "conduct.md",
 }
-"""Files of the root that are pages as they are."""
+"""Files in the root folder that become pages unchanged."""
 
 
 def write(staged: Path, described: bool) -> None:
-    """Turn links of all pages to files outside docs/ into links to pages, and write those.
+    """Point the links to files outside docs/ at pages of the site, and write those pages.
 
     Unless they are `described`, the pages have a heading each and no source.
     """
@@ -71,7 +71,7 @@ def _linked(text: str, at: Path, generated: Path, linked: set[Path]) -> str:
 
 
 def _up(at: Path) -> str:
-    """Return the way from a page to the folder of all pages."""
+    """Return the relative path from a page to the root of the pages."""
     return "" if at.parent == ROOT else "../" * len(at.parent.relative_to(ROOT / "docs").parts)
 
 

@@ -121,7 +121,7 @@ def test_alignment_of_a_translator(lesson, models, kind):
     page = lesson("alignment")
     choose(page, "score", kind)
     one = models.recurrent(kind).translate(BOOK[0], split=False).equation()
-    page.get_by_role("group", name="about to write").get_by_role("radio").last.check(force=True)
+    page.get_by_role("group", name="next piece").get_by_role("radio").last.check(force=True)
     close(numbers(page, ".scored .e"), exact(one.scores)[-1])
     close(numbers(page, ".scored .bar .amount"), exact(one.weights)[-1])
     products = page.locator(".scored .strip").first.locator("title").all_text_contents()
@@ -170,7 +170,7 @@ def test_masks(lesson, models, records):
     assert "0 % goes to the future and 0 % to padding" in page.inner_text(".said")
     page.locator(".weight button").first.focus()  # <s> may look at itself alone; close that by keyboard
     page.keyboard.press("Space")
-    assert "may look nowhere" in page.inner_text(".said")
+    assert "fully masked" in page.inner_text(".said")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Space")
     shown = np.nan_to_num(numbers(page, ".weight button")).reshape(size, size)
@@ -241,7 +241,7 @@ def test_heads(lesson, models):
     shown = numbers(page, ".lost .amount").reshape(-1, 2)
     close(shown[:, 0] / 100, np.exp(found.inspected[0].log_probs), 3)
     close(shown[:, 1] / 100, exact(probabilities)[range(len(target)), target], 3)
-    page.get_by_role("radio", name="source looks at itself").check(force=True)
+    page.get_by_role("radio", name="source to itself").check(force=True)
     assert page.locator(".thumbnails svg").count() == 2
 
 
@@ -251,7 +251,7 @@ def test_scale(lesson, models, records):
     query, keys = np.array(record["query"]), np.array(record["keys"])
     random, real = ".weighed >> nth=0 >> {}", ".weighed >> nth=1 >> {}"
     for exponent, power in ((0, 10), (0.5, 10), (1, 3)):
-        slide(page, "scores divided by d to the power of", exponent)
+        slide(page, "divide scores by d to the power", exponent)
         slide(page, "dimensions d", power)
         d = 2**power
         scores = keys[:, :d] @ query[:d] / d**exponent

@@ -61,14 +61,14 @@ def commands(run: Path, corpus: list[str]) -> Iterator[tuple[list[str], str]]:
 
 def nothing_else_is_replaced(work: Path, most: int | None = None) -> Finding:
     """Let each command write to each of these things; `most`: only so many commands."""
-    finding = Finding("outputs named as what is no file (link, pipe, device, socket, folder): each stays what it is")
+    finding = Finding("output paths that are not files (link, pipe, device, socket, folder) stay unchanged")
     corpus, run = TEXT.write(work / "corpus"), work / "run"
     said = said_by(train(run, corpus, 30))
     if not (run / "model.safetensors").exists():
         finding.fail(said[-300:])
         return finding
     shutil.copy(corpus[3], corpus[3].replace(".tsv", ".txt"))
-    counts = {"written to": 0, "refused with one line": 0}
+    counts = {"written to": 0, "rejected with one line": 0}
     for command, ending in list(commands(run, corpus))[:most]:
         for what, make in {**WRITTEN, **REFUSED}.items():
             folder = work / "place"
@@ -103,6 +103,6 @@ def _try(finding: Finding, command: list[str], place: Path, what: str, counts: d
         finding.fail(f"{shown}: was replaced")
     if read.is_file() and read.read_bytes() in (b"", b"before"):
         finding.fail(f"{shown}: nothing was written")
-    counts["refused with one line" if refused else "written to"] += 1
+    counts["rejected with one line" if refused else "written to"] += 1
     if refused:
         finding.told(said.replace(str(place), "OUT"), place)

@@ -64,7 +64,7 @@ def _damaged(run: Path, copy: Path) -> Path:
 
 def nothing_changes(work: Path, most: int | None = None) -> Finding:
     """Give each of these commands to a run, also to one whose corpus has gone; `most`: only so many of them."""
-    finding = Finding("commands that are refused: every file of the run folder stays as it was, byte for byte")
+    finding = Finding("rejected commands leave every file of the run folder unchanged, byte for byte")
     corpus, whole, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
     _, said = here(*training(whole, corpus, 30))
     if not (whole / "model.safetensors").exists():

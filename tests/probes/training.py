@@ -64,9 +64,9 @@ def kills(
     finding.failures += differences(whole, killed) if (killed / "model.safetensors").exists() else [said[-300:]]
     finding.figures = {
         "kills": survived,
-        "of them before the first checkpoint": early,
-        "of them while the corpus was being read": reading,
-        "of them while a file was half written": writing,
+        "before the first checkpoint": early,
+        "while reading the corpus": reading,
+        "while a file was partly written": writing,
     }
     return finding
 
@@ -110,7 +110,7 @@ def _wait(process: subprocess.Popen[str], seconds: float) -> None:
 
 def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2, 2.5)) -> Finding:
     """Let disks of so many megabytes run full while checkpoints are written; make room; go on."""
-    finding = Finding("disk full while a checkpoint is written, then room made and resumed")
+    finding = Finding("disk full while writing a checkpoint, then space freed and resumed")
     corpus, whole = TEXT.write(work / "corpus"), work / "whole"
     said_by(train(whole, corpus, 40))
     with small_disk(work / "disk", 0.7) as disk:
@@ -127,13 +127,13 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
                 finding.fail(f"{megabytes} MB, exit code {process.returncode}: {said[-300:]}")
             finding.told(said, run)
         finding.failures += differences(whole, run)
-        finding.figures["disks that were too small"] = full
+        finding.figures["disks that are too small"] = full
     return finding
 
 
 def read_only(work: Path) -> Finding:
     """Train into, resume and use a run folder that can't be written to."""
-    finding = Finding("run folder on a disk that is read-only")
+    finding = Finding("run folder on a read-only disk")
     corpus = TEXT.write(work / "corpus")
     with small_disk(work / "disk", 64) as disk:
         if disk is None:
@@ -149,13 +149,13 @@ def read_only(work: Path) -> Finding:
         code, said = here("translate", disk / "run", "I like soccer")
         if code != 0:
             finding.fail(f"translating from there: {said[-300:]}")
-        finding.figures["refused with one line"] = 2 - len(finding.failures)
+        finding.figures["rejected with one line"] = 2 - len(finding.failures)
     return finding
 
 
 def two_at_once(work: Path) -> Finding:
     """Point a second training at a folder that one is at work in."""
-    finding = Finding("two trainings pointed at one folder")
+    finding = Finding("two trainings in the same run folder")
     corpus, run = TEXT.write(work / "corpus"), work / "run"
     first = train(run, corpus, 1_000_000)
     while first.poll() is None and not RunFolder(run).metrics():  # until it has made updates
@@ -168,13 +168,13 @@ def two_at_once(work: Path) -> Finding:
     said = said_by(first)
     if first.returncode != 130 or "go on with" not in said:
         finding.fail(f"Ctrl-C ended the first with {first.returncode}: {said[-300:]}")
-    finding.figures["refused"] = int(code == 2)
+    finding.figures["rejected"] = int(code == 2)
     return finding
 
 
 def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Finding:
     """Kill one of two processes that train one model, again and again; torchrun starts both anew."""
-    finding = Finding("one of two processes of a training killed, both started again by torchrun --max-restarts")
+    finding = Finding("one of two training processes killed, both restarted by torchrun --max-restarts")
     generator = random.Random(seed)
     corpus, whole, run = TEXT.write(work / "corpus"), work / "whole", work / "run"
     said_by(train(whole, corpus, steps, processes=2))
@@ -252,7 +252,7 @@ def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Find
         left = [found for found in differences(whole, run) if (found, name) != ("metrics.jsonl", "metrics.jsonl")]
         if left:
             finding.fail(f"{name} {how}: {len(left)} differences, as in {left[0]}")
-    finding.figures = {"damages": count, "refused with one line": refused, "went on to the same end": mended}
+    finding.figures = {"damages": count, "rejected with one line": refused, "resumed to the same result": mended}
     return finding
 
 

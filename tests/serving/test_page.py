@@ -63,7 +63,7 @@ def test_typing_translates(page):
 
 def test_long_texts_and_errors_are_told(page):
     page.get_by_label("English").fill("I sing.\n" * 80)
-    expect(page.locator("#status")).to_contain_text("more than 500", timeout=30_000)
+    expect(page.locator("#status")).to_contain_text("up to 500", timeout=30_000)
     for _ in range(300):
         if page.inner_text("#translation").count("\n") >= 79:
             break
@@ -109,7 +109,7 @@ def test_a_server_that_is_gone_is_said_and_nothing_old_stays(browser, address): 
     expect(page.locator(".ways button").first).to_be_visible()
     page.route("**/look", lambda route: route.abort())
     page.get_by_label("English").fill("They are going to the beach")
-    expect(page.locator("#problem")).to_contain_text("does not answer")
+    expect(page.locator("#problem")).to_contain_text("does not respond")
     for place in ("#translation", "#seeing"):
         assert page.inner_text(place).strip() == "", place
     page.unroute("**/look")
@@ -117,7 +117,7 @@ def test_a_server_that_is_gone_is_said_and_nothing_old_stays(browser, address): 
     assert page.inner_text("#problem") == ""
     page.route("**/look", lambda route: route.fulfill(status=502, body="<html>bad gateway"))
     page.get_by_label("English").fill("You sing")
-    expect(page.locator("#problem")).to_contain_text("does not answer")
+    expect(page.locator("#problem")).to_contain_text("does not respond")
     page.close()
 
 
@@ -125,7 +125,7 @@ def test_a_server_that_is_not_there_yet_is_said(browser, address):  # noqa: F811
     page = browser.new_page()
     page.route("**/models", lambda route: route.abort())
     page.goto(address)
-    expect(page.locator("#problem")).to_contain_text("does not answer")
+    expect(page.locator("#problem")).to_contain_text("does not respond")
     page.unroute("**/models")
     expect(page.locator("#model option")).to_have_count(1, timeout=10_000)
     assert page.inner_text("#problem") == ""
@@ -134,7 +134,7 @@ def test_a_server_that_is_not_there_yet_is_said(browser, address):  # noqa: F811
 
 def test_a_long_text_is_no_error(page):
     page.get_by_label("English").fill("I like soccer. " * 40)
-    expect(page.locator("#status")).to_contain_text("not looked into")
+    expect(page.locator("#status")).to_contain_text("texts of up to")
     assert page.inner_text("#problem") == ""
     expect(page.locator("#translation")).not_to_be_empty()
 
@@ -210,9 +210,7 @@ def test_doubt_is_seen_where_people_read(page):
     assert before == "Yo canto "  # it is the second of two like it
     expect(shown.locator(".doubtful")).to_have_text(["Yo canto canto.", "Yo canto canto"])
     expect(shown.locator(".remembered")).to_have_text("Del archivo")
-    expect(page.locator("#warnings li")).to_have_text(
-        ["repetition: canto", "sentence 2 is good with a probability of 35 % only"]
-    )
+    expect(page.locator("#warnings li")).to_have_text(["repetition: canto", "sentence 2 has a confidence of only 35 %"])
     expect(page.locator("#unsure-note")).to_be_visible()
     page.unroute("**/look")
     page.fill("#source", "")

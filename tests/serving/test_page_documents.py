@@ -46,12 +46,12 @@ def test_segments_stand_side_by_side(page):
     assert (name, text.splitlines()) == ("notes_es.txt", texts(page))
     doubtful = page.locator("#rows li.doubtful")
     assert "unknown characters: 足 球" in doubtful.last.inner_text()
-    page.get_by_label("only those that want a look").check()
+    page.get_by_label("only segments to check").check()
     expect(page.locator("#rows li:not(.doubtful)")).to_have_count(0)
     count = page.locator("#rows li.doubtful").count()
     assert count >= 1
-    expect(page.locator("#rows-shown")).to_have_text(f"1 to {count} of {count} that want a look")
-    expect(page.get_by_label("segments after these")).to_be_disabled()
+    expect(page.locator("#rows-shown")).to_have_text(f"1 to {count} of {count} to check")
+    expect(page.get_by_label("Next segments")).to_be_disabled()
 
 
 def test_all_are_accepted_at_once_but_those_that_want_a_look(page):
@@ -60,7 +60,7 @@ def test_all_are_accepted_at_once_but_those_that_want_a_look(page):
     expect(page.locator("#document-state")).to_have_text("0 of 3 segments accepted")
     page.locator("#rows textarea").first.fill("Typed.")
     page.get_by_role("button", name="Accept all").click()
-    expect(page.locator("#doubtful-text")).to_have_text(f"also those that want a look ({doubtful})")
+    expect(page.locator("#doubtful-text")).to_have_text(f"also those to check ({doubtful})")
     page.locator("#accept-doubtful").uncheck()
     page.locator("#accept-now").click()
     expect(page.locator("#rows li").first).to_have_class("accepted")
@@ -115,7 +115,7 @@ def test_nothing_is_lost_on_reload(page):
     assert texts(page)[0] == "Accepted."
     expect(page.locator("#rows li").nth(1)).to_have_class(re.compile("draft"))
     page.locator("#document-download").click()
-    expect(page.locator("#unaccepted-text")).to_contain_text("1 translation that you typed is not accepted yet")
+    expect(page.locator("#unaccepted-text")).to_contain_text("1 of your edits is not accepted yet")
     with page.expect_download() as found:
         page.get_by_role("button", name="Download without").click()
     text = found.value.path().read_text()
@@ -161,12 +161,12 @@ def test_a_file_is_dropped(page):
 
 def test_segments_that_come_too_late_are_not_shown(page):
     choose(page, "".join(f"You sing {i}.\n" for i in range(120)))
-    page.get_by_label("segments after these").click()
+    page.get_by_label("Next segments").click()
     expect(page.locator("#rows-shown")).to_have_text("51 to 100 of 120")
     held = []
     page.route("**/segments?first=100*", lambda route: held.append(route))
-    page.get_by_label("segments after these").click()
-    page.get_by_label("segments before these").click()
+    page.get_by_label("Next segments").click()
+    page.get_by_label("Previous segments").click()
     expect(page.locator("#rows-shown")).to_have_text("1 to 50 of 120")
     with page.expect_response("**/segments?first=100*") as answer:
         held[0].continue_()
@@ -179,12 +179,12 @@ def test_many_segments_come_page_by_page(page):
     choose(page, "".join(f"You sing {i}.\n" for i in range(120)))
     expect(page.locator("#rows li")).to_have_count(50)
     assert page.inner_text("#rows-shown") == "1 to 50 of 120"
-    page.get_by_label("segments after these").click()
+    page.get_by_label("Next segments").click()
     expect(page.locator("#rows-shown")).to_have_text("51 to 100 of 120")
     page.locator("#rows textarea").last.press("Enter")
     expect(page.locator("#rows-shown")).to_have_text("101 to 120 of 120")
-    assert page.get_by_label("segments after these").is_disabled()
-    page.get_by_label("segments before these").click()
+    assert page.get_by_label("Next segments").is_disabled()
+    page.get_by_label("Previous segments").click()
     expect(page.locator("#rows li").last).to_have_class("accepted")
 
 

@@ -95,7 +95,7 @@ def test_pointing_at_a_word_lights_up_where_the_model_looked(page, scene):
     shades = [page.evaluate(CELLS, [x / 20, 0.1])[3] for x in range(7, 14)]
     assert len(set(shades)) > 4, "from cell to cell it is smooth"
     said = page.locator("#captioned .said")
-    expect(said).to_have_text("red (written with probability 50 %) looked at top left 90 %, top right 10 %")
+    expect(said).to_have_text("red (probability 50 %) attends to top left 90 %, top right 10 %")
     page.mouse.move(0, 0)
     assert page.evaluate(CELLS, [0.9, 0.9])[3] == 0
     page.locator("#captioned .word").nth(1).focus()
@@ -103,7 +103,7 @@ def test_pointing_at_a_word_lights_up_where_the_model_looked(page, scene):
     expect(said).to_contain_text("bottom right 100 %")
     page.set_viewport_size({"width": 360, "height": 740})
     page.locator("#copy-caption").focus()
-    expect(said).to_contain_text("the picture lights up")
+    expect(said).to_contain_text("the image shows")
     before = said.bounding_box()["height"]
     page.locator("#captioned .word").nth(1).focus()
     expect(said).to_contain_text("bottom right 100 %")
@@ -115,7 +115,7 @@ def test_the_servers_own_weights_light_up(page, scene):
     page.locator("#captioned .word").first.hover()
     shades = [page.evaluate(CELLS, [x / 16, y / 16])[3] for x in range(1, 16) for y in range(1, 16)]
     assert max(shades) - min(shades) > 40
-    expect(page.locator("#captioned .said")).to_contain_text("written with probability")
+    expect(page.locator("#captioned .said")).to_contain_text("(probability")
 
 
 def test_choosing_a_word_offers_others_and_goes_on_from_there(page, scene):
@@ -123,7 +123,7 @@ def test_choosing_a_word_offers_others_and_goes_on_from_there(page, scene):
     page.locator("#captioned .word").nth(1).click()
     ways = page.locator("#captioned .ways button")
     expect(ways).to_have_count(8)
-    expect(page.locator("#captioned .ways .title")).to_have_text(f"After “{words[0]}” it could go on with")
+    expect(page.locator("#captioned .ways .title")).to_have_text(f"Continuations after “{words[0]}”")
     assert all(text.startswith(words[0]) for text in ways.locator(".rest").all_inner_texts())
     wanted = ways.nth(3).locator(".rest").inner_text()
     assert wanted.split() != words
@@ -134,7 +134,7 @@ def test_choosing_a_word_offers_others_and_goes_on_from_there(page, scene):
 
 
 def test_the_film_of_writing_and_the_beam(page, eyes, scene):
-    """The words come one by one, the picture lights up for the last of them, and the tree is that of the library."""
+    """The words come one by one, the image shows for the last of them, and the tree is that of the library."""
     words = seen(page, scene)
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator("#captioned .word.later")).to_have_count(len(words) - 1)
@@ -144,7 +144,7 @@ def test_the_film_of_writing_and_the_beam(page, eyes, scene):
     expect(nodes).to_have_count(len(trace.nodes))
     assert page.locator("#captioned .tree .node:not(.later)").count() < len(trace.nodes)
     assert page.evaluate(DARKEST) > 150
-    page.get_by_label("step of writing").press("End")
+    page.get_by_label("decoding step").press("End")
     expect(page.locator("#captioned .tree .node.later")).to_have_count(0)
     expect(page.locator("#captioned .finished .best td").first).to_have_text(" ".join(words))
     page.locator("#captioned .tree .node[role=button]").first.click()
@@ -156,7 +156,7 @@ def test_why_lights_up_what_a_word_depends_on(page, eyes, scene):
     words = seen(page, scene)
     page.get_by_role("tab", name="Why").click()
     expect(page.locator("#captioned .faithful .measure")).to_have_count(4)
-    expect(page.locator("#captioned .faithful")).to_contain_text("the 10 % of the picture that matter most")
+    expect(page.locator("#captioned .faithful")).to_contain_text("the most important 10 % of the image")
     page.locator("#captioned .word").first.hover()
     expect(page.locator("#captioned .said")).to_contain_text("depends on")
     captioner = Captioner.load(eyes)
@@ -168,7 +168,7 @@ def test_why_lights_up_what_a_word_depends_on(page, eyes, scene):
     assert page.evaluate(CELLS, middle)[3] < page.evaluate(DARKEST)
     page.get_by_role("tab", name="Attention").click()
     page.locator("#captioned .word").first.hover()
-    expect(page.locator("#captioned .said")).to_contain_text("looked at")
+    expect(page.locator("#captioned .said")).to_contain_text("attends to")
 
 
 @pytest.mark.parametrize("view", ["Attention", "Steps", "Why"])
@@ -207,7 +207,7 @@ def test_heads_are_small_pictures_of_the_grid_and_one_is_opened(page, scene):
     assert page.locator("#captioned .thumb canvas").first.evaluate("one => [one.width, one.height]") == [2, 2]
     page.get_by_role("button", name="layer 0, head 1").click()
     page.locator("#captioned .word").first.hover()
-    expect(page.locator("#captioned .said")).to_contain_text("looked at bottom left 100 %")
+    expect(page.locator("#captioned .said")).to_contain_text("attends to bottom left 100 %")
 
 
 @pytest.mark.parametrize("event", ["drop", "paste"])
@@ -230,7 +230,7 @@ def test_a_large_image_is_made_smaller_before_it_is_sent(page):
 
 def test_what_is_wrong_is_said_in_one_line(page, scene):
     choose(page, b"I am no picture", "holiday.jpg", "image/jpeg")
-    expect(page.locator("#image-problem")).to_contain_text("no image that the browser can show")
+    expect(page.locator("#image-problem")).to_contain_text("cannot display this file as an image")
     expect(page.locator("#image")).to_be_hidden()
     seen(page, scene)
     expect(page.locator("#image-problem")).to_be_empty()
@@ -247,7 +247,7 @@ def test_a_server_that_is_gone_is_said_and_asked_again(browser, address, scene):
     page.wait_for_selector("body.ready")
     page.route("**/caption", lambda route: route.abort())
     choose(page, scene)
-    expect(page.locator("#image-problem")).to_contain_text("does not answer")
+    expect(page.locator("#image-problem")).to_contain_text("does not respond")
     page.unroute("**/caption")
     expect(page.locator("#captioned .word").first).to_be_visible(timeout=10_000)
     expect(page.locator("#image-problem")).to_be_empty()
@@ -262,7 +262,7 @@ def test_a_model_without_attention_says_so(page, scene):
     said = page.locator("#captioned .said")
     expect(said).to_contain_text("no attention")
     page.locator("#captioned .word").first.hover()
-    expect(said).to_have_text("red (written with probability 50 %)")
+    expect(said).to_have_text("red (probability 50 %)")
     expect(page.get_by_role("button", name="save as PNG")).to_be_visible()
     expect(page.get_by_role("button", name="save as PDF")).to_have_count(0)
 
@@ -301,7 +301,7 @@ def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(browser, address,
     expect(page.locator("#captioned .word").first).to_be_visible()
     expect(page.locator("#captioned .said")).to_contain_text("Tap a word")
     page.locator("#captioned .word").first.tap()
-    expect(page.locator("#captioned .said")).to_contain_text("written with probability")
+    expect(page.locator("#captioned .said")).to_contain_text("(probability")
     expect(page.locator("#captioned .ways button")).to_have_count(8)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     context.close()

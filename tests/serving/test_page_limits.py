@@ -43,7 +43,7 @@ def test_a_key_is_asked_for_at_its_field_and_kept_for_the_session(opened, run):
         expect(field).to_have_attribute("aria-invalid", "true")
         expect(field).to_be_focused()
         field.fill("secret")
-        page.get_by_role("button", name="Use it").click()
+        page.get_by_role("button", name="Save", exact=True).click()
         expect(field).to_be_hidden()
         page.fill("#source", "You sing")
         expect(page.locator("#translation")).not_to_be_empty()
@@ -58,7 +58,7 @@ def test_a_key_is_asked_for_at_its_field_and_kept_for_the_session(opened, run):
         page.fill("#source", "They sing")
         expect(field).to_be_visible()
         expect(problem).to_have_text("Invalid API key.")
-        expect(page.locator("#problem")).to_contain_text("asks for an API key")
+        expect(page.locator("#problem")).to_contain_text("requires an API key")
 
 
 def test_without_keys_nothing_is_asked(opened, run):

@@ -107,15 +107,15 @@ def test_a_tree_on_a_phone_begins_with_its_root_and_what_is_unknown_says_so(page
     page.route("**/look", look)
     page.emulate_media(reduced_motion="reduce")
     page.fill("#source", "She reads 足球 in the park")
-    unknown = page.get_by_role("button", name="characters that the model does not know")
+    unknown = page.get_by_role("button", name="unknown characters")
     expect(unknown).to_have_text("足球")
     unknown.focus()
-    expect(page.locator("#seeing .said").first).to_contain_text("足球 (characters that the model does not know)")
+    expect(page.locator("#seeing .said").first).to_contain_text("足球 (unknown characters)")
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator(".tree .node").first).to_be_visible()
     left = "() => document.querySelector('.beam .scroll').scrollLeft"
     assert page.evaluate(left) == 0
-    page.get_by_label("step of writing").press("End")
+    page.get_by_label("decoding step").press("End")
     assert page.evaluate(left) > 0
 
 

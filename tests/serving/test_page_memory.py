@@ -35,7 +35,7 @@ def test_what_is_improved_is_what_is_shown_from_then_on(page):
     expect(page.locator("#origin")).to_be_hidden()
     page.get_by_role("button", name="Improve").click()
     page.get_by_label("a better translation").fill("Cantas. Ellos cantan.")
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#translation")).to_have_text("Cantas. Ellos cantan.")
     expect(page.locator("#origin")).to_have_text("From the translation memory")
     expect(page.locator("#translation .remembered")).to_have_text("Cantas. Ellos cantan.")
@@ -46,7 +46,7 @@ def test_what_is_improved_is_what_is_shown_from_then_on(page):
     words = page.locator("#attention .below .word")
     expect(words).to_have_text(["Cantas.", "Ellos", "cantan.", "</s>"])  # it is looked into as any other
     page.fill("#source", "I like soccer a lot. We sing.")
-    expect(page.locator("#origin")).to_have_text("In part from the translation memory")
+    expect(page.locator("#origin")).to_have_text("Partly from the translation memory")
     expect(page.locator("#translation .remembered")).to_have_text("Me encanta el fútbol.")
 
 
@@ -55,7 +55,7 @@ def test_lines_are_kept_line_by_line(page):
     expect(page.locator("#translation")).not_to_be_empty()
     page.get_by_role("button", name="Improve").click()
     page.get_by_label("a better translation").fill("Cantamos\nCantas")
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#translation .remembered")).to_have_text(["Cantamos", "Cantas"])
     assert page.inner_text("#translation") == "Cantamos\nCantas"
 
@@ -66,7 +66,7 @@ def test_why_a_suggestion_was_not_taken_is_said_beside_it(page):
     expect(page.locator("#translation")).not_to_be_empty()
     page.get_by_role("button", name="Improve").click()
     page.get_by_label("a better translation").fill("Cantan")
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#improving .problem")).to_have_text("No.")
     expect(page.get_by_label("a better translation")).to_have_value("Cantan")
 

@@ -72,7 +72,7 @@ def test_a_word_that_is_pointed_at_shows_its_own_ribbons_with_percentages(page, 
     assert {t for t, _, _ in page.locator("#attention .ribbon.on").evaluate_all(RIBBONS)} == {0}
     probability = seen.word_probabilities()[0][1]
     told = page.inner_text("#attention .said")
-    assert "looked at" in told
+    assert "attends to" in told
     said = re.search(r"probability (< )?(\d+) %", told)
     assert abs(int(said[2]) - 100 * probability) <= 1
 
@@ -152,14 +152,14 @@ def test_the_film_of_writing_and_the_beam(page, run):
     assert page.locator("#attention .below .word.later").count() == words.count() - 1
     grown = "() => document.querySelectorAll('.tree .node:not(.later)').length"
     before = page.evaluate(grown)
-    page.get_by_label("step of writing").press("ArrowRight")
+    page.get_by_label("decoding step").press("ArrowRight")
     assert page.locator("#attention .below .word.later").count() == words.count() - 2
     assert page.evaluate(grown) > before
-    page.get_by_label("step of writing").press("End")
+    page.get_by_label("decoding step").press("End")
     assert page.locator("#attention .below .word.later").count() == 0
     best = page.locator(".finished .best td").first.inner_text()
     assert best == Translator.load(run, engine="torch").translate(TEXT).text
-    expect(page.get_by_text(f"This search ends in “{best}”, not in what stands above.")).to_be_visible()  # it was given
+    expect(page.get_by_text(f"This search finds “{best}”, not the text above.")).to_be_visible()  # it was given
     page.locator(".tree .node[role=button]").first.click()
     expect(page.locator(".ways button").first).to_be_visible()
 
@@ -188,14 +188,14 @@ def test_a_tree_that_is_narrower_than_the_models_own_search_says_so(page):
     page.route("**/beam", lambda route: route.fulfill(json={"trees": [tree]}))
     type_in(page, TEXT)
     page.get_by_role("tab", name="Steps").click()
-    expect(page.get_by_text("gone on with (the model's own search takes 12)")).to_be_visible()
-    expect(page.get_by_text("This search ends in")).to_be_hidden()
+    expect(page.get_by_text("at each step (this model's default is 12)")).to_be_visible()
+    expect(page.get_by_text("This search finds")).to_be_hidden()
 
 
 def test_the_film_plays_and_pauses(page):
     type_in(page, TEXT)
     page.get_by_role("tab", name="Steps").click()
-    slider = page.get_by_label("step of writing")
+    slider = page.get_by_label("decoding step")
     page.get_by_role("button", name="Play").click()
     expect(slider).to_have_value("1", timeout=5000)
     page.get_by_role("button", name="Pause").click()
@@ -312,7 +312,7 @@ def test_the_hint_is_for_fingers_where_there_are_fingers(browser, address):  # n
     type_in(page, TEXT)
     assert "Tap a word" in page.inner_text("#attention .said")
     page.locator("#attention .below .word").first.tap()
-    assert "looked at" in page.inner_text("#attention .said")
+    assert "attends to" in page.inner_text("#attention .said")
     context.close()
 
 

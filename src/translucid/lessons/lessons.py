@@ -23,7 +23,7 @@ LESSONS = (
     Lesson(
         "bottleneck",
         "Encoder, decoder, bottleneck",
-        "A sentence squeezed into one vector, however long it is.",
+        "One vector for a sentence of any length.",
         (
             "translucid.models.recurrent.encoder:RecurrentEncoder.forward",
             "translucid.models.recurrent.plain:PlainDecoder.forward",
@@ -33,7 +33,7 @@ LESSONS = (
     Lesson(
         "alignment",
         "Alignment scores by hand",
-        "Dot, general and additive: three ways to say how well two vectors match.",
+        "Dot, general and additive: three measures of how well two vectors match.",
         (
             "translucid.attention.scores:Dot.forward",
             "translucid.attention.scores:General.keys",
@@ -45,13 +45,13 @@ LESSONS = (
     Lesson(
         "memory",
         "Queries, keys and values: a memory",
-        "Looking something up in a dictionary that has no exact entries.",
+        "A lookup in a dictionary without exact matches.",
         ("translucid.attention.attend:attend",),
     ),
     Lesson(
         "masks",
         "Masks",
-        "What may not be looked at: the future, and what is not there.",
+        "Positions that attention must ignore: padding and the future.",
         (
             "translucid.attention.masks:padding_mask",
             "translucid.attention.masks:causal_mask",
@@ -62,13 +62,13 @@ LESSONS = (
     Lesson(
         "positions",
         "Positions",
-        "Waves that say where a word stands.",
+        "Waves that encode where a word is.",
         ("translucid.layers.positions:sinusoidal_positions",),
     ),
     Lesson(
         "heads",
         "Heads",
-        "Several looks at once, and what each is good for.",
+        "Several attentions in parallel, and what each contributes.",
         (
             "translucid.attention.multi_head:MultiHeadAttention.project",
             "translucid.attention.multi_head:MultiHeadAttention.look",
@@ -77,7 +77,7 @@ LESSONS = (
     Lesson(
         "scale",
         "Why divide by √d",
-        "Long vectors make large scores, and large scores make a model that can't learn.",
+        "Long vectors make large scores, and large scores stop a model from learning.",
         (
             "translucid.attention.attend:scaled_dot_product",
             "translucid.attention.attend:masked_softmax",
@@ -85,8 +85,8 @@ LESSONS = (
     ),
     Lesson(
         "beam",
-        "Beam search against greedy",
-        "The best next word is not always the beginning of the best sentence.",
+        "Beam search and greedy search",
+        "The best next word does not always lead to the best sentence.",
         ("translucid.decoding.greedy:greedy_search", "translucid.decoding.beam:merge"),
     ),
 )

@@ -16,7 +16,7 @@ from translucid.lessons.lessons import LESSONS, Lesson
 PAGES = Path(str(files("translucid.lessons"))) / "pages"
 RECORDED = PAGES.parent / "recorded"
 """Figures that come with the package, a JSON file a lesson."""
-RECORDED_HINT = """<p class="hint">The figures show what was recorded. For sentences of your own:
+RECORDED_HINT = """<p class="hint">The figures show recorded examples. To try your own sentences:
 <code>translucid learn --train --open</code></p>
 """
 
@@ -88,8 +88,8 @@ def index(translator: str = "", *, live: bool = False) -> str:
     body = f"""<article>
 <h1>Attention, in eight short lessons</h1>
 <p class="lead">From the encoder–decoder to “Attention is all you need”. Each lesson is an equation, the code that
-computes it, and a figure to play with. The numbers in the figures are those of small translators from English
-to Spanish, which have learned from a generated phrasebook.</p>
+computes it, and an interactive figure. The numbers in the figures come from small English–Spanish models that
+were trained on a generated phrasebook.</p>
 <ol class="lessons">
 {cards}</ol>
 {"" if live else RECORDED_HINT}</article>
@@ -120,7 +120,7 @@ def _neighbours(number: int) -> str:
         if 0 <= number + step < len(LESSONS):
             other = LESSONS[number + step]
             links.append(f'<a rel="{rel}" href="{other.name}.html">{arrow.format(escape(other.title))}</a>')
-    return f'<nav class="neighbours" aria-label="Before and after">{"".join(links)}</nav>'
+    return f'<nav class="neighbours" aria-label="Previous and next lesson">{"".join(links)}</nav>'
 
 
 def _document(title: str, name: str, body: str, scripts: str, translator: str, *, live: bool) -> str:

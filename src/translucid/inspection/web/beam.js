@@ -1,4 +1,4 @@
-// The tree of a beam search: at each step what was gone on with, what ended, what was dropped; the likelier the higher.
+// The tree of a beam search: at each step the prefixes that are kept, finished or pruned; more probable ones are higher up.
 //
 // showBeam(root, tree, { choose(tokens, text): what a click does, lang, noun: what is written }): tree as beam_record gives it.
 // `grow(step)` shows the tree as it was after so many steps; null shows all of it. winner(tree) is the text that it comes to, or null.
@@ -25,7 +25,7 @@ export function showBeam(root, tree, options = {}) {
   const chosen = new Set(tree.best === null ? [] : path(tree.best));
   const told = element("p", { className: "said", ariaLive: "polite" });
   let names = []; // what stands in the boxes
-  const svg = drawn("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "the tree of the beam search" });
+  const svg = drawn("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "beam search tree" });
   const parts = nodes.map((node, i) => {
     const group = drawn("g", { class: `node ${node.fate}${chosen.has(i) ? " best" : ""}` }, ...shape(i));
     if (i) listen(group, i);
@@ -80,7 +80,7 @@ export function showBeam(root, tree, options = {}) {
     if (!options.choose) return;
     group.setAttribute("role", "button");
     group.setAttribute("tabindex", i === 1 ? 0 : -1);
-    group.setAttribute("aria-label", `go on after ${text(i)}`);
+    group.setAttribute("aria-label", `continue after ${text(i)}`);
     const choose = () => options.choose(path(i).map((j) => nodes[j].token).slice(tree.opening), text(i), nodes[i].fate === "ended");
     group.addEventListener("click", choose);
     group.addEventListener("keydown", (event) => {
@@ -103,23 +103,23 @@ export function showBeam(root, tree, options = {}) {
   }
 
   function tell(i) {
-    const hint = options.choose ? " Choose one, and it goes on from there." : "";
-    const fates = { kept: "gone on with", ended: `a whole ${noun}`, dropped: "dropped" };
+    const hint = options.choose ? " Choose a box to continue from it." : "";
+    const fates = { kept: "kept", ended: `a finished ${noun}`, dropped: "pruned" };
     told.textContent = i === null
-      ? `Each box is a piece of a word with its probability; · begins a word. The likelier the beginning, the higher it stands.${hint}`
+      ? `Each box is a piece of a word with its probability; · begins a word. More probable prefixes are higher up.${hint}`
       : `“${isolated(text(i))}”: log-probability ${signed(nodes[i].log_prob)}, ${fates[nodes[i].fate]}`;
   }
 
   function table() {
-    const head = element("tr", {}, ...["what it came to", "log p", "score"].map((textContent) => element("th", { textContent, scope: "col" })));
+    const head = element("tr", {}, ...["hypothesis", "log p", "score"].map((textContent) => element("th", { textContent, scope: "col" })));
     const lines = finished.map((one) => {
-      const words = element("td", { dir: "auto", lang: options.lang ?? "", textContent: one.text || "(nothing)" });
+      const words = element("td", { dir: "auto", lang: options.lang ?? "", textContent: one.text || "(empty)" });
       const row = element("tr", {}, words, element("td", { textContent: signed(one.log_prob) }), element("td", { textContent: signed(one.score) }));
       row.classList.toggle("best", one.node === tree.best);
       return row;
     });
-    const caption = element("p", { className: "title", textContent: `What whole ${noun}s came to` });
-    const note = element("p", { className: "about", textContent: "The highest score wins: the log-probability, which counts the less the longer the text." });
+    const caption = element("p", { className: "title", textContent: "Finished hypotheses" });
+    const note = element("p", { className: "about", textContent: "The highest score wins. The score is the log-probability, normalised by length." });
     const whole = element("table", { className: "finished" }, element("thead", {}, head), element("tbody", {}, ...lines));
     return element("div", {}, caption, note, element("div", { className: "scroll" }, whole));
   }

@@ -6,8 +6,8 @@
 import { direction, element } from "./elements.js";
 
 export const UNSURE = 0.3; // a word below this probability is underlined
-export const UNKNOWN = "characters that the model does not know";
-export const SIGNS = { "</s>": "the end", "<s>": "the beginning", "<unk>": UNKNOWN };
+export const UNKNOWN = "unknown characters";
+export const SIGNS = { "</s>": "end of text", "<s>": "start of text", "<unk>": UNKNOWN };
 
 export function chips(side, texts, { lang = "", probabilities, marked, unknown = [], light, choose }) {
   const words = texts.map((text, i) => {
@@ -41,7 +41,7 @@ export function chips(side, texts, { lang = "", probabilities, marked, unknown =
 
 // What one does to see more of a word, with the device at hand.
 export function pointing() {
-  return matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or go there with Tab and the arrow keys";
+  return matchMedia("(hover: none)").matches ? "Tap a word" : "Point at a word, or move to it with Tab and the arrow keys";
 }
 
 // Say what one can do. That is longer than what is said of a word, and its room stays: else the page would move under the pointer.

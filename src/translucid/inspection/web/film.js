@@ -9,7 +9,7 @@ const PAUSE = 1100; // milliseconds a step
 export function showFilm(root, count, { step, say }) {
   let timer = null;
   const play = element("button", { type: "button", className: "play", textContent: "▶ Play" });
-  const slider = element("input", { type: "range", min: 0, max: count - 1, value: 0, ariaLabel: "step of writing" });
+  const slider = element("input", { type: "range", min: 0, max: count - 1, value: 0, ariaLabel: "decoding step" });
   const told = element("p", { className: "step", ariaLive: "polite" });
   root.replaceChildren(element("div", { className: "bar film" }, play, slider), told);
   slider.addEventListener("input", () => { pause(); show(); });

@@ -15,20 +15,20 @@ const [UP_DOWN, ACROSS] = [["top", "", "bottom"], ["left", "", "right"]];
 const PANEL = 150; // pixels of a panel's longer side in a saved picture
 const ROW = 5; // panels
 const LONG = 18; // letters of a word, of which no more are drawn
-const BLIND = "This model has no attention: it saw the picture as a whole.";
+const BLIND = "This model has no attention: it reads the image as a whole.";
 
 export function showLit(root, record, options = {}) {
-  let [weights, step, verb] = [record.weights, null, "looked at"];
+  let [weights, step, verb] = [record.weights, null, "attends to"];
   const { box, words, showStep: show } = chips("below", record.words, { ...record, light, choose: (i) => options.choose?.("below", i) });
   const said = element("p", { className: "said", ariaLive: "polite" });
-  const group = element("div", { className: "ribbons told", role: "group", ariaLabel: "words and where it looked" }, box);
+  const group = element("div", { className: "ribbons told", role: "group", ariaLabel: "words and attention" }, box);
   root.replaceChildren(group, said);
   roving([words]);
   light(null);
   return { update, light, showStep, picture: panels, words: { below: words } };
 
   // Show other weights for the same words; verbs: what the words do, if they did not look.
-  function update({ weights: other, verbs = ["looked at"] }) {
+  function update({ weights: other, verbs = ["attends to"] }) {
     [weights, verb] = [other, verbs[0]];
     light(null);
   }
@@ -51,14 +51,14 @@ export function showLit(root, record, options = {}) {
   }
 
   function hint() {
-    if (!words.length) return "The model wrote nothing.";
-    const what = verb === "looked at" ? "where the model looked" : `what it ${verb}`;
-    const first = weights ? `${pointing()}: the picture lights up, ${what}.` : BLIND;
-    return `${first} The bar under a word says how sure the model was of it. ${options.hint ?? ""}`;
+    if (!words.length) return "The caption is empty.";
+    const what = verb === "attends to" ? "where the model looks" : `what it ${verb}`;
+    const first = weights ? `${pointing()}: the image shows ${what}.` : BLIND;
+    return `${first} The bar under a word shows its probability. ${options.hint ?? ""}`;
   }
 
   function tell(i) {
-    const sure = `${record.words[i]} (written with probability ${percent(record.probabilities[i])})`;
+    const sure = `${record.words[i]} (probability ${percent(record.probabilities[i])})`;
     if (!weights) return sure;
     const found = places(weights[i]).filter(([, share]) => share >= LEAST).slice(0, 3);
     return `${sure} ${verb} ${found.map(([name, share]) => `${name} ${percent(share)}`).join(", ") || "nothing in particular"}`;

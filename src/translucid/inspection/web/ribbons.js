@@ -13,7 +13,7 @@ import { roving } from "./roving.js";
 
 const LEAST = 0.02; // of a weight that is drawn
 const MOST = 30; // pixels of a ribbon of weight 1
-const VERBS = ["looked at", "was looked at by"];
+const VERBS = ["attends to", "is attended to by"];
 let ribbonViews = 0; // so that every view has names of its own
 
 export function showRibbons(root, record, options = {}) {
@@ -29,7 +29,7 @@ export function showRibbons(root, record, options = {}) {
   const lines = { above: line("above", from), below: line("below", into, record.probabilities) };
   const gap = drawn("svg", { class: "gap", "aria-hidden": "true" });
   const said = element("p", { className: "said", id: `said-${number}`, ariaLive: "polite" });
-  const box = element("div", { className: "ribbons", role: "group", ariaLabel: "words and what they looked at" });
+  const box = element("div", { className: "ribbons", role: "group", ariaLabel: "words and attention" });
   box.setAttribute("aria-describedby", said.id);
   box.append(lines.above.box, gap, lines.below.box);
   root.replaceChildren(box, said);
@@ -82,13 +82,13 @@ export function showRibbons(root, record, options = {}) {
 
   function tell(at, own, other) {
     if (at === null) {
-      const bar = record.probabilities ? "The bar under a word says how sure the model was of it. " : "";
-      invite(said, `${pointing()}: what it ${verbs[0]}, in per cent${scale}. ${bar}${options.hint ?? ""}`);
+      const bar = record.probabilities ? "The bar under a word shows its probability. " : "";
+      invite(said, `${pointing()} to see what it ${verbs[0]}, in per cent${scale}. ${bar}${options.hint ?? ""}`);
       return;
     }
     const best = own.map((weight, i) => [weight, i]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([w]) => w >= 0.05);
     const list = best.map(([weight, i]) => `${isolated(record[other][i])} ${percent(weight)}`).join(", ");
-    const sure = at.side === "below" && record.probabilities ? ` (written with probability ${percent(record.probabilities[at.i])})` : "";
+    const sure = at.side === "below" && record.probabilities ? ` (probability ${percent(record.probabilities[at.i])})` : "";
     const text = isolated(record[at.side][at.i]);
     const sign = SIGNS[text] ?? (record.unknown?.[at.side].includes(at.i) ? UNKNOWN : "");
     said.textContent = `${sign ? `${text} (${sign})` : text}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}`;

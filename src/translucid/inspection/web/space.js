@@ -21,7 +21,7 @@ import { TEXTS } from "./ribboned.js";
 import { showWays } from "./ways.js";
 import { kept, scaled, showFaithfulness } from "./why.js";
 
-const BLIND = "This model has no attention: one vector is all that it knows of the source.";
+const BLIND = "This model has no attention: its decoder sees the source only as one vector.";
 
 export function showSpace(root, seen, server = {}) {
   const { sentences, of = TEXTS } = seen;
@@ -29,10 +29,10 @@ export function showSpace(root, seen, server = {}) {
   let [sentence, record, map, mode, stage, film, view] = [];
   const names = { attention: "Attention", ...(seen.single ? {} : { heads: "Heads" }), steps: "Steps", ...(explain ? { why: "Why" } : {}) };
   const steps = tabs("sentences", "sentences", sentences.map((one, i) => [i, `${i + 1}`, one.source_text]), (i) => { open(i); server.moved?.(i); });
-  const modes = tabs("modes", "what is to be seen", Object.entries(names), (name) => { show(name); server.turned?.(name); });
+  const modes = tabs("modes", "views", Object.entries(names), (name) => { show(name); server.turned?.(name); });
   const [words, ways, panel, saving] = ["stage", "ways", "panel", "saving"].map((className) => element("div", { className }));
   const about = element("p", { className: "about" });
-  Object.assign(panel, { role: "tabpanel", ariaLabel: "more of it" });
+  Object.assign(panel, { role: "tabpanel", ariaLabel: "details" });
   root.classList.add("seen");
   root.replaceChildren(...(sentences.length > 1 ? [steps.bar] : []), modes.bar, about, words, element("div", { className: "more" }, ways, panel, saving));
   mode = names[seen.mode] ? seen.mode : "attention";
@@ -84,9 +84,9 @@ export function showSpace(root, seen, server = {}) {
     const own = of.sides(record, map).down === record.target;
     const before = (i) => goOn((sentence.record.tokens ?? []).slice(0, i).flat(), record.target.slice(0, i).join(" "), i);
     const choose = own && server.ways ? (side, i) => { if (side === "below") before(i); } : null;
-    const hint = choose ? `Choose a word of the ${of.noun} to see what else could stand there.` : "";
+    const hint = choose ? `Choose a word of the ${of.noun} to see alternatives.` : "";
     stage = of.stage(words, { record, map, languages: seen.languages, marked: sentence.marked }, { choose, hint });
-    if (sentence.confidence != null) about.textContent = `How sure it is of the whole: ${percent(sentence.confidence)}.`;
+    if (sentence.confidence != null) about.textContent = `Confidence: ${percent(sentence.confidence)}.`;
     ways.replaceChildren();
   }
 
@@ -132,7 +132,7 @@ export function showSpace(root, seen, server = {}) {
     film = showFilm(control, record.target.length, {
       step: (i) => { stage.showStep(i); beam?.grow(depth(i)); },
       say: (i) => {
-        const before = i ? `after “${isolated(record.target.slice(0, i).join(" "))}” it writes` : "it begins with";
+        const before = i ? `after “${isolated(record.target.slice(0, i).join(" "))}”, the model writes` : "the model starts with";
         return `Step ${i + 1} of ${record.target.length}: ${before} “${isolated(record.target[i])}” (${percent(record.probabilities[i])}).`;
       },
     });
@@ -142,7 +142,7 @@ export function showSpace(root, seen, server = {}) {
     const choose = server.ways ? (tokens, text, ended) => (ended ? server.choose(sentence, text.replace(/\s*<\/s>$/, ""), 0) : goOn(tokens, text, 0)) : null;
     const title = element("p", { className: "title", textContent: beamTitle(sentence.tree) });
     const [place, found] = [element("div"), winner(sentence.tree)];
-    const other = found === null || found === sentence.text.trim() ? "" : `This search ends in “${isolated(found)}”, not in what stands above.`;
+    const other = found === null || found === sentence.text.trim() ? "" : `This search finds “${isolated(found)}”, not the text above.`;
     tree.append(title, element("p", { className: "about", textContent: other }), place);
     beam = showBeam(place, sentence.tree, { choose, lang: seen.languages?.[1], noun: of.noun });
     beam.grow(depth(film.at()));
@@ -183,7 +183,7 @@ export function showSpace(root, seen, server = {}) {
     const mine = sentence;
     const found = await asked(() => server.ways(mine, prefix, text));
     if (mine !== sentence || !found) return;
-    const title = text ? `After “${isolated(text)}” it could go on with` : "It could begin with";
+    const title = text ? `Continuations after “${isolated(text)}”` : "Possible first words";
     showWays(ways, found, { title, lang: seen.languages?.[1], choose: (chosen) => server.choose(mine, chosen, word) });
   }
 
@@ -202,7 +202,7 @@ export function showSpace(root, seen, server = {}) {
 
 // What the tree shows; the search that wrote the text may have been wider.
 function beamTitle({ beam, own = beam }) {
-  return `The beam: the ${beam} likeliest beginnings are gone on with${own > beam ? ` (the model's own search takes ${own})` : ""}, the others dropped.`;
+  return `Beam search keeps the ${beam} most probable prefixes at each step${own > beam ? ` (this model's default is ${own})` : ""}.`;
 }
 
 // Buttons of which one is pressed; one Tab stop.

@@ -31,10 +31,10 @@ export function scaled({ importance }) {
 // The two measures as bars beside the mean of random choices.
 // share: of a picture, what matters most of it; not given, it is one word of the source.
 export function showFaithfulness(root, { faithfulness, random, fit, share }) {
-  const most = share ? `the ${percent(share)} of the picture that matter most` : "the source word that matters most";
+  const most = share ? `the most important ${percent(share)} of the image` : "the most important source word";
   const rows = [
-    ["comprehensiveness", `What a word loses without ${most} to it`, "high is faithful"],
-    ["sufficiency", `What is missing when only that ${share ? "part" : "word"} is left`, "low is faithful"],
+    ["comprehensiveness", `How much a word's log-probability falls without ${most}`, "high is faithful"],
+    ["sufficiency", `How much it falls with only that ${share ? "part" : "word"}`, "low is faithful"],
   ];
   const values = rows.flatMap(([key]) => [faithfulness[key], random[key]]);
   const [least, greatest] = [Math.min(0, ...values), Math.max(0, ...values)];
@@ -49,10 +49,10 @@ export function showFaithfulness(root, { faithfulness, random, fit, share }) {
     return element("div", { className: "measure" }, element("span", { textContent: name === "own" ? "this" : "random" }), room, element("span", { textContent: `${signed(value)} nats` }));
   };
   const parts = rows.map(([key, text, good]) => element("div", {}, element("p", { textContent: `${text} (${key}; ${good}):` }), bar("own", faithfulness[key]), bar("random", random[key])));
-  if (least < 0) parts.push(element("p", { textContent: "Below zero, at the other side of the line, it lost nothing: it became likelier." }));
+  if (least < 0) parts.push(element("p", { textContent: "Below zero, the word became more probable." }));
   if (fit?.length) {
     const mean = fit.reduce((a, b) => a + b, 0) / fit.length;
-    parts.push(element("p", { textContent: `The linear model explains ${Math.round(100 * mean)} % of what it saw (R² ${mean.toFixed(2)}).` }));
+    parts.push(element("p", { textContent: `The linear model explains ${Math.round(100 * mean)} % of the variance (R² ${mean.toFixed(2)}).` }));
   }
   root.replaceChildren(...parts);
 }

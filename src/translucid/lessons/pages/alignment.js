@@ -17,7 +17,7 @@ function handTerms(kind, h, y) {
 export function alignment(root) {
   const hand = el("div", { class: "hand" });
   const real = el("div", {});
-  root.parentElement.prepend(el("h3", {}, "By hand"), hand, el("h3", {}, "In a translator"));
+  root.parentElement.prepend(el("h3", {}, "By hand"), hand, el("h3", {}, "In a translation model"));
   root.append(real);
   byHand(hand);
   return (sentence) => translator(real, sentence);
@@ -60,7 +60,7 @@ function translator(root, { scores }) {
   function begin() {
     const one = scores[kinds.value];
     step = Math.min(step, one.target.length - 1);
-    words.replaceChildren(choice("about to write", one.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
+    words.replaceChildren(choice("next piece", one.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
     draw();
   }
 
@@ -78,6 +78,6 @@ function translator(root, { scores }) {
         ...source.map((piece, s) => el("div", { role: "row" }, el("span", { role: "rowheader", class: "name" }, shown(piece)),
           el("span", { role: "cell" }, strip(terms[s], top, `${h.length} products`, (k) => written(s, k))),
           el("span", { role: "cell", class: "amount e" }, number(sums[s])), el("span", { role: "cell" }, bar(weights[s]))))),
-      hint(v ? "Each cell is v · tanh(W h + U y) of one of the hidden units: blue speaks for this word, orange against it. " : `Each cell is a product of a number of h and one of ${kinds.value === "general" ? "W y" : "y"}: blue speaks for this word, orange against it. `, "Point at one to see it in numbers."));
+      hint(v ? "Each cell is v · tanh(W h + U y) for one hidden unit: blue raises the score of this word, orange lowers it. " : `Each cell is a product of a number of h and one of ${kinds.value === "general" ? "W y" : "y"}: blue raises the score of this word, orange lowers it. `, "Point at one to see its numbers."));
   }
 }

@@ -13,10 +13,10 @@ export function beam(root) {
   const width = slider("beam K", { min: 1, max: 5, value: 3, show: (k) => (k === 1 ? "1, greedy" : String(k)) }, () => { begin(); });
   const step = slider("step", { min: 1, max: 2, value: 2 }, () => draw());
   const play = el("button", { type: "button", on: { click: run } }, "Play");
-  const tree = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "tree of the search" });
+  const tree = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "search tree" });
   const told = said();
   const found = el("div", {});
-  root.append(el("div", { class: "knobs" }, width.node, step.node, play), tree, told, el("h3", {}, "What each beam finds"), found);
+  root.append(el("div", { class: "knobs" }, width.node, step.node, play), tree, told, el("h3", {}, "Result of each beam size"), found);
   let timer = null;
   return (given) => { sentence = given; begin(); };
 
@@ -56,7 +56,7 @@ export function beam(root) {
     const path = new Set(final ? pathTo(nodes, best) : []);
     const rows = places(nodes, depths);
     const high = Math.max(...rows) + 1;
-    const drawing = svg("svg", { class: "search", width: Number(step.input.max) * ACROSS + WIDE + 8, height: high * DOWN + 8, role: "img", "aria-label": "tree of the search; the text below says what is kept at this step" });
+    const drawing = svg("svg", { class: "search", width: Number(step.input.max) * ACROSS + WIDE + 8, height: high * DOWN + 8, role: "img", "aria-label": "search tree; the text below lists the hypotheses at this step" });
     const xy = (i) => [depths[i] * ACROSS + 4, rows[i] * DOWN + 6];
     nodes.forEach(([parent], i) => {
       if (parent < 0 || depths[i] > at) return;
@@ -69,7 +69,7 @@ export function beam(root) {
       const own = parent < 0 ? "" : percent(Math.exp(total - nodes[parent][2]), 1);
       drawing.append(svg("g", { class: `node ${path.has(i) ? "best" : fate(i, at)}`, transform: `translate(${x} ${y})` }, svg("rect", { width: WIDE, height: HIGH, rx: 6 }),
         svg("text", { x: PAD, y: 15, class: "piece" }, shown(name)), svg("text", { x: PAD, y: 28, class: "quiet" }, own), svg("text", { x: WIDE - PAD, y: 28, "text-anchor": "end", class: "quiet" }, parent < 0 ? "" : number(total)),
-        svg("title", {}, parent < 0 ? "where every translation begins" : `${shown(name)}: probability ${own} here, log-probability of all so far ${number(total, 4)}; ${FATES[nodes[i][3]]}`)));
+        svg("title", {}, parent < 0 ? "start of every translation" : `${shown(name)}: probability ${own} here, log-probability of the prefix ${number(total, 4)}; ${FATES[nodes[i][3]]}`)));
     });
     tree.replaceChildren(drawing);
     for (const piece of drawing.querySelectorAll(".piece")) fit(piece, WIDE - 2 * PAD);
@@ -85,14 +85,14 @@ export function beam(root) {
     const greedy = sentence.searches[0];
     found.replaceChildren(el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, ...["K", "translation", "log p", "score"].map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, ...sentence.searches.map((one, i) => el("tr", { class: i + 1 === width.value ? "chosen" : "" }, el("th", { scope: "row" }, i + 1), el("td", { lang: "es", class: "text" }, one.text), el("td", {}, number(one.log_probability, 3)), el("td", {}, number(one.score, 3)))))),
-    hint(verdict(greedy, search()), ` The score is log p divided by ((5 + tokens) / 6)${sentence.alpha === 1 ? "" : ` to the power of ${sentence.alpha}`}, the end token counted: longer sentences are forgiven a lower p.`));
+    hint(verdict(greedy, search()), ` The score is log p divided by ((5 + tokens) / 6)${sentence.alpha === 1 ? "" : ` to the power of ${sentence.alpha}`}, including the end token, so that longer sentences may have a lower p.`));
   }
 
   function verdict(greedy, wide) {
-    if (wide === greedy) return "One hypothesis is greedy search.";
+    if (wide === greedy) return "A beam of one is greedy search.";
     const gain = wide.log_probability - greedy.log_probability;
-    if (wide.text === greedy.text) return "This beam finds what greedy search finds.";
-    return `This beam’s translation is ${gain >= 0 ? `${number(Math.exp(gain), 1)} times as likely as` : `${number(Math.exp(-gain), 1)} times less likely than`} the greedy one.`;
+    if (wide.text === greedy.text) return "This beam finds the same translation as greedy search.";
+    return `This beam’s translation is ${gain >= 0 ? `${number(Math.exp(gain), 1)} times as probable as` : `${number(Math.exp(-gain), 1)} times less probable than`} the greedy one.`;
   }
 }
 

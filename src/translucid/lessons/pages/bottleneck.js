@@ -8,10 +8,10 @@ export function bottleneck(root, record) {
   root.append(given, chart);
   return (sentence) => {
     given.replaceChildren(
-      side("Without attention", sentence, [["all of it", sentence.vector]], sentence.without),
+      side("Without attention", sentence, [["whole source", sentence.vector]], sentence.without),
       side("With attention", sentence, sentence.pieces.map((piece, i) => [shown(piece), sentence.states[i]]), sentence.with),
     );
-    if (sentence.reference) given.append(el("p", { class: "reference" }, el("span", { class: "label" }, "right would be"), sentence.reference));
+    if (sentence.reference) given.append(el("p", { class: "reference" }, el("span", { class: "label" }, "reference"), sentence.reference));
     chart.replaceChildren(...lines(record, sentence.words, room(root)));
   };
 }
@@ -19,7 +19,7 @@ export function bottleneck(root, record) {
 function side(title, sentence, vectors, words) {
   const count = vectors.length * vectors[0][1].length;
   return el("div", { class: "side" }, el("h3", {}, title),
-    el("p", { class: "label" }, `the decoder may look at ${vectors.length === 1 ? "1 vector" : `${vectors.length} vectors`}: ${count} numbers`),
+    el("p", { class: "label" }, `the decoder can use ${vectors.length === 1 ? "1 vector" : `${vectors.length} vectors`}: ${count} numbers`),
     el("div", { class: "strips" }, ...vectors.flatMap(([name, values]) => [el("span", { class: "name" }, name), strip(values, 1, `${name}: ${values.length} numbers`)])),
     el("p", { class: "written", lang: "es" }, ...words.flatMap(([word, p]) => [el("span", { class: p < 0.3 ? "unsure" : "", title: `probability ${percent(p)}` }, word), " "])));
 }
@@ -42,10 +42,10 @@ function lines({ chart, trained }, words, width) {
     drawing.append(svg("text", { class: `${mark} name`, x: x(chart.at(-1).words) + 10, y: y(chart.at(-1)[key]) + 4 }, key));
   }
   for (const row of chart) drawing.append(svg("text", { x: x(row.words), y: height - bottom + 18, "text-anchor": "middle" }, row.words));
-  drawing.append(svg("text", { x: (left + x(chart.at(-1).words)) / 2, y: height - 4, "text-anchor": "middle", class: "quiet" }, "words of the source"));
+  drawing.append(svg("text", { x: (left + x(chart.at(-1).words)) / 2, y: height - 4, "text-anchor": "middle", class: "quiet" }, "source words"));
   const table = el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, ...["words", "without attention", "with attention"].map((text) => el("th", { scope: "col" }, text)))),
     el("tbody", {}, ...chart.map((row) => el("tr", {}, el("th", { scope: "row" }, row.words), el("td", {}, number(row.without, 1)), el("td", {}, number(row.with, 1))))));
   return [el("h3", {}, "BLEU by length, with attention and without"), drawing,
-    hint(`Two small recurrent translators that learned from the same sentences of up to ${trained} words, by the same number of updates. Each point is ${chart[0].sentences} held-out sentences. The line stands at the sentence above.`),
-    el("details", {}, el("summary", {}, "The numbers"), table)];
+    hint(`Two small recurrent models, trained on the same sentences of up to ${trained} words with the same number of updates. Each point is for ${chart[0].sentences} held-out sentences. The line marks the sentence above.`),
+    el("details", {}, el("summary", {}, "Table"), table)];
 }

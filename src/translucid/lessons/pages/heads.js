@@ -4,9 +4,9 @@ import { choice, hint } from "./parts.js";
 import { showRibbons } from "./ribbons.js";
 
 const KINDS = [
-  { label: "translation looks at source", value: ["decoder", "cross"] },
-  { label: "source looks at itself", value: ["encoder", "self"] },
-  { label: "translation looks at itself", value: ["decoder", "self"] },
+  { label: "translation to source", value: ["decoder", "cross"] },
+  { label: "source to itself", value: ["encoder", "self"] },
+  { label: "translation to itself", value: ["decoder", "self"] },
 ];
 
 export function heads(root) {
@@ -38,14 +38,14 @@ export function heads(root) {
     const [side, kind] = kinds.value;
     const rows = side === "encoder" ? sentence.source : sentence.target;
     const columns = kind === "cross" || side === "encoder" ? sentence.source : sentence.fed;
-    showRibbons(one, { above: columns.map(shown), below: rows.map(shown), weights, probabilities: null, verbs: ["looks at", "is looked at by"] });
+    showRibbons(one, { above: columns.map(shown), below: rows.map(shown), weights, probabilities: null, verbs: ["attends to", "is attended to by"] });
     const without = sentence.without[name][head];
     const cost = sentence.probabilities.reduce((sum, p, t) => sum + Math.log(Math.max(p, 1e-4)) - Math.log(Math.max(without[t], 1e-4)), 0);
     lost.replaceChildren(el("div", { class: "lost", role: "table", "aria-label": "probabilities without this head" },
-      el("div", { role: "row", class: "head" }, ...["writes", "with all heads", "without this one"].map((text) => el("span", { role: "columnheader" }, text))),
+      el("div", { role: "row", class: "head" }, ...["piece", "all heads", "without this head"].map((text) => el("span", { role: "columnheader" }, text))),
       ...sentence.target.map((piece, t) => el("div", { role: "row", class: without[t] < sentence.probabilities[t] / 2 ? "hurt" : "" }, el("span", { role: "rowheader", class: "name" }, shown(piece)),
         el("span", { role: "cell", class: "amount" }, percent(sentence.probabilities[t], 1)), el("span", { role: "cell", class: "amount" }, percent(without[t], 1))))),
-      hint(`The model is made to write the same translation while this head's context is 0. It costs ${number(cost)} nats of log-probability in all.`));
+      hint(`Forced decoding of the same translation with this head's context set to 0. The translation loses ${number(cost)} nats of log-probability.`));
   }
 }
 

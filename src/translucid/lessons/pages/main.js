@@ -55,7 +55,7 @@ function asking(onAnswer) {
       if (!answer.ok) throw new Error(found.error);
       onAnswer(found);
     } catch (error) {
-      problem.textContent = error instanceof TypeError ? "The server does not answer." : error.message;
+      problem.textContent = error instanceof TypeError ? "The server does not respond." : error.message;
     }
     button.disabled = false;
   });

@@ -37,15 +37,15 @@ export function masks(root) {
     const words = names.length - sentence.padding;
     const cell = (r, c) => {
       const button = el("button", { type: "button", "aria-pressed": mask[r][c], title: `score ${number(scores[r][c])}`, tabindex: r === (focus?.[0] ?? 0) && c === (focus?.[1] ?? 0) ? 0 : -1,
-        "aria-label": `${names[r]} may look at ${names[c]}`, on: { click: () => { mask[r][c] = !mask[r][c]; draw([r, c]); }, keydown: (event) => walk(event, r, c) } }, mask[r][c] ? number(weights[r][c]) : "");
+        "aria-label": `${names[r]} may attend to ${names[c]}`, on: { click: () => { mask[r][c] = !mask[r][c]; draw([r, c]); }, keydown: (event) => walk(event, r, c) } }, mask[r][c] ? number(weights[r][c]) : "");
       return el("td", { class: mask[r][c] ? "weight" : "weight closed", style: { "--w": weights[r][c] } }, button);
     };
-    table.replaceChildren(matrix(names, names, cell, "looks ↓ at →"), hint("A row is what the decoder has been fed last, and where it then looks back. Click a square, or walk with the arrow keys and press Space, to open or close it: the others of its row share what it had."));
+    table.replaceChildren(matrix(names, names, cell, "query ↓ key →"), hint("Each row is a decoder position and its weights over the previous ones. Click a square, or move with the arrow keys and press Space, to unmask or mask it: the other squares of the row share its weight."));
     if (focus) table.querySelectorAll("button")[focus[0] * names.length + focus[1]].focus();
     const future = weights.slice(0, words).flatMap((row, r) => row.filter((_, c) => c > r && c < words)).reduce((a, b) => a + b, 0) / words;
     const padding = weights.slice(0, words).flatMap((row) => row.slice(words)).reduce((a, b) => a + b, 0) / words;
     const blind = weights.filter((row) => row.every((w) => w === 0)).length;
-    told.textContent = `Of all weight, ${percent(future)} goes to the future and ${percent(padding)} to padding.${blind ? ` ${blind === 1 ? "One row" : `${blind} rows`} may look nowhere: all weights are 0, and so is the context.` : ""}`;
+    told.textContent = `Of all weight, ${percent(future)} goes to the future and ${percent(padding)} to padding.${blind ? ` ${blind === 1 ? "One row is" : `${blind} rows are`} fully masked: all weights are 0, and so is the context.` : ""}`;
   }
 
   function walk(event, r, c) {

@@ -14,7 +14,7 @@ export function memory(root) {
   return (given) => {
     sentence = given;
     step = Math.min(step, sentence.target.length - 1);
-    words.replaceChildren(choice("about to write", sentence.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
+    words.replaceChildren(choice("next piece", sentence.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
     heads.replaceChildren(choice("head", sentence.heads.map((_, i) => ({ label: String(i), value: i })), (h) => { head = h; draw(); }, { chosen: head }).node);
     draw();
   };
@@ -37,7 +37,7 @@ export function memory(root) {
       ...sentence.source.map((piece, s) => row(shown(piece), strip(key[s], keys, `key of ${d} numbers`), el("span", { class: "amount score" }, number(scores[s])), bar(weights[s]),
         el("span", { class: "faded", style: { "--w": weights[s] } }, strip(value[s], top, `value of ${d} numbers`)))),
       row("context", "", "", "", strip(context, top, `context of ${d} numbers`))),
-      hint(`${sentence.name}, head ${head}: ${d} of the model's numbers each; blue above zero, orange below. The context is the values' mixture in these proportions.`));
-    told.textContent = `Most of it, ${percent(weights[best])}, is the value of “${shown(sentence.source[best])}”; the context is ${number(apart)} away from that value.`;
+      hint(`${sentence.name}, head ${head}: vectors of ${d} numbers; blue is positive, orange negative. The context is the weighted average of the values.`));
+    told.textContent = `The largest weight, ${percent(weights[best])}, is that of “${shown(sentence.source[best])}”; the context is ${number(apart)} away from its value.`;
   }
 }

@@ -20,7 +20,7 @@ export function positions(root, { width }) {
   const shift = slider("shift k", { min: 0, max: 20, value: 3 }, () => draw());
   const pairs = choice("pair i", CLOCKS.map((i) => ({ label: String(i), value: i })), (i) => { pair = i; draw(); }, { chosen: CLOCKS.indexOf(pair) });
   const row = el("div", { class: "strips" });
-  const waves = svg("svg", { class: "chart drag", viewBox: `0 0 ${across} ${HEIGHT}`, role: "img", "aria-label": "sine and cosine of the chosen pair over the positions" });
+  const waves = svg("svg", { class: "chart drag", viewBox: `0 0 ${across} ${HEIGHT}`, role: "img", "aria-label": "sine and cosine of the chosen pair by position" });
   const title = el("h3", {});
   const values = el("p", { class: "legend" });
   const products = el("p", { class: "legend" });
@@ -30,8 +30,8 @@ export function positions(root, { width }) {
   root.append(el("div", { class: "knobs" }, place.node, shift.node, pairs.node), row,
     title, values, waves,
     el("h3", {}, "The same pairs as clocks"), clocks, told,
-    el("h3", {}, "P[p] · P[q]: how like position q is"), products, likeness,
-    hint("Drag in the pictures, or use the sliders. The curve moves with p and keeps its form: it depends on the distance q − p alone."));
+    el("h3", {}, "P[p] · P[q]: similarity of positions"), products, likeness,
+    hint("Drag in the pictures, or use the sliders. The curve moves with p and keeps its shape: it depends only on the distance q − p."));
   for (const drawing of [waves, likeness]) {
     const follow = (event) => {
       const box = drawing.getBoundingClientRect();
@@ -62,7 +62,7 @@ export function positions(root, { width }) {
     clocks.replaceChildren(...CLOCKS.map((i) => clock(i, p, k)));
     const turn = angle(k, pair);
     const [s, c] = [Math.sin(angle(p, pair)), Math.cos(angle(p, pair))];
-    told.textContent = `Pair ${pair}: from p to p + k the hand turns by ${number(turn, 3)} radians, whatever p is. (sin, cos) goes from (${number(s, 3)}, ${number(c, 3)}) to (${number(s * Math.cos(turn) + c * Math.sin(turn), 3)}, ${number(c * Math.cos(turn) - s * Math.sin(turn), 3)}).`;
+    told.textContent = `Pair ${pair}: from p to p + k the hand turns by ${number(turn, 3)} radians, for every p. (sin, cos) goes from (${number(s, 3)}, ${number(c, 3)}) to (${number(s * Math.cos(turn) + c * Math.sin(turn), 3)}, ${number(c * Math.cos(turn) - s * Math.sin(turn), 3)}).`;
     const top = width / 2;
     const level = (value) => HEIGHT - FOOT - ((value + 0.1 * top) / (1.1 * top)) * (HEIGHT - TOP - FOOT);
     const marked = [[p, "p", "c3"], [p + k, "p + k", "c3 shifted"]];
@@ -80,6 +80,6 @@ export function positions(root, { width }) {
     const hand = (q, mark) => svg("line", { class: mark, x1: 0, y1: 0, x2: 40 * Math.sin(angle(q, i)), y2: -40 * Math.cos(angle(q, i)) });
     return el("figure", { class: i === pair ? "chosen" : "" }, svg("svg", { viewBox: "-50 -50 100 100", role: "img", "aria-label": `pair ${i}: the hand turns by ${number(angle(k, i), 3)}` },
       svg("circle", { class: "face", r: 44 }), hand(p + k, "after"), hand(p, "hand")),
-    el("figcaption", {}, `i = ${i}`, el("br"), `k turns it ${number(angle(k, i), 2)}`));
+    el("figcaption", {}, `i = ${i}`, el("br"), `turned by ${number(angle(k, i), 2)}`));
   }
 }

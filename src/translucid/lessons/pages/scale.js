@@ -6,18 +6,18 @@ import { bar, choice, hint, room, said, slider } from "./parts.js";
 export function scale(root, record) {
   let [sentence, step, head] = [null, 2, 0];
   const size = slider("dimensions d", { min: 0, max: 10, value: 6, show: (e) => String(2 ** e) }, () => draw());
-  const exponent = slider("scores divided by d to the power of", { min: 0, max: 1, step: 0.25, value: 0, show: (a) => `${number(a)}${a === 0.5 ? ", the paper’s √d" : ""}` }, () => draw());
+  const exponent = slider("divide scores by d to the power", { min: 0, max: 1, step: 0.25, value: 0, show: (a) => `${number(a)}${a === 0.5 ? ", the paper’s √d" : ""}` }, () => draw());
   const drawn = el("div", {});
   const told = said();
   const words = el("div", {});
   const heads = el("div", {});
   const real = el("div", {});
-  root.append(el("div", { class: "knobs" }, exponent.node), el("h3", {}, "Random queries and keys"), size.node, drawn, told, el("h3", {}, "A head of the translator, d = ", el("span", { class: "width" })), words, heads, real);
+  root.append(el("div", { class: "knobs" }, exponent.node), el("h3", {}, "Random queries and keys"), size.node, drawn, told, el("h3", {}, "A head of the translation model, d = ", el("span", { class: "width" })), words, heads, real);
   return (given) => {
     sentence = given;
     step = Math.min(step, sentence.target.length - 1);
     root.querySelector(".width").textContent = sentence.heads[0].query[0].length;
-    words.replaceChildren(choice("about to write", sentence.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
+    words.replaceChildren(choice("next piece", sentence.target.map((piece, i) => ({ label: shown(piece), value: i })), (t) => { step = t; draw(); }, { chosen: step, kind: "words" }).node);
     heads.replaceChildren(choice("head", sentence.heads.map((_, i) => ({ label: String(i), value: i })), (h) => { head = h; draw(); }, { chosen: head }).node);
     draw();
   };
@@ -30,11 +30,11 @@ export function scale(root, record) {
   function draw() {
     const [d, a] = [2 ** size.value, exponent.value];
     const scores = scoresAt(d, a);
-    drawn.replaceChildren(weighed(scores, scores.map((_, i) => `key ${i + 1}`)), el("h3", {}, "The steepest slope of the softmax, max α (1 − α)"), curve(a, d), hint(`The mean of ${record.draws} queries with ${record.keys.length} keys each.`));
+    drawn.replaceChildren(weighed(scores, scores.map((_, i) => `key ${i + 1}`)), el("h3", {}, "The steepest slope of the softmax, max α (1 − α)"), curve(a, d), hint(`Mean over ${record.draws} queries with ${record.keys.length} keys each.`));
     told.textContent = `The scores’ standard deviation is ${number(deviation(scores))}, the largest weight ${number(Math.max(...softmax(scores)))}, the steepest slope of the softmax ${number(slope(softmax(scores)), 4)}.`;
     const { query, key } = sentence.heads[head];
     const theirs = key.map((k) => dot(query[step], k) / k.length ** a);
-    real.replaceChildren(weighed(theirs, sentence.source.map(shown)), hint("The model was trained with √d, so at 0 it sees its own scores √d times too large, and at 1 √d times too small."));
+    real.replaceChildren(weighed(theirs, sentence.source.map(shown)), hint("The model was trained with √d, so its scores are √d times too large at 0, and √d times too small at 1."));
   }
 
   function weighed(scores, names) {
@@ -48,9 +48,9 @@ export function scale(root, record) {
     const [width, height, left] = [room(root), 190, 40];
     const x = (e) => left + (e / 10) * (width - left - 96);
     const y = (value) => 10 + (1 - value / 0.25) * (height - 46);
-    const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "steepest slope of the softmax by dimensions" });
+    const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "steepest slope of the softmax by number of dimensions" });
     for (const value of [0, 0.125, 0.25]) drawing.append(svg("line", { class: "grid", x1: left, x2: x(10), y1: y(value), y2: y(value) }), svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
-    const lines = [[0, "c2", "undivided"], [0.5, "c1", "divided by √d"]];
+    const lines = [[0, "c2", "not divided"], [0.5, "c1", "divided by √d"]];
     if (a !== 0 && a !== 0.5) lines.push([a, "c3", `by d^${number(a)}`]);
     for (const [b, mark, name] of lines) {
       const values = record.slopes[b.toFixed(2)];

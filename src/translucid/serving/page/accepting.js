@@ -1,13 +1,13 @@
-// What was typed but not accepted, and accepting many translations at once.
+// Unaccepted edits, and accepting many translations at once.
 //
-// startAccepting({ document, drafts, keepDrafts, ask, refresh, again, problem }): document() is what the server tells of the document,
-// drafts() what was typed, by the number of the segment; refresh() learns anew how far it is, again() shows the segments anew.
+// startAccepting({ document, drafts, keepDrafts, ask, refresh, again, problem }): document() is the server's record of the
+// document, drafts() the edits by segment number; refresh() fetches the progress again, again() shows the segments again.
 
 import { $ } from "./asking.js";
 
-const TOGETHER = 50; // typed translations that are accepted with one request
+const TOGETHER = 50; // edits that one request accepts
 let parts;
-let downloading = false; // although something was typed that is not accepted
+let downloading = false; // despite unaccepted edits
 
 export function startAccepting(given) {
   parts = given;
@@ -18,13 +18,13 @@ export function startAccepting(given) {
   $("accept-now").addEventListener("click", () => { $("accepting").close(); acceptMany({ rest: true, doubtful: $("accept-doubtful").checked }); });
 }
 
-// What was typed and not accepted is not in the file: ask what is to become of it.
+// A download lacks unaccepted edits: ask what to do with them.
 function askBeforeDownload(event) {
   const count = Object.keys(parts.drafts()).length;
   if (downloading || !count) return;
   event.preventDefault();
-  const what = count === 1 ? "1 translation that you typed is" : `${many(count)} translations that you typed are`;
-  $("unaccepted-text").textContent = `${what} not accepted yet. The file has only what is accepted.`;
+  const what = count === 1 ? "1 of your edits is" : `${many(count)} of your edits are`;
+  $("unaccepted-text").textContent = `${what} not accepted yet. The file contains only accepted translations.`;
   $("unaccepted").showModal();
 }
 
@@ -38,14 +38,14 @@ async function offer() {
   if (!await parts.refresh()) return;
   const { segments, accepted, doubtful } = parts.document();
   const sure = segments - accepted - doubtful;
-  $("accepting-text").textContent = `Not accepted yet: ${many(segments - accepted)}, of which ${many(sure)} without a warning. They are taken as they stand, or as you typed them.`;
+  $("accepting-text").textContent = `Not accepted yet: ${many(segments - accepted)}, of which ${many(sure)} without a warning. This accepts them, with your edits.`;
   $("for-doubtful").hidden = !doubtful;
-  $("doubtful-text").textContent = `also those that want a look (${many(doubtful)})`;
+  $("doubtful-text").textContent = `also those to check (${many(doubtful)})`;
   $("accept-doubtful").checked = !sure;
   $("accepting").showModal();
 }
 
-// Accept what was typed, and with `rest` all other translations as they stand; return whether nothing was wrong with any.
+// Accept the edits, and with `rest` all other translations; return whether all were accepted.
 async function acceptMany({ rest = false, doubtful = false }) {
   const { id } = parts.document();
   const typed = Object.entries(parts.drafts());

@@ -1,4 +1,4 @@
-// What is seen of captions: their words, and the picture that lights up for them.
+// The view of captions: their words, and an overlay of attention on the image.
 
 import { $ } from "./asking.js";
 import { showLit } from "./lit.js";
@@ -13,21 +13,21 @@ export const CAPTIONS = {
   cells, importances, mapCode: litCode, headsCode: litHeadsCode, beamCode: litBeamCode, whyCode: litWhyCode,
 };
 
-// An answer of /caption as a space shows it.
+// Convert a response of /caption for the view.
 export function captionOf({ caption, words, grid, maps, tree }) {
   const weights = grid && words.map((one) => one.weights);
   const all = maps ?? [{ name: "all layers and heads", layer: null, head: null, weights }];
   const record = {
     target: words.map(({ word }) => word),
     probabilities: words.map(({ probability }) => probability),
-    sizes: words.map(({ pieces }, i) => pieces + (i === words.length - 1)), // the end comes with the last word
+    sizes: words.map(({ pieces }, i) => pieces + (i === words.length - 1)), // the end token belongs to the last word
     grid,
     maps: all.map((one) => ({ kind: "cross", ...one })),
   };
   return { source_text: "", text: caption, record, tree };
 }
 
-// What speaks for each word, as parts of all that speaks for it.
+// The positive importances of each word, as shares.
 function importances(_, { importance }) {
   return importance.map((rows) => {
     const all = rows.flat().reduce((sum, x) => sum + Math.max(0, x), 0) || 1;
@@ -35,7 +35,7 @@ function importances(_, { importance }) {
   });
 }
 
-// Where it looked in all, the most of it as 1.
+// The total attention by cell, scaled to a maximum of 1.
 function cells({ weights }) {
   const sums = weights[0].map((row, r) => row.map((_, c) => weights.reduce((sum, one) => sum + one[r][c], 0)));
   const most = Math.max(...sums.flat(), 1e-9);

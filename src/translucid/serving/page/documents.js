@@ -1,6 +1,6 @@
-// Documents: drop one, see its segments side by side, correct and accept them, download it.
+// Documents: upload one, view its segments side by side, edit and accept them, download it.
 //
-// The server has the document and what was accepted; what is being typed is kept in this browser until it is.
+// The server stores the document and accepted segments; this browser stores edits until they are accepted.
 
 import { $, RETRY, answered, element } from "./asking.js";
 import { startAccepting } from "./accepting.js";
@@ -10,22 +10,22 @@ import { withKey } from "./key.js";
 import { store, stored } from "./keeping.js";
 import { waiting } from "./waiting.js";
 
-const POLL = 1000; // milliseconds after which a document that is being translated is asked for again
+const POLL = 1000; // milliseconds between requests for the progress
 const ROWS = 50; // segments shown at once
-const LATEST = 10; // documents that the page remembers
+const LATEST = 10; // remembered documents
 const LIST = "translucid.documents", DRAFTS = "translucid.drafts.";
-let between; // the model and the languages that are chosen
-let shown = null; // the document: what the server tells of it
+let between; // the chosen model and languages
+let shown = null; // the server's record of the document
 let rows = []; // the segments that are shown
-let before = []; // where earlier pages begin: the first segment, and how many are shown before it
-let [first, passed] = [0, 0]; // where this page begins
-let wanted = [0, []]; // the page that was asked for last: where it begins, and the pages before
-let pages = 0; // asked for so far; an answer to another than the last one comes too late
-let turn = 0; // answers that come too late are thrown away
+let before = []; // starts of previous pages: the first segment, and the number shown before it
+let [first, passed] = [0, 0]; // start of this page
+let wanted = [0, []]; // the page requested last: its start, and the previous pages
+let pages = 0; // requested so far; only the response to the last request counts
+let turn = 0; // late responses are ignored
 let timer;
 const work = waiting($("documents"), (text) => { $("document-problem").textContent = text; });
 
-// Begin. `chosen` gives the model and the languages.
+// Set up; `chosen` returns the model and the languages.
 export function startDocuments(settings, chosen) {
   between = chosen;
   $("document-file").accept = settings.supportedFilesFormat.join();
@@ -64,7 +64,7 @@ function lose(id) {
   list();
 }
 
-// The documents that were opened here, the latest first.
+// Recent documents, latest first.
 function list() {
   $("document-list").replaceChildren(...remembered().map(({ id, name }) => {
     const button = element("button", { type: "button", textContent: name });
@@ -81,7 +81,7 @@ function ask(path, method = "GET", fields = null) {
   return answered(fetch(`documents/${path}`, { method, ...sent }));
 }
 
-// Have a document translated, and open it.
+// Upload a document, and open it.
 export async function takeDocument(file) {
   const mine = ++turn;
   clear();
@@ -125,11 +125,11 @@ async function open(id) {
     if (mine !== turn) return;
     problem(error);
     if (error.gone) timer = setTimeout(() => open(id), RETRY);
-    else lose(id); // the server has forgotten it
+    else lose(id); // the server no longer has it
   }
 }
 
-// Show how far the document is until it is done, and its segments as they come.
+// Show the progress until the document is done, and its segments as they arrive.
 async function follow(mine) {
   if (shown.segments && (!rows.length || rows.some((one) => one.target === null))) await page(...wanted);
   if (mine !== turn || !["waiting", "translating"].includes(shown.state)) return;
@@ -152,9 +152,9 @@ function tell(told) {
   const { state, done, segments, seconds_left: left } = told;
   const time = left ? `, ${left < 90 ? `${Math.ceil(left)} seconds` : `${Math.ceil(left / 60)} minutes`} left` : "";
   const said = {
-    waiting: "It waits for others to be done.",
+    waiting: "Waiting for other documents.",
     translating: `${many(done)} of ${many(segments)} segments${time}`,
-    done: segments ? `${many(told.accepted)} of ${many(segments)} segments accepted` : "There is nothing to translate in it.",
+    done: segments ? `${many(told.accepted)} of ${many(segments)} segments accepted` : "It contains no text to translate.",
   };
   const working = ["waiting", "translating"].includes(state);
   $("document").hidden = false;
@@ -163,9 +163,9 @@ function tell(told) {
   $("document-state").classList.toggle("problem", !(state in said));
   $("document-progress").hidden = !(working || (state === "done" && segments));
   $("document-progress").value = segments ? (working ? done : told.accepted) / segments : 0;
-  $("editor").hidden = !segments || !(state in said); // of a file that can't be read there is nothing to edit
+  $("editor").hidden = !segments || !(state in said); // an unreadable file has nothing to edit
   $("accept-all").hidden = state !== "done" || told.accepted >= segments;
-  if (!(state in said)) lose(told.id); // there is nothing to come back to
+  if (!(state in said)) lose(told.id); // nothing to reopen later
   $("document-download").hidden = state !== "done";
   $("document-download").href = `documents/${told.id}/result`;
   $("document-forget").textContent = working ? "Cancel" : "Delete";
@@ -175,7 +175,7 @@ function many(value) {
   return value.toLocaleString("en");
 }
 
-// Learn anew how many segments are accepted, and how many want a look; return whether that went.
+// Fetch the numbers of accepted segments and of segments to check; return whether that worked.
 async function refresh() {
   const mine = turn;
   try {
@@ -202,7 +202,7 @@ async function forget() {
   $("document-file").focus();
 }
 
-// Show the segments from one on; `earlier` says where the pages before begin.
+// Show the segments from an index on; `earlier` has the starts of the previous pages.
 async function page(from, earlier) {
   const mine = turn;
   const number = ++pages;
@@ -227,12 +227,12 @@ function show(turned) {
   $("rows").replaceChildren(...rows.map(item));
   for (const area of $("rows").querySelectorAll("textarea")) grow(area);
   $("rows-before").disabled = !before.length;
-  const left = document.activeElement; // a button that is disabled keeps no focus
+  const left = document.activeElement; // a disabled button loses the focus
   const all = $("document-doubtful").checked ? Math.max(shown.doubtful, passed + rows.length) : shown.segments;
   $("rows-after").disabled = !rows.length || passed + rows.length >= all;
   if (left?.disabled) (left === $("rows-after") ? $("rows-before") : $("rows-after")).focus();
   const numbers = rows.length ? `${passed + 1} to ${passed + rows.length}` : "none";
-  const which = $("document-doubtful").checked ? " that want a look" : "";
+  const which = $("document-doubtful").checked ? " to check" : "";
   $("rows-shown").textContent = `${numbers} of ${many(all)}${which}`;
   const area = $("rows").querySelector(`[data-number="${focused}"] textarea`);
   if (area) {
@@ -247,10 +247,10 @@ function item(one) {
   line.dataset.number = one.number;
   const about = element("p", { className: "hint", textContent: `${one.number + 1} · ${one.place}`, title: one.note ?? "" });
   if (one.confidence !== null) {
-    const title = `${Math.round(100 * one.confidence)} % sure`;
+    const title = `confidence ${Math.round(100 * one.confidence)} %`;
     about.append(" ", element("meter", { value: one.confidence, min: 0, max: 1, low: SURE, high: SURE, optimum: 1, title }));
   }
-  if (one.origin && one.origin !== "model") about.append(` · from ${{ memory: "the memory", person: "a person" }[one.origin]}`);
+  if (one.origin && one.origin !== "model") about.append(` · ${{ memory: "from the memory", person: "edited by a person" }[one.origin]}`);
   const source = element("p", { className: "output", dir: "auto", lang: shown.source ?? "" });
   source.append(...tagged(one));
   const area = element("textarea", {
@@ -259,7 +259,7 @@ function item(one) {
   });
   area.setAttribute("aria-label", `translation of ${one.place}`);
   const doubts = element("p", { className: "doubts", textContent: one.doubts.map((doubt) => `⚠ ${doubt}`).join("\n") });
-  const hints = element("div", { className: "hints", role: "group", ariaLabel: "from the memory, and terms" });
+  const hints = element("div", { className: "hints", role: "group", ariaLabel: "matches from the memory, and terms" });
   const wrong = element("p", { className: "problem", role: "alert" });
   line.append(about, source, area, hints, doubts, wrong);
   return line;
@@ -273,7 +273,7 @@ function marks(one, draft) {
   return [one.accepted && "accepted", draft !== undefined && "draft", inDoubt(one) && "doubtful"].filter(Boolean).join(" ");
 }
 
-// The source with what stands for its tags set apart; each says which tag it is.
+// The source with its tag placeholders as elements, whose titles show the tags.
 function tagged({ source, tags }) {
   return source.split(/(⟨\/?\d+\/?⟩)/).map((part) =>
     part in tags ? element("code", { className: "tag", textContent: part, title: tags[part] }) : part);
@@ -284,7 +284,7 @@ function row(area) {
   return rows.find((one) => one.number === Number(number));
 }
 
-// Show what helps with the segment that is typed into, there and nowhere else.
+// Show hints for the focused segment only.
 function help(area) {
   const line = area.closest("li");
   for (const other of $("rows").querySelectorAll(".hints")) if (!line.contains(other)) other.replaceChildren();
@@ -305,7 +305,7 @@ function keepDrafts(all) {
   store(DRAFTS + shown.id, all, !Object.keys(all).length);
 }
 
-// Keep what is typed in this browser until it is accepted.
+// Store an edit in this browser until it is accepted.
 function keep(one, text) {
   const all = drafts();
   if (text === undefined || text === (one.target ?? one.existing)) delete all[one.number];
@@ -338,7 +338,7 @@ function key(event) {
   }
 }
 
-// Go to the next segment or the one before; return whether there is one here.
+// Move to the next or previous segment; return whether there is one on this page.
 function go(area, step) {
   const areas = [...$("rows").querySelectorAll("textarea:not(:disabled)")];
   const next = areas[areas.indexOf(area) + step];

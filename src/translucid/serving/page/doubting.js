@@ -1,12 +1,12 @@
-// A translation where people read it: words that the model was not sure of, sentences in doubt, and what is from the memory.
+// Marks in the translation: words with low probability, sentences with low confidence, text from the memory.
 
 import { element } from "./elements.js";
 import { UNSURE } from "./chips.js";
 
-export const SURE = 0.5; // a translation that is less likely to be good is marked
+export const SURE = 0.5; // translations with a lower confidence are marked
 const rounded = (share) => `${Math.round(100 * share)} %`;
 
-// The parts of a translation, an answer of /look: texts, and elements around what is marked; the text of them all is the translation's.
+// The parts of a translation, from a response of /look: texts, and elements around marked ones. Together they have the text of the translation.
 export function markedParts({ translation, sentences }) {
   const parts = [];
   let at = 0;
@@ -19,17 +19,17 @@ export function markedParts({ translation, sentences }) {
   return [...parts, translation.slice(at)];
 }
 
-// What is to be said of the marks below a translation, a line each.
+// Explanations of the marks, one per line.
 export function notes({ sentences }) {
   const said = sentences.flatMap((one) => one.warnings ?? []);
   const many = sentences.length > 1;
   sentences.forEach((one, i) => {
-    if (inDoubt(one)) said.push(`${many ? `sentence ${i + 1}` : "the translation"} is good with a probability of ${rounded(one.confidence)} only`);
+    if (inDoubt(one)) said.push(`${many ? `sentence ${i + 1}` : "the translation"} has a confidence of only ${rounded(one.confidence)}`);
   });
   return [...new Set(said)];
 }
 
-// Whether words are marked, so that it has to be said what the mark means.
+// Whether words are underlined and need an explanation.
 export function hasUnsureWords({ sentences }) {
   return sentences.some((one) => unsure(one).some(Boolean));
 }
@@ -40,12 +40,12 @@ function inDoubt({ confidence }) {
 
 function marked(sentence) {
   const words = wordParts(sentence);
-  const title = [...(sentence.warnings ?? []), ...(inDoubt(sentence) ? [`${rounded(sentence.confidence)} sure`] : [])].join("; ");
+  const title = [...(sentence.warnings ?? []), ...(inDoubt(sentence) ? [`confidence ${rounded(sentence.confidence)}`] : [])].join("; ");
   if (sentence.origin === "memory") return element("span", { className: "remembered", title: "from the translation memory" }, ...words);
   return title ? element("span", { className: "doubtful", title }, ...words) : element("span", {}, ...words);
 }
 
-// The words of a sentence that are to be marked, each with its probability; of what comes from the memory none: a person wrote it.
+// The words of a sentence to mark, with their probabilities; none if it comes from the memory, where a person wrote it.
 function unsure({ pieces, origin }) {
   if (origin === "memory") return [];
   return pieces.flatMap(({ target = [], probabilities = [] }) => target.slice(0, -1).map((word, i) => word && probabilities[i] < UNSURE && [word, probabilities[i]]));
@@ -56,7 +56,7 @@ function wordParts(sentence) {
   const words = pieces.flatMap(({ target = [] }) => target.slice(0, -1));
   const marks = unsure(sentence);
   const parts = [];
-  let [at, from] = [0, 0]; // where the text goes on that is not in `parts` yet, and where the next word is looked for
+  let [at, from] = [0, 0]; // the end of the text in `parts`, and the start of the search for the next word
   words.forEach((word, i) => {
     const start = word ? text.indexOf(word, from) : -1;
     if (start < 0) return;

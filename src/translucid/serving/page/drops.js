@@ -1,8 +1,8 @@
-// Files: dropped anywhere on the page, each goes where it belongs.
+// Files dropped anywhere on the page.
 
 import { $ } from "./asking.js";
 
-// Begin. takers: { image, document, text }, functions of a file or null; `text` says whether it took it.
+// Set up. takers: { image, document, text }, functions of a file, or null; `text` returns whether it accepts the file.
 export function startDrops(takers) {
   const files = ({ dataTransfer }) => [...dataTransfer.items].some((one) => one.kind === "file");
   document.addEventListener("dragover", (event) => {
@@ -19,16 +19,16 @@ export function startDrops(takers) {
   });
 }
 
-// Give a file to the part of the page that it belongs to.
+// Pass a file to the right part of the page.
 export async function give(file, { image, document: whole, text }) {
   if (image && (file.type.startsWith("image/") || !(whole || text))) return image(file);
   if (text && /^text\/plain|^$/.test(file.type) && (await text(file))) return undefined;
   return whole?.(file);
 }
 
-// The text of a file; null if it is none, or longer than so many characters.
+// The text of a file; null if it is not text, or too long.
 export async function textOf(file, most) {
-  if (file.size > 4 * most) return null; // UTF-8 has up to four bytes for one
+  if (file.size > 4 * most) return null; // UTF-8 has up to four bytes per character
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
     return text.length > most || text.includes("\0") ? null : text;

@@ -1,14 +1,14 @@
-// What helps with a segment that is worked on: what the memory has that is like it, and its terms. Asked for only when somebody gets there.
+// Hints for the focused segment: matches from the memory, and terms. They are requested on focus.
 
 import { element } from "./elements.js";
 
-const known = new Map(); // the hints of segments, by what was asked
+const known = new Map(); // hints of segments, by request
 
-// Show the hints of a segment in a place. `ask` gets them, once; `insert` puts a text where the translation is typed.
+// Show the hints of a segment in an element. `ask` fetches them, once; `insert` inserts a text into the translation.
 export async function showHints(place, path, ask, insert) {
   if (!known.has(path)) known.set(path, ask(path));
   let hints;
-  try { hints = await known.get(path); } catch { known.delete(path); return; } // a translation goes on without
+  try { hints = await known.get(path); } catch { known.delete(path); return; } // hints are optional
   const matches = hints.matches.map((one) => match(one, insert));
   const terms = hints.terms.map(({ source, target }) => button(`${source} → ${target}`, "a term and its translation", () => insert(target, false)));
   place.replaceChildren(...matches, ...terms);

@@ -1,4 +1,4 @@
-// Images: give one, and see what the model writes about it; what is to be seen of that is shown in the same space as of translations.
+// Images: choose one and view its caption, with the same view as for translations.
 
 import { $, RETRY, answered, option, whileWanted } from "./asking.js";
 import { withKey } from "./key.js";
@@ -8,26 +8,26 @@ import { showSpace } from "./space.js";
 import { waiting } from "./waiting.js";
 import { PICTURED as METHODS } from "./why.js";
 
-const LARGEST = 1024; // pixels of a side; a larger image is made smaller before it is sent
-const SENT = ["image/jpeg", "image/png", "image/webp"]; // as they are; others as JPEG
-const WAYS = 8; // to go on that are offered
-const SAID = 1500; // milliseconds for which it is said that something was copied
-let image = null; // what is sent
-let name = ""; // of the file, for the lines of code
-let mode = "attention"; // that somebody has turned to
-let methods = {}; // to explain, that the server has
-let turn = 0; // answers that come too late are thrown away
+const LARGEST = 1024; // pixels per side; larger images are scaled down before the upload
+const SENT = ["image/jpeg", "image/png", "image/webp"]; // sent unchanged; others as JPEG
+const WAYS = 8; // number of continuations offered
+const SAID = 1500; // milliseconds for which "Copied" is shown
+let image = null; // the file to send
+let name = ""; // file name, for the code
+let mode = "attention"; // the chosen view
+let methods = {}; // explanation methods of the server
+let turn = 0; // late responses are ignored
 let timer;
 const work = waiting($("images"), (text) => { $("image-problem").textContent = text; });
 
-// Begin; `show` brings this part of the page to the front.
+// Set up; `show` switches to this part of the page.
 export function startImages(captioners, settings, show) {
   methods = Object.fromEntries(Object.entries(METHODS).filter(([name]) => settings.imageExplanations.includes(name)));
   $("captioner").append(...captioners.map((one) => option(one.name, one.name)));
   $("captioner").parentElement.hidden = captioners.length < 2;
   $("captioner").addEventListener("change", runAgain);
   $("copy-caption").addEventListener("click", async () => {
-    $("caption-said").textContent = (await copy($("caption").textContent)) ? "Copied" : "This browser does not let the page copy.";
+    $("caption-said").textContent = (await copy($("caption").textContent)) ? "Copied" : "This browser does not allow the page to copy.";
     setTimeout(() => { $("caption-said").textContent = ""; }, SAID);
   });
   for (const id of ["file", "camera"]) {
@@ -42,12 +42,12 @@ export function startImages(captioners, settings, show) {
   });
 }
 
-// Ask again about the image that is there.
+// Repeat the request for the current image.
 export function runAgain() {
   if (image) run();
 }
 
-// Show an image, and have it written about.
+// Show an image, and request a caption.
 export async function takeImage(file) {
   const mine = ++turn;
   clear();
@@ -63,7 +63,7 @@ export async function takeImage(file) {
       canvas.height = Math.max(1, Math.round(scale * bitmap.height));
     }
     const pen = $("picture").getContext("2d");
-    pen.fillStyle = "white"; // as the model sees what is transparent
+    pen.fillStyle = "white"; // the model sees transparent pixels as white
     pen.fillRect(0, 0, $("picture").width, $("picture").height);
     pen.imageSmoothingQuality = "high";
     pen.drawImage(bitmap, 0, 0, $("picture").width, $("picture").height);
@@ -72,7 +72,7 @@ export async function takeImage(file) {
     if (scale === 1 && SENT.includes(file.type)) image = file;
     else image = await new Promise((done) => { $("picture").toBlob(done, "image/jpeg", 0.92); });
   } catch {
-    if (mine === turn) problem(new Error("This file is no image that the browser can show."));
+    if (mine === turn) problem(new Error("The browser cannot display this file as an image."));
     return;
   }
   if (mine === turn) run();
@@ -86,7 +86,7 @@ function ask(fields, path = "caption") {
   return answered(fetch(path, { method: "POST", body: form }));
 }
 
-// Have a caption written, or look at one that is given; the focus is on a word of it then.
+// Request a caption, or attention for a given one; then focus a word of it.
 async function run(fields = {}, word = null) {
   clearTimeout(timer);
   const mine = ++turn;
@@ -99,7 +99,7 @@ async function run(fields = {}, word = null) {
     if (word !== null) space?.focus(word);
   } catch (error) {
     if (mine !== turn) return;
-    if (!fields.caption) clear(); // else what there is, is of this image
+    if (!fields.caption) clear(); // otherwise the current view is still valid
     problem(error);
     if (error.gone) timer = setTimeout(() => run(fields), RETRY);
   } finally {
@@ -107,7 +107,7 @@ async function run(fields = {}, word = null) {
   }
 }
 
-// Nothing that belongs to another image stays beside a new one.
+// Remove everything that belongs to another image.
 function clear() {
   clearTimeout(timer);
   $("caption").textContent = "";
@@ -123,7 +123,7 @@ function problem(error) {
 }
 
 function show(answer) {
-  $("caption").textContent = answer.caption || "The model wrote nothing.";
+  $("caption").textContent = answer.caption || "The caption is empty.";
   $("copy-caption").disabled = !answer.caption;
   $("picture").setAttribute("aria-label", answer.caption || "the image");
   if (!answer.words.length) { $("captioned").replaceChildren(); return null; }
@@ -131,7 +131,7 @@ function show(answer) {
   return showSpace($("captioned"), seen, server());
 }
 
-// What the space may ask. An answer to a question about an old caption is never given.
+// Requests of the view. Requests about an old caption never resolve.
 function server() {
   const mine = turn;
   const wanted = () => mine === turn;

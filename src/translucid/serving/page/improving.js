@@ -1,8 +1,8 @@
-// A better translation: typed in the place of the model's, and taken into the server's translation memory.
+// A better translation: entered instead of the model's, and stored in the server's translation memory.
 
 import { $, element, post } from "./asking.js";
 
-// Begin, if the server takes suggestions. `about()` gives { text, translation, from, to }, `kept` is called when a better one was taken.
+// Set up, if the server accepts suggestions. `about()` returns { text, translation, from, to }; `kept` is called after a suggestion is stored.
 export function startImproving(settings, about, kept) {
   $("improve").hidden = !settings.suggestions;
   $("improve").addEventListener("click", () => begin(about(), kept));
@@ -11,7 +11,7 @@ export function startImproving(settings, about, kept) {
 function begin({ text, translation, from, to }, kept) {
   if (!translation || $("better")) return;
   const area = element("textarea", { id: "better", value: translation, lang: to, dir: "auto", ariaLabel: "a better translation" });
-  const keep = element("button", { type: "button", className: "button main", textContent: "Keep it" });
+  const keep = element("button", { type: "button", className: "button main", textContent: "Save" });
   const leave = element("button", { type: "button", className: "quiet", textContent: "Cancel" });
   const problem = element("p", { className: "problem", role: "alert" });
   const form = element("div", { id: "improving" });
@@ -23,7 +23,7 @@ function begin({ text, translation, from, to }, kept) {
   form.addEventListener("keydown", ({ key }) => { if (key === "Escape") stopImproving(); });
 }
 
-// What was being improved is no longer there.
+// Close the form, since its translation is no longer shown.
 export function stopImproving() {
   if (!$("improving")) return;
   const had = $("improving").contains(document.activeElement);

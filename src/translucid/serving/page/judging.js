@@ -1,16 +1,16 @@
-// Texts without translation: what one is and which words decide, and how a language model goes on with one.
+// Texts without translation: classification with explanations, and generation with a language model.
 
 import { $, asksItself, element, option, pause, post } from "./asking.js";
 import { roving } from "./roving.js";
 import { waiting } from "./waiting.js";
 
 const WAIT = 300; // milliseconds after the last key
-const CONSIDERED = 6; // pieces told of at each step
-const turns = { classify: 0, generate: 0 }; // answers that come too late are thrown away
+const CONSIDERED = 6; // alternatives shown for each piece
+const turns = { classify: 0, generate: 0 }; // late responses are ignored
 let timer;
 const wait = waiting($("judging"), (text) => { $("judge-problem").textContent = text; });
 
-// Begin with the models that classify and those that go on with texts; either may be none.
+// Set up with classifiers and language models; either list may be empty.
 export function startJudging(classifiers, generators, settings) {
   for (const [id, models] of [["classifier", classifiers], ["generator", generators]]) {
     $(id).append(...models.map((one) => option(one.name, one.name)));
@@ -55,7 +55,7 @@ function judge() {
   work("labels", "classify", { model: $("classifier").value, ...(explain ? { explain } : {}) }, judged);
 }
 
-// The labels with their probabilities, and the words, the bluer the more they speak for the likeliest one.
+// The labels with their probabilities, and the words; bluer words support the most probable label more.
 function judged(answer) {
   const sorted = Object.entries(answer.probabilities).sort((one, other) => other[1] - one[1]);
   $("labels").replaceChildren(...sorted.map(([label, probability]) => {
@@ -78,10 +78,10 @@ function judged(answer) {
     span.style.background = `rgba(${share > 0 ? "37,99,235" : "220,80,20"},${(0.7 * Math.abs(share)).toFixed(2)})`;
     return [span, " "];
   }));
-  const measured = (what) => `left out ${what.comprehensiveness.toFixed(2)}, alone ${what.sufficiency.toFixed(2)}`;
+  const measured = (what) => `comprehensiveness ${what.comprehensiveness.toFixed(2)}, sufficiency ${what.sufficiency.toFixed(2)}`;
   $("judge-note").textContent = explained
-    ? `Blue speaks for ${explained.label}, orange against it. Log-probability lost with the most important word: ${measured(explained.faithfulness)}; with one drawn at random: ${measured(explained.random)}.`
-    : `Read word by word, blue where ${answer.label} becomes likelier, orange where it becomes less likely.`;
+    ? `Blue words support ${explained.label}, orange words oppose it. Most important word: ${measured(explained.faithfulness)}; random word: ${measured(explained.random)}.`
+    : `Word by word: blue where ${answer.label} becomes more probable, orange where it becomes less probable.`;
 }
 
 function write() {
@@ -89,11 +89,11 @@ function write() {
   work("written", "generate", { ...fields, seed: Math.floor(Math.random() * 2 ** 31) }, written);
 }
 
-// What was given, and each piece that was written; a piece that is pointed at tells what else was considered.
+// The prompt and the generated pieces; pointing at a piece shows its alternatives.
 function written(answer) {
   const pieces = answer.pieces.map(({ piece, probability, considered }) => {
     const text = piece === "</s>" ? "(end)" : piece.replaceAll("▁", " ");
-    const space = /^ \S|^\(end\)/.test(text) ? " " : ""; // before a word, not a part of its button
+    const space = /^ \S|^\(end\)/.test(text) ? " " : ""; // the space before a word is not part of its button
     const button = element("button", { type: "button", className: "word", textContent: text.trim() || "␣", title: `${(100 * probability).toFixed(1)} %` });
     for (const event of ["mouseenter", "focus"]) {
       button.addEventListener(event, () => {
@@ -114,7 +114,7 @@ function written(answer) {
   $("written").replaceChildren(...(answer.backwards ? [...pieces.flat(), given] : [given, ...pieces.flat()]));
 }
 
-// A bar as long as something is likely; the figure stands beside it.
+// A bar for a probability; the number is beside it.
 function bar(probability) {
   const whole = element("span", { className: "meter", ariaHidden: "true" });
   whole.append(element("i", {}));

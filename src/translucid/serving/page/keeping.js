@@ -1,4 +1,4 @@
-// What this browser keeps, and how it is given away in a link. Nothing of it is ever sent to the server.
+// Data in this browser, and in links. None of it is sent to the server.
 
 export function stored(name, empty, place = localStorage) {
   try { return JSON.parse(place.getItem(name)) ?? empty; } catch { return empty; }
@@ -8,21 +8,21 @@ export function store(name, value, isEmpty = false, place = localStorage) {
   try {
     if (isEmpty) place.removeItem(name);
     else place.setItem(name, JSON.stringify(value));
-  } catch { /* a browser that keeps nothing, or has no more room */ }
+  } catch { /* storage is disabled or full */ }
 }
 
-const HERE = "translucid.text"; // what is in the panes of this tab, for a reload
+const HERE = "translucid.text"; // the texts in this tab, for a reload
 
 export function keepHere(state) {
   store(HERE, state, false, sessionStorage);
 }
 
-// What the link says that the page was opened with, or what this tab had before a reload; null for neither.
+// The state from the link that opened the page, or from before a reload; null for neither.
 export function keptHere() {
   return linked() ?? stored(HERE, null, sessionStorage);
 }
 
-// What a link says. It stands behind the # of an address, which browsers keep to themselves.
+// The state from a link. It follows the #, which browsers do not send to servers.
 export function linked() {
   const fields = new URLSearchParams(location.hash.slice(1));
   if (!fields.has("text")) return null;
@@ -34,17 +34,17 @@ export function link(state) {
   return `${location.origin}${location.pathname}${location.search}#${fields}`;
 }
 
-// Once the text is another one, its link is no longer in the address.
+// Remove the link from the address when the text changes.
 export function unlink() {
   if (linked()) history.replaceState(null, "", location.pathname + location.search);
 }
 
-// Put a text on the clipboard; return whether that went.
+// Copy a text to the clipboard; return whether that worked.
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
-  } catch { // of an address without TLS, browsers offer the old way alone
+  } catch { // without TLS, browsers support only the old method
     const focused = document.activeElement;
     const area = Object.assign(document.createElement("textarea"), { value: text, readOnly: true, className: "unseen" });
     document.body.append(area);

@@ -1,4 +1,4 @@
-// The API key, where the server needs one: a form that asks for it, kept for the session of this tab, with what is wrong at its field.
+// The API key, if the server needs one: a form with error messages. The key is stored for the session of this tab.
 
 import { store, stored } from "./keeping.js";
 
@@ -6,7 +6,7 @@ const KEY = "translucid.key";
 const $ = (id) => document.getElementById(id);
 let needed = false;
 
-// Begin; `changed` is called when a key has been accepted.
+// Set up; `changed` is called when the server has accepted a key.
 export function startKey(settings, changed) {
   needed = settings.keyRequired;
   $("open-key").hidden = !needed;
@@ -24,12 +24,12 @@ export function startKey(settings, changed) {
   show(needed && !key());
 }
 
-// The field that goes along with every question to the server.
+// Add the key to the fields of a request.
 export function withKey(fields) {
   return key() ? { ...fields, api_key: key() } : fields;
 }
 
-// Say at the field what the server has against the key; return whether it is the key that it objects to.
+// Show an error about the key at its field; return whether the error is about the key.
 export function refuseKey(message) {
   if (!needed || !/API key/.test(message)) return false;
   show(true);
@@ -41,7 +41,7 @@ function key() {
   return stored(KEY, "", sessionStorage);
 }
 
-// Keep a key if the server knows it; return what is wrong otherwise.
+// Store a key if the server accepts it; otherwise return the error.
 async function checked(value) {
   try {
     const answer = await fetch("frontend/key", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ api_key: value }) });
@@ -49,7 +49,7 @@ async function checked(value) {
     store(KEY, value, false, sessionStorage);
     return "";
   } catch {
-    return "The server does not answer. Try again.";
+    return "The server does not respond. Try again.";
   }
 }
 

@@ -6,7 +6,7 @@ import { store, stored } from "./keeping.js";
 const OFF = "translucid.keys.off";
 const MAC = /Mac|iP(hone|ad)/.test(navigator.platform);
 
-// Begin. shortcuts: [{ keys, what, does }]; one letter works outside of fields, "Ctrl …" everywhere (on a Mac, ⌘).
+// Set up. shortcuts: [{ keys, what, does }]; single letters work outside of text fields, "Ctrl …" everywhere (on a Mac, ⌘).
 export function startKeys(shortcuts) {
   for (const { keys, what } of shortcuts) {
     const shown = element("dt", {});

@@ -1,4 +1,4 @@
-// Languages and models: one chooses languages as everywhere, and the model follows; or a model, and the languages follow.
+// Languages and models: choosing languages selects a model, and choosing a model selects languages.
 
 import { $, option } from "./asking.js";
 
@@ -6,7 +6,7 @@ export const DETECT = "auto";
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"];
 let models = [];
-let found = null; // the language that was detected
+let found = null; // the detected language
 
 export function say(code) {
   try { return names.of(code); } catch { return code; }
@@ -16,7 +16,7 @@ export function direction(code) {
   try { return RIGHT_TO_LEFT.includes(new Intl.Locale(code).maximize().script) ? "rtl" : "ltr"; } catch { return "ltr"; }
 }
 
-// Begin; `changed` is called when somebody has chosen.
+// Set up; `changed` is called when the user has chosen.
 export function startLanguages(all, changed) {
   models = all;
   for (const [i, one] of models.entries()) {
@@ -51,7 +51,7 @@ function unique(codes) {
   return [...new Set(codes)];
 }
 
-// Settle on languages as near to those wanted as there are, and on a model that has them; on `fixed` if it is given.
+// Choose the available languages nearest to those wanted, and a model for them, or `fixed` if given.
 function choose(wanted, into, fixed = null) {
   const of = fixed ? [fixed] : models;
   const sources = unique(of.flatMap((one) => one.sources));
@@ -76,14 +76,14 @@ function fill(id, codes, chosen, detect) {
   $(id).hidden = codes.length < 2;
 }
 
-// The model and the languages that are chosen; `many`: whether it has others, so that they have to be said.
+// The chosen model and languages; `many`: whether the model has others, so that requests must name them.
 export function first() {
   const { name, sources, targets } = model();
   const source = $("from").value === DETECT ? (found ?? sources[0]) : $("from").value;
   return { name, source, target: $("to").value, many: sources.length * targets.length > 1 };
 }
 
-// The model to compare with, between the same languages or the nearest it has; null if none is chosen.
+// The model to compare with, for the same languages or the nearest it has; null if none is chosen.
 export function second() {
   if ($("other").value === "") return null;
   const { name, sources, targets } = models[Number($("other").value)];
@@ -93,26 +93,26 @@ export function second() {
   return { name, source, target, many: sources.length * targets.length > 1 };
 }
 
-// Whether the language is to be found out.
+// Whether to detect the language.
 export function detecting() {
   return $("from").value === DETECT;
 }
 
-// Take the likeliest of the languages that were detected to be that of the text, if something translates from it.
+// Use the most probable detected language that some model translates from.
 export function take(detected) {
   const known = ({ language, confidence }) => confidence > 0 && models.some((one) => one.sources.includes(language));
   found = detected.find(known)?.language ?? null;
   choose(DETECT, $("to").value);
 }
 
-// Choose by name what a link or the history says, as far as it is there.
+// Restore the choice of a link or of the history, as far as it is available.
 export function restore({ from, to, model: name }) {
   const chosen = models.find((one) => one.name === name && can(one, from, to));
   found = null;
   choose(from, to, chosen ?? null);
 }
 
-// Whether something translates the other way round.
+// Whether a model translates in the opposite direction.
 export function reversible() {
   const { source, target } = first();
   return models.some((one) => can(one, target, source));
@@ -124,7 +124,7 @@ export function reverse() {
   choose(target, source);
 }
 
-// Say the languages, and in which direction they are written; where two models are compared, whose each text is.
+// Show the languages and set their writing directions; when comparing, show the models' names.
 export function show() {
   const [one, other] = [first(), second()];
   $("source-language").textContent = say(one.source);
@@ -134,7 +134,7 @@ export function show() {
   }
   $("model-name").textContent = one.name;
   $("swap").disabled = !reversible();
-  $("detected").textContent = detecting() && found ? `it is ${say(found)}` : "";
+  $("detected").textContent = detecting() && found ? `detected: ${say(found)}` : "";
   for (const [id, pane, code] of [["source", "source-pane", one.source], ["translation", "target-pane", one.target]]) {
     $(id).lang = code;
     $(pane).dir = direction(code);

@@ -1,4 +1,4 @@
-// The page: its parts, and what they share.
+// The page: its parts, and shared setup.
 
 import { $, RETRY, answered } from "./asking.js";
 import { startDocuments, takeDocument } from "./documents.js";
@@ -12,7 +12,7 @@ import { copyLink, copyTranslation, open, put, run, startTexts, swap } from "./t
 
 const KINDS = ["texts", "documents", "images", "judging"];
 const SHOWN = { texts: "translation", documents: "translation", images: "captions", judging: "models" };
-let kinds = []; // the parts that the models are for
+let kinds = []; // the parts that have models
 
 start();
 
@@ -21,7 +21,7 @@ async function start() {
   try {
     [all, settings] = await Promise.all(["models", "frontend/settings"].map((path) => answered(fetch(path))));
     const wanted = (...kinds) => all.some((one) => kinds.includes(one.reads));
-    images = wanted("images") ? await import("./images.js") : null; // what few servers have models for
+    images = wanted("images") ? await import("./images.js") : null; // few servers have models for these
     judges = wanted("texts", "prompts") ? await import("./judging.js") : null;
   } catch (error) {
     $("problem").textContent = error.message;
@@ -41,7 +41,7 @@ async function start() {
   }
   $("kinds").hidden = kinds.length < 2;
   document.querySelector("h1 span").textContent = `${SHOWN[kinds[0]]} you can see through`;
-  if (matchMedia("(hover: none)").matches) $("source").placeholder = "Type or paste"; // there is nothing to drop with
+  if (matchMedia("(hover: none)").matches) $("source").placeholder = "Type or paste"; // touch screens have no drag and drop
   turnTo(kinds.find((kind) => location.hash === `#${kind}`) ?? kinds[0]);
   startKey(settings, () => { if (models.length) run(); images?.runAgain(); });
   if (models.length) startTexts(models, settings);
@@ -80,7 +80,7 @@ function shownIn(kind, take) {
   return (file) => { turnTo(kind); return take(file); };
 }
 
-// A short text is put into the pane, unless it is dropped where documents are.
+// Put a short text into the text field, unless it is dropped on the documents.
 async function takeText(file, limit) {
   if (!$("documents").hidden) return false;
   const text = await textOf(file, limit);
@@ -95,15 +95,15 @@ function shortcuts() {
   const onTexts = (does) => () => { if (!$("texts").hidden) does(); };
   const field = () => [...document.querySelectorAll("main textarea, main input")].find((one) => one.checkVisibility())?.focus();
   const every = [
-    { keys: "Ctrl Enter", what: "translate at once, also while typing", does: onTexts(run) },
-    { keys: "Ctrl Shift S", what: "swap the languages and the texts, also while typing", does: onTexts(swap) },
-    { keys: "S", what: "swap them", does: onTexts(swap) },
-    { keys: "/", what: "go to the field", does: field, always: true },
+    { keys: "Ctrl Enter", what: "translate now (also while typing)", does: onTexts(run) },
+    { keys: "Ctrl Shift S", what: "swap languages and texts (also while typing)", does: onTexts(swap) },
+    { keys: "S", what: "swap languages and texts", does: onTexts(swap) },
+    { keys: "/", what: "go to the text field", does: field, always: true },
     { keys: "C", what: "copy the translation", does: onTexts(copyTranslation) },
-    { keys: "L", what: "copy a link", does: onTexts(copyLink) },
-    { keys: "H", what: "history", does: () => $("open-history").click() },
+    { keys: "L", what: "copy a link to it", does: onTexts(copyLink) },
+    { keys: "H", what: "open the history", does: () => $("open-history").click() },
     ...kinds.map((kind, i) => ({ keys: String(i + 1), what: `go to ${$(`on-${kind}`).textContent}`, does: () => turnTo(kind), always: true })),
-    { keys: "?", what: "these shortcuts", does: () => $("open-keys").click(), always: true },
+    { keys: "?", what: "show these shortcuts", does: () => $("open-keys").click(), always: true },
   ];
   return every.filter(({ always }) => always || texts);
 }

@@ -1,16 +1,16 @@
-// The history of what was translated: in this browser alone, bounded, and off where that is wanted.
+// The history of translations: only in this browser, bounded, and optional.
 
 import { $, element } from "./asking.js";
 import { say } from "./languages.js";
 import { store, stored } from "./keeping.js";
 
 const PAST = "translucid.history", OFF = "translucid.history.off";
-const MOST = 50, LARGEST = 200_000; // entries, and characters of them all
-const SETTLED = 2000; // milliseconds after which a text counts as one that was meant
+const MOST = 50, LARGEST = 200_000; // number of entries, and of characters in total
+const SETTLED = 2000; // milliseconds after which a translation counts as intended
 let timer;
-let coming = null; // what is kept when it has settled
+let coming = null; // the entry to store next
 
-// Begin; `again` shows an entry that is chosen.
+// Set up; `again` shows a chosen entry.
 export function startPast(again) {
   $("open-history").addEventListener("click", () => { settle(); list(again); $("history").showModal(); });
   $("keep-history").checked = !stored(OFF, false);
@@ -22,14 +22,14 @@ export function startPast(again) {
   addEventListener("pagehide", settle);
 }
 
-// Keep a translation unless another one follows at once.
+// Store a translation unless another one follows soon.
 export function remember(entry) {
   clearTimeout(timer);
   coming = entry;
   timer = setTimeout(settle, SETTLED);
 }
 
-// A text that only goes on from the last one takes its place.
+// A text that extends the last one replaces it.
 function settle() {
   clearTimeout(timer);
   if (!coming || stored(OFF, false)) return;

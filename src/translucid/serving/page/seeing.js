@@ -1,9 +1,9 @@
-// Seeing: what is to be seen of a translation, in one space for each model.
+// Attention and explanations of a translation, one view per model.
 //
-// startSeeing(ask, settings) once; see(text, [{ answer, model }, …]) for the answers of /look on a text, the first model's first;
-// clearSeeing() when there is nothing to see; leaveSeeing() when another text is on its way, so that answers to the old one are
-// thrown away. #seeing tells the page: "choose" with { translations, which: the number of the model } when other ones were chosen,
-// "problem" with an error or null.
+// startSeeing(ask, settings) once; see(text, [{ answer, model }, …]) for the responses of /look, the first model's first;
+// clearSeeing() if there is nothing to show; leaveSeeing() when another text is coming, so that late responses are ignored.
+// #seeing emits "choose" with { translations, which: the index of the model } when the user chooses others, and "problem" with
+// an error or null.
 
 import { $, whileWanted } from "./asking.js";
 import { difference } from "./difference.js";
@@ -11,11 +11,11 @@ import { element } from "./elements.js";
 import { showSpace } from "./space.js";
 import { METHODS } from "./why.js";
 
-let ask = null; // (path, model, fields): a question to the server
-let methods = {}; // to explain, that the server has
-let turn = 0; // answers that come too late are thrown away
-let mode = "attention"; // that somebody has turned to
-let back = null; // the model, the sentence and the word from which on others were chosen: that is where the focus was
+let ask = null; // (path, model, fields): a request to the server
+let methods = {}; // explanation methods of the server
+let turn = 0; // late responses are ignored
+let mode = "attention"; // the chosen view
+let back = null; // the model, sentence and word where the user chose an alternative, to restore the focus
 
 export function startSeeing(question, settings) {
   ask = question;
@@ -35,18 +35,18 @@ export function clearSeeing() {
 export function see(text, answers) {
   const returned = back;
   back = null;
-  $("seeing").style.minHeight = `${$("seeing").offsetHeight}px`; // so that the page does not jump meanwhile
+  $("seeing").style.minHeight = `${$("seeing").offsetHeight}px`; // keeps the page from jumping
   clearSeeing();
   if (!answers[0].answer.sentences.length) { $("seeing").style.minHeight = ""; return; }
   const all = answers.map(({ answer, model }) => ({ model, sentences: pieces(answer) }));
   if (all.length > 1) mark(all[0].sentences, all[1].sentences);
   const spaces = [];
   const parts = element("div", { className: all.length > 1 ? "side-by-side" : "" });
-  $("seeing").hidden = false; // what is measured has to be there
+  $("seeing").hidden = false; // only visible elements can be measured
   $("seeing").append(parts);
   all.forEach(({ model, sentences }, i) => {
     const place = element("div", { id: i ? "compared-attention" : "attention" });
-    const part = element("section", { ariaLabel: `what is to be seen of ${model.name}${i ? ", the other one" : ""}` });
+    const part = element("section", { ariaLabel: `attention and explanations of ${model.name}${i ? " (compared)" : ""}` });
     if (all.length > 1) part.append(element("h3", { textContent: model.name, className: "of" }));
     part.append(place);
     parts.append(part);
@@ -68,7 +68,7 @@ function tell(type, detail) {
   $("seeing").dispatchEvent(new CustomEvent(type, { detail }));
 }
 
-// What is shown one at a time: the sentences, or the pieces of one that was cut. `of` is the sentence of the answer, if it is whole.
+// The units shown one at a time: sentences, or the parts of one that was split. `of` is the sentence of the response, if it is whole.
 function pieces({ sentences }) {
   return sentences.flatMap((one) => one.pieces.map((piece) => {
     const whole = one.pieces.length === 1;
@@ -91,7 +91,7 @@ function mark(first, second) {
   });
 }
 
-// What a space may ask. An answer to a question about an old text is never given.
+// Requests of a view. Requests about an old text never resolve.
 function server(model, moved, choose) {
   const question = (path, fields) => {
     const mine = turn;

@@ -1,4 +1,4 @@
-// Texts: type, and see the translation; what is to be seen of it is in seeing.js.
+// Texts: type and read the translation; seeing.js shows attention and explanations.
 
 import { $, answered, asksItself, element, pause, post } from "./asking.js";
 import { hasUnsureWords, markedParts, notes } from "./doubting.js";
@@ -9,17 +9,17 @@ import { remember } from "./past.js";
 import { clearSeeing, leaveSeeing, see, startSeeing } from "./seeing.js";
 import { waiting } from "./waiting.js";
 
-const LOOKED = 500; // characters that are looked into
+const LOOKED = 500; // characters up to which attention is shown
 const PAUSE = 300; // milliseconds after the last key
-const PARTS = [500, 1500, 3000]; // characters of a long text that are translated together: the first part soon, the others in few requests
-const PARAGRAPHS = 100; // in a part
-const SAID = 1500; // milliseconds for which it is said that something was copied
-const LONG = 400; // characters from which on the letters are smaller
-let limit; // characters that are taken
-let shown = []; // the answers of /look that are shown, a model each
-let turn = 0; // answers that come too late are thrown away
-let asking = new AbortController(); // of the questions about this text
-let wanted = ""; // what was asked for last: a text that is typed back to it needs no new question
+const PARTS = [500, 1500, 3000]; // characters per request of a long text: the first part is small, to show it soon
+const PARAGRAPHS = 100; // per request
+const SAID = 1500; // milliseconds for which "Copied" is shown
+const LONG = 400; // characters from which on the font is smaller
+let limit; // maximum number of characters
+let shown = []; // the responses of /look, one per model
+let turn = 0; // late responses are ignored
+let asking = new AbortController(); // cancels the requests for this text
+let wanted = ""; // the last request: if an edit is undone, no new request is needed
 let timer;
 const work = waiting($("texts"), (text) => { $("status").textContent = text; });
 
@@ -30,7 +30,7 @@ export function startTexts(models, settings) {
   $("seeing").addEventListener("choose", ({ detail }) => choose(detail));
   $("seeing").addEventListener("problem", ({ detail }) => problem(detail));
   $("source").addEventListener("input", typed);
-  startImproving(settings, () => ({ ...state(), translation: $("translation").textContent }), () => { run(); said("Kept in the memory"); });
+  startImproving(settings, () => ({ ...state(), translation: $("translation").textContent }), () => { run(); said("Saved in the memory"); });
   $("swap").addEventListener("click", swap);
   $("clear").addEventListener("click", () => put(""));
   $("copy").addEventListener("click", copyTranslation);
@@ -38,24 +38,24 @@ export function startTexts(models, settings) {
   addEventListener("resize", settle);
   addEventListener("hashchange", () => { if (location.hash.includes("text=")) open(keptHere()); });
   const kept = keptHere();
-  const early = $("source").value; // typed before this script was there
+  const early = $("source").value; // typed before this script was loaded
   if (kept && !early) open(kept);
   else if (early) run();
   settle();
   examples();
 }
 
-// Put a text into the pane, and translate it.
+// Set the text, and translate it.
 export function put(text) {
   $("source").value = text;
   unlink();
   settle();
-  if (matchMedia("(hover: none)").matches) $("output").focus({ preventScroll: true }); // no keyboard over the answer
+  if (matchMedia("(hover: none)").matches) $("output").focus({ preventScroll: true }); // no on-screen keyboard over the translation
   else $("source").focus();
   run();
 }
 
-// Show what a link or the history holds.
+// Show the text of a link or of the history.
 export function open({ text, ...chosen }) {
   restore(chosen);
   $("source").value = text;
@@ -63,7 +63,7 @@ export function open({ text, ...chosen }) {
   run();
 }
 
-// The other way round: the translation is the text then.
+// Swap directions: the translation becomes the text.
 export function swap() {
   if (!reversible()) return;
   const text = $("translation").textContent;
@@ -74,14 +74,14 @@ export function swap() {
 
 export async function copyTranslation() {
   const text = $("translation").textContent;
-  if (text) said((await copy(text)) ? "Copied" : "This browser does not let the page copy.");
+  if (text) said((await copy(text)) ? "Copied" : "This browser does not allow the page to copy.");
 }
 
 export async function copyLink() {
-  if ($("source").value.trim()) said((await copy(link(state()))) ? "Link copied" : "This browser does not let the page copy.");
+  if ($("source").value.trim()) said((await copy(link(state()))) ? "Link copied" : "This browser does not allow the page to copy.");
 }
 
-// While somebody types: ask after a pause, and only if the text is another one but for spaces at its end.
+// While typing: send a request after a pause, unless only spaces at the end have changed.
 function typed() {
   unlink();
   settle();
@@ -89,7 +89,7 @@ function typed() {
   later($("source").value.trim() ? pause(PAUSE) : PAUSE);
 }
 
-// The text and what it is translated with, as one text.
+// The text, languages and models as one string.
 function question() {
   return JSON.stringify([$("source").value.trimEnd(), $("from").value, first(), second()]);
 }
@@ -135,7 +135,7 @@ async function translate(mine, text) {
   }
 }
 
-// Have the language found out by the same question, and ask the model that is compared with about it then.
+// Detect the language with the same request, then use it for the model to compare with.
 async function found(mine, text) {
   const answer = await ask("look", { ...first(), source: DETECT }, { q: text });
   if (mine !== turn) return [];
@@ -158,7 +158,7 @@ function state() {
   return { text: $("source").value, from: source, to: target, model: name };
 }
 
-// Nothing that belongs to another text stays beside a new one.
+// Remove everything that belongs to another text.
 function clear() {
   shown = [];
   clearSeeing();
@@ -182,7 +182,7 @@ function failed(error) {
   if (error.gone) later(error.wait);
 }
 
-// Show answers of /look: the first model's, and that of the model it is compared with.
+// Show the responses of /look: the first model's, and the compared one's.
 function show(text, answers) {
   shown = answers;
   const [answer, other] = answers;
@@ -192,13 +192,13 @@ function show(text, answers) {
   $("warnings").replaceChildren(...notes(answer).map((textContent) => element("li", { textContent })));
   $("unsure-note").hidden = !answers.some(hasUnsureWords);
   showOrigin(answer.sentences.map((one) => one.origin));
-  $("seeing").hidden = false; // a view that is measured has to be there
+  $("seeing").hidden = false; // only visible elements can be measured
   see(text, answers.map((one, i) => ({ answer: one, model: i ? second() : first() })));
   settle();
-  remember({ ...state(), text, translation: answer.translation }); // while somebody types on
+  remember({ ...state(), text, translation: answer.translation }); // stored after a pause in typing
 }
 
-// Another translation of one of the models was chosen, sentence by sentence: all that is shown of that model is of it then.
+// The user has chosen other translations of one model's sentences: update everything shown for that model.
 async function choose({ translations, which }) {
   const mine = ++turn;
   const text = $("source").value;
@@ -216,7 +216,7 @@ async function choose({ translations, which }) {
   }
 }
 
-// A long text is translated in a few parts, each shown when it is there; it is not looked into.
+// Translate a long text in a few parts, each shown on arrival, without attention.
 async function stream(mine, text) {
   clear();
   if (detecting()) {
@@ -238,15 +238,15 @@ async function stream(mine, text) {
       $("translation").append(...markedParts({ translation: answer.translatedText[i], sentences: [{ text: answer.translatedText[i], pieces: [], origin, confidence: answer.confidence?.[i] }] }));
       i += 1;
     }
-    work.end(); // there is something to read
-    $("status").textContent = `A text of more than ${LOOKED} characters is translated, but not looked into.`;
+    work.end(); // the first part is readable
+    $("status").textContent = `Attention is shown for texts of up to ${LOOKED} characters.`;
     showOrigin(origins);
     settle();
   }
   remember({ ...state(), text, translation: $("translation").textContent });
 }
 
-// Paragraphs and the line ends between them, in parts that grow.
+// Paragraphs and the line breaks between them, in parts of increasing size.
 function partsOf(text) {
   const parts = [[]];
   let size = 0;
@@ -259,11 +259,11 @@ function partsOf(text) {
   return parts;
 }
 
-// Say what comes from the memory.
+// Show whether text comes from the memory.
 function showOrigin(origins) {
   const whole = origins.every((one) => one === "memory");
   $("origin").hidden = !origins.some((one) => one === "memory" || one === "mixed");
-  $("origin").textContent = whole ? "From the translation memory" : "In part from the translation memory";
+  $("origin").textContent = whole ? "From the translation memory" : "Partly from the translation memory";
 }
 
 function problem(error) {
@@ -279,7 +279,7 @@ function number(value) {
   return value.toLocaleString("en");
 }
 
-// What depends on the text as it stands: counter, buttons, direction, and the height of both panes, which is the same.
+// Update what depends on the text: counter, buttons, direction, and the common height of both panes.
 function settle() {
   const { value } = $("source");
   $("count").textContent = `${number(value.length)} of ${number(limit)}`;
@@ -297,19 +297,19 @@ function settle() {
   $("source").style.height = "";
   const { style } = document.querySelector(".panes");
   style.setProperty("--high", `${Math.ceil(1.2 * high)}px`);
-  style.setProperty("--answers", `${Math.ceil($("compared").hidden ? 1.2 * high : 2.2 * high + 80)}px`); // two, and their names
+  style.setProperty("--answers", `${Math.ceil($("compared").hidden ? 1.2 * high : 2.2 * high + 80)}px`); // two translations, and their names
 }
 
-const sentences = new Map(); // of each model
+const sentences = new Map(); // by model
 
 async function examples() {
   try {
     for (const [name, texts] of Object.entries(await answered(fetch("examples")))) sentences.set(name, texts);
     offerExamples();
-  } catch { /* there are none then */ }
+  } catch { /* examples are optional */ }
 }
 
-// Sentences of the model's own to click.
+// Example sentences of the model to click.
 function offerExamples() {
   const { name, source } = first();
   const items = (sentences.get(name) ?? []).map((text) => {

@@ -1,8 +1,8 @@
-// What is seen of waiting: nothing at first, then a thin bar, then a line that says so.
+// Progress display: nothing at first, then a thin bar, then a message.
 
 const BAR = 300, SLOW = 3000; // milliseconds
 
-// Return the two ends of it: `begin` may be called again meanwhile, `end` is called once nothing is waited for.
+// Return `begin`, which may be called repeatedly, and `end`, to call when nothing is pending.
 export function waiting(part, say) {
   let timers = [];
   let slow = false;
@@ -11,7 +11,7 @@ export function waiting(part, say) {
       if (timers.length) return;
       timers = [
         setTimeout(() => part.classList.add("working"), BAR),
-        setTimeout(() => { slow = true; say("Still at work. The server takes longer than usual."); }, SLOW),
+        setTimeout(() => { slow = true; say("Still working. The server is taking longer than usual."); }, SLOW),
       ];
     },
     end() {

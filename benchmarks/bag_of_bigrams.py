@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from translucid.data.guessing import PATTERN
+from benchmarks.claims.guessing import PATTERN
 from translucid.data.readers.texts import read_texts
 
 MIX = 0.25

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from benchmarks.bag_of_bigrams import accuracies, drawn
 from benchmarks.claims.common import train_once
+from benchmarks.claims.guessing import LabelGuesser
 from translucid.api.text_classifier import TextClassifier
-from translucid.data.guessing import LabelGuesser
 from translucid.data.readers.corpus import Pair
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console

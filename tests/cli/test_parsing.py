@@ -17,7 +17,6 @@ def spread(line):
         ("learn --train x", "learn --train x"),
         ("tune RUN --train a.tsv b.tsv --pairs 5", "tune RUN --train a.tsv --train b.tsv --pairs 5"),
         ("train --valid-general a.en a.es --out r", "train --valid-general a.en --valid-general a.es --out r"),
-        ("data guess-labels --text a b", "data guess-labels --text a --text b"),
         ("data clean x --without numbers length", "data clean x --without numbers --without length"),
         ("evaluate RUN --ensemble A B", "evaluate RUN --ensemble A B"),  # one each time: B is what to test on
         ("train --train=a.tsv b.tsv", "train --train=a.tsv --train b.tsv"),

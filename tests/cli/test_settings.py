@@ -74,7 +74,7 @@ def test_an_option_of_several_values_has_them_apart_by_spaces(monkeypatch):
         given.extend(train)
 
     command = typer.main.get_command(app)
-    environment.heed_environment(command)
+    environment.apply_environment(command)
     monkeypatch.setenv("TRANSLUCID_TRAIN", "a.tsv b.tsv")
     command([], standalone_mode=False)
     assert given == ["a.tsv", "b.tsv"]

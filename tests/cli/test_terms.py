@@ -74,8 +74,8 @@ def test_evaluate_counts_terms_with_and_without(small_run, corpus, terms, tmp_pa
     given = ["evaluate", str(small_run), "--test", str(tmp_path / "test.tsv"), "--no-perplexity", "--terms", terms]
     assert run([*given, "--json"]) == 0
     found = json.loads(capfd.readouterr().out)["terms"]
-    assert found["heeded"]["asked"] == found["not heeded"]["asked"] > 0
-    assert found["heeded"]["used"] > found["not heeded"]["used"]
-    assert found["heeded"]["missing"] == found["heeded"]["asked"] - found["heeded"]["used"]
+    assert found["constrained"]["asked"] == found["unconstrained"]["asked"] > 0
+    assert found["constrained"]["used"] > found["unconstrained"]["used"]
+    assert found["constrained"]["missing"] == found["constrained"]["asked"] - found["constrained"]["used"]
     assert run(given) == 0
-    assert "not heeded" in capfd.readouterr().out
+    assert "unconstrained" in capfd.readouterr().out

@@ -75,12 +75,6 @@ def test_an_export_to_onnx_is_refused_before_any_work(plain, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_labels_are_refused_before_any_work(plain, tmp_path):
-    done = plain("data", "guess-labels", "--train", "nowhere", "--text", "nowhere", "--out", tmp_path / "out.jsonl")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1 and "pip install 'scikit-learn" in done.stderr
-
-
 def test_the_demo_of_captions_is_refused_before_any_work(plain, tmp_path):
     done = plain("demo", "--captions")
     assert (done.returncode, done.stdout) == (2, "")

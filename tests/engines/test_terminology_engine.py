@@ -1,4 +1,4 @@
-"""Terms are heeded: what the model leaves out is searched for with constraints, in place of what it said."""
+"""Terms are applied: what the model leaves out is searched for with constraints, in place of what it said."""
 
 import pytest
 import torch
@@ -31,8 +31,8 @@ def translator(request, small_run):
 
 
 def test_terms_are_used_and_the_rest_stays_as_it_is(translator):
-    heeding = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
-    plain, found = translator.translate(TEXTS), heeding.translate(TEXTS)
+    constrained = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
+    plain, found = translator.translate(TEXTS), constrained.translate(TEXTS)
     assert [[use.outcome for use in one.terms] for one in found] == [["used"], ["used"], [], ["used"]]
     assert found[2].text == plain[2].text
     assert "fútbol" in found[0].text.lower() and "doctora" in found[1].text.lower()
@@ -43,20 +43,20 @@ def test_terms_are_used_and_the_rest_stays_as_it_is(translator):
 def test_what_has_its_terms_already_is_not_searched_for_again(translator):
     plain = translator.translate(TEXTS[1])
     word = plain.text.split()[0].strip(".,¿")
-    heeding = translator.with_terms([("teacher", word)])
-    assert heeding.translate(TEXTS[1]).text == plain.text
+    constrained = translator.with_terms([("teacher", word)])
+    assert constrained.translate(TEXTS[1]).text == plain.text
 
 
 def test_a_term_belongs_to_its_sentence(translator):
-    heeding = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
-    found = heeding.translate("I like soccer. The teacher reads a book.")
+    constrained = translator.with_terms([("soccer", "fútbol"), ("teacher", "doctora")])
+    found = constrained.translate("I like soccer. The teacher reads a book.")
     (first, second) = (text for _, text in found.sentences)
     assert "fútbol" in first.lower() and "doctora" in second.lower() and "doctora" not in first.lower()
 
 
 def test_what_is_not_translated_and_what_stands_twice(translator):
-    heeding = translator.with_terms([("Ana",), ("book", "libro")])
-    found = heeding.translate("Ana reads a book and Ana sees a book.")
+    constrained = translator.with_terms([("Ana",), ("book", "libro")])
+    found = constrained.translate("Ana reads a book and Ana sees a book.")
     assert found.text.count("Ana") >= 2 and found.text.lower().count("libro") >= 2
 
 
@@ -68,9 +68,9 @@ def test_a_term_that_the_vocabulary_can_not_write_is_missing_and_said(translator
 
 
 def test_a_greedy_search_and_n_best_lists_have_terms_too(translator):
-    heeding = translator.with_terms([("soccer", "doctora")])
-    assert heeding.translate(TEXTS[0], beam=1).terms[0].outcome == "used"
-    found = heeding.translate(TEXTS[0], beam=4, nbest=3)
+    constrained = translator.with_terms([("soccer", "doctora")])
+    assert constrained.translate(TEXTS[0], beam=1).terms[0].outcome == "used"
+    found = constrained.translate(TEXTS[0], beam=4, nbest=3)
     assert 1 < len(found.nbest) <= 3
     assert all("doctora" in text.lower() for text in found.alternatives)
 
@@ -161,15 +161,15 @@ class Saying:
         return [[-9.0] * len(target) for _, target in pairs]
 
 
-def heeded(translator, monkeypatch, free, constrained, linked, source="I like soccer and music."):
-    """Return what a heeding engine makes of what others say; `linked`: the words that are linked to the term."""
+def constrained(translator, monkeypatch, free, constrained, linked, source="I like soccer and music."):
+    """Return what a constrained engine makes of what others say; `linked`: the words that are linked to the term."""
     engine = Saying(translator.tokenizer, free, constrained)
     terms = TermList(terms_of([("soccer", "pelota")]))
-    heeding = TerminologyEngine(engine, lambda: engine, terms, translator.tokenizer, 99)
+    constrained = TerminologyEngine(engine, lambda: engine, terms, translator.tokenizer, 99)
     words = [LinkedWord(9, (free.index(word), free.index(word) + len(word))) for word in linked]
-    monkeypatch.setattr(heeding, "_linked_words", lambda tasks: [[words]] * len(tasks))
+    monkeypatch.setattr(constrained, "_linked_words", lambda tasks: [[words]] * len(tasks))
     (ids,) = translator.tokenizer.encode_source([source])
-    (nbest,) = heeding.decode([[*ids, SPECIAL.end]], translator.configuration.decoding)
+    (nbest,) = constrained.decode([[*ids, SPECIAL.end]], translator.configuration.decoding)
     return [translator.tokenizer.decode(one.tokens) for one in nbest]
 
 
@@ -187,18 +187,18 @@ FREE = "Me gusta el fútbol y la música."
     ],
 )
 def test_what_is_broken_loses_against_the_free_translation_with_the_term(translator, monkeypatch, broken):
-    found = heeded(translator, monkeypatch, FREE, [broken], ["fútbol"])
+    found = constrained(translator, monkeypatch, FREE, [broken], ["fútbol"])
     assert found[0] == "Me gusta el pelota y la música."
 
 
 def test_what_a_constrained_search_finds_is_kept_where_nothing_is_wrong_with_it(translator, monkeypatch):
     sound = "Me gusta la pelota y la música."
-    assert heeded(translator, monkeypatch, FREE, [sound], ["fútbol"])[0] == sound
-    assert heeded(translator, monkeypatch, FREE, [sound], [])[0] == sound
+    assert constrained(translator, monkeypatch, FREE, [sound], ["fútbol"])[0] == sound
+    assert constrained(translator, monkeypatch, FREE, [sound], [])[0] == sound
 
 
 def test_where_nothing_has_the_term_the_free_translation_stays(translator, monkeypatch):
-    assert heeded(translator, monkeypatch, FREE, ["Me gusta el golf."], []) == [FREE]
+    assert constrained(translator, monkeypatch, FREE, ["Me gusta el golf."], []) == [FREE]
 
 
 def test_an_article_is_not_taken_for_the_noun_behind_it():
@@ -212,26 +212,26 @@ def test_an_article_is_not_taken_for_the_noun_behind_it():
 
 
 def test_a_term_has_its_tag_wherever_the_attention_looks(translator):
-    heeding = translator.with_terms([("soccer", "pelota azul")])
+    constrained = translator.with_terms([("soccer", "pelota azul")])
     for text in ("I like ", "She reads a book and likes "):
         marks = Mark(len(text), "<b>", Side.opens, 0), Mark(len(text) + 6, "</b>", Side.closes, 0)
-        (target,) = SegmentTranslator(heeding).stream([TaggedText(f"{text}soccer and the beach.", marks)])
+        (target,) = SegmentTranslator(constrained).stream([TaggedText(f"{text}soccer and the beach.", marks)])
         assert target.marked.text.lower().count("pelota azul") == 1
         assert "<b>pelota azul</b>" in target.marked.whole.lower()
 
 
 def test_terms_in_placeholders_and_addresses_are_none(translator):
-    heeding = translator.with_terms([("soccer", "balompié")])
-    assert heeding.terms_in("See {soccer}, www.soccer.example and %(soccer)s.") == []
-    assert [match.start for match in heeding.terms_in("{soccer} soccer")] == [9]
+    constrained = translator.with_terms([("soccer", "balompié")])
+    assert constrained.terms_in("See {soccer}, www.soccer.example and %(soccer)s.") == []
+    assert [match.start for match in constrained.terms_in("{soccer} soccer")] == [9]
 
 
 def test_terms_are_reported_where_near_matches_are_shown_too(translator):
-    """Another engine may stand around the one that heeds them."""
-    heeding = translator.with_terms([("soccer", "足球")])
-    heeding.engine = FuzzyMatchEngine(heeding.engine, None, translator.tokenizer, 100, 99)
-    assert [str(match.text) for match in heeding.terms_in("I like soccer.")] == ["soccer"]
-    assert heeding.between(None, None).terms is heeding.terms
+    """Another engine may stand around the one that applies them."""
+    constrained = translator.with_terms([("soccer", "足球")])
+    constrained.engine = FuzzyMatchEngine(constrained.engine, None, translator.tokenizer, 100, 99)
+    assert [str(match.text) for match in constrained.terms_in("I like soccer.")] == ["soccer"]
+    assert constrained.between(None, None).terms is constrained.terms
 
 
 @pytest.mark.parametrize(

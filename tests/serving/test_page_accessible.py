@@ -25,7 +25,7 @@ NAMED = """() => {
 
 @pytest.fixture(scope="module")
 def address(run, eyes, models):  # noqa: F811
-    """Of a server with everything: both ways, images, and texts that are judged and gone on with."""
+    """Of a server with everything: both ways, images, and texts that are classified and continued."""
     with serving(str(run), f"es-en={run}", str(eyes), *models) as place:
         yield place
 

@@ -136,8 +136,8 @@ def test_a_term_that_is_given_in_another_form_is_found_in_each_form():
 def test_what_became_of_terms(translation, plain, forms):
     terms = terms_of([("house", "casa"), ("dog", "perro")])
     for lemmas, expected in ((None, plain), (Lemmas("es"), forms)):
-        heeded = TermList(terms, target=lemmas)
-        uses = heeded.uses(heeded.matches("The house, the dog"), translation)
+        constrained = TermList(terms, target=lemmas)
+        uses = constrained.uses(constrained.matches("The house, the dog"), translation)
         assert [use.outcome for use in uses] == expected
 
 
@@ -157,10 +157,10 @@ def test_what_is_kept_is_kept_to_the_letter():
 
 def test_forms_of_a_target_are_those_of_the_dictionary():
     given = [("house", "casa"), ("new", "nuevo", "adjective"), ("book", "Libro", "name"), ("old age", "tercera edad")]
-    heeded = TermList(terms_of(given), Lemmas("en"), Lemmas("es"))
-    assert heeded.forms_of("casa") == ["casas"]
-    assert {"nueva", "nuevas", "nuevos"} <= {*heeded.forms_of("nuevo")}
-    assert heeded.forms_of("Libro") == heeded.forms_of("tercera edad") == heeded.forms_of("perro") == []
+    constrained = TermList(terms_of(given), Lemmas("en"), Lemmas("es"))
+    assert constrained.forms_of("casa") == ["casas"]
+    assert {"nueva", "nuevas", "nuevos"} <= {*constrained.forms_of("nuevo")}
+    assert constrained.forms_of("Libro") == constrained.forms_of("tercera edad") == constrained.forms_of("perro") == []
     assert TermList(terms_of(given), target=Lemmas("es")).forms_of("casa") == []
 
 

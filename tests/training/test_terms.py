@@ -30,11 +30,11 @@ def told_run(train, pairs, tmp_path_factory):
 
 def test_terms_are_pointed_out_to_a_run_that_was_trained_so(told_run):
     translator = Translator.load(told_run)
-    heeding = translator.with_terms([("soccer", "fútbol")], mode="annotate")
+    constrained = translator.with_terms([("soccer", "fútbol")], mode="annotate")
     asked = []
-    decode = heeding.engine.engine.decode
-    heeding.engine.engine.decode = lambda ids, *more: asked.extend(ids) or decode(ids, *more)
-    heeding.translate(["I like soccer.", "She sings."])
+    decode = constrained.engine.engine.decode
+    constrained.engine.engine.decode = lambda ids, *more: asked.extend(ids) or decode(ids, *more)
+    constrained.translate(["I like soccer.", "She sings."])
     marks = translator.tokenizer.encode_source(["\ue0f0\ue0f1\ue0f2"])[0][-3:]
     assert sum(sum(one in marks for one in ids) for ids in asked) == 3
 
@@ -64,8 +64,8 @@ def test_a_run_that_begins_from_another_gets_the_pieces(small_run, corpus, tmp_p
     assert run([str(each) for each in command]) == 0
     before, now = RunFolder(small_run).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
     assert now.marks_terms and now.source_size == before.source_size + 3
-    heeding = Translator.load(tmp_path / "run").with_terms([("soccer", "fútbol")])
-    assert heeding.translate("I like soccer.").terms[0].outcome != "missing"
+    constrained = Translator.load(tmp_path / "run").with_terms([("soccer", "fútbol")])
+    assert constrained.translate("I like soccer.").terms[0].outcome != "missing"
     command = [*command[:5], *command[5:7], "--out", tmp_path / "adapter", *command[9:], "training.adapter_rank=2"]
     assert run([str(each) for each in command]) == 2
     assert "can't get any" in capfd.readouterr().err

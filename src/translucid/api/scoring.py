@@ -93,7 +93,7 @@ def translated(
 
 def score_terms(
     translator: Translator,
-    heeding: Translator,
+    constrained: Translator,
     terms: TermList,
     pairs: Sequence[Pair],
     options: DecodingOptions | None = None,
@@ -102,11 +102,11 @@ def score_terms(
     split: bool = False,
     console: Console,
 ) -> tuple[TermScore, TermScore]:
-    """Return what becomes of terms without and with heeding them.
+    """Return how many terms are used without and with terminology constraints.
 
     Args:
-        translator: that heeds none.
-        heeding: what `with_terms` made of it.
+        translator: without terminology.
+        constrained: what `with_terms` made of it.
         terms: to count.
         pairs: as for `score`, and so are the others.
         options: how to search.
@@ -117,7 +117,7 @@ def score_terms(
     sources, wanted = [pair.source for pair in pairs], without_blank([[pair.target for pair in pairs], *references])
     language = translator.configuration.data.languages[1]
     found = []
-    for one in (translator, heeding):
+    for one in (translator, constrained):
         started = time.perf_counter()
         texts = translated(one, sources, options, split=split, console=console)
         found.append(TermScore.of(terms, sources, texts, wanted, time.perf_counter() - started, language))

@@ -114,7 +114,7 @@ class Translation(NBest):
 
     @cached_property
     def terms(self) -> list[TermUse]:
-        """What became of the terms in the text, in order, if the translator heeds some."""
+        """What became of the terms in the text, in order, if the translator applies some."""
         return self._translator.term_uses(self) if self._translator else []
 
     @property

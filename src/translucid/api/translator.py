@@ -140,7 +140,7 @@ class Translator(Examiner, TermReader):
         inflect: bool = False,
         mode: TermsMode = "auto",
     ) -> Translator:
-        """Return a translator that heeds terms, with the same model; see docs/terms.md.
+        """Return a translator that applies terms, with the same model; see docs/terms.md.
 
         Args:
             terms: a file of them, or they, each a `Term` or (source, target, ...) as in the lines of a file.

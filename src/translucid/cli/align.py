@@ -33,7 +33,7 @@ def align(
     target_language: TargetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Align the words of given sentence pairs, one line of `0-0 1-2` a pair (source word first, counted from 0).
+    """Align the words of sentence pairs: one line of `0-0 1-2` for each pair (source word first, counted from 0).
 
     The model is made to write each target, and the alignment is read off its attention; or off the alignment layer that
     `translucid tune --alignments` has taught it, unless --layer or --shift says otherwise.

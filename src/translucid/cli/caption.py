@@ -36,7 +36,7 @@ def caption(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     workers: Annotated[int | None, typer.Option(help="Processes that share the work; 1 if not given.", min=1)] = None,
 ) -> None:
-    """Write a caption for each image: one line for each, in order, always.
+    """Caption images: one output line for each image, in order.
 
     JPEG, PNG, WebP, GIF and BMP. An image that can't be read gets a line without a caption, and is told of on standard
     error; the others still get theirs. With --output, a job that was killed goes on where it stopped when the same

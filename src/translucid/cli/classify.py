@@ -27,7 +27,7 @@ def classify(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     workers: Annotated[int | None, typer.Option(help="Processes that share the work; 1 if not given.", min=1)] = None,
 ) -> None:
-    """Say what each text is: one line for each, in order, always.
+    """Classify texts: one output line for each text, in order.
 
     A blank line gets a line without a label. With --output, a job that was killed goes on where it stopped when the
     same command is given again, and comes to the same file. `translucid explain` shows which words decided.

@@ -50,7 +50,7 @@ def compare(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: EngineOption = "auto",
 ) -> None:
-    """Compare two systems on a test set: scores, significance, sentence lengths, rare words, and where they part.
+    """Compare two systems on a test set: scores, significance, sentence lengths, rare words, differences.
 
     BLEU, chrF and TER are sacreBLEU's, and so are the two tests of their differences: paired bootstrap resampling with
     1,000 samples and approximate randomisation with 10,000. A p-value is how often a difference as large would come of

@@ -1,4 +1,4 @@
-"""`translucid data`: looking at corpora and cleaning them, the built-in ones, and more pairs and labels."""
+"""`translucid data`: corpus statistics, cleaning, the built-in corpora, and back-translation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rich.text import Text
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.back_translate import back_translate
 from translucid.cli.clean import clean
-from translucid.cli.guess_labels import guess_labels
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -21,12 +20,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Look at corpora, clean them, write the built-in ones, make pairs and labels of text that has none.",
+    help="Inspect corpora, clean them, write the built-in ones, and back-translate monolingual text.",
     rich_markup_mode="markdown",
 )
 app.command("back-translate")(back_translate)
 app.command("clean")(clean)
-app.command("guess-labels")(guess_labels)
 
 Files = Annotated[list[str] | None, typer.Option(metavar="FILES", help="Sentence pairs.")]
 

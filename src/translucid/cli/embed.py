@@ -34,7 +34,7 @@ def embed(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out if it is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Write a vector for each word, made of the word and of what stands around it (ELMo).
+    """Write contextual word embeddings (ELMo).
 
     Words are what stands between spaces. The file has `vectors`, one a word, `counts`, the words of each text, and
     `words` in UTF-8, one a line: `numpy.load(FILE)["words"].tobytes().decode().split()`. It is made in memory.

@@ -11,7 +11,7 @@ SHARED = ("--device", "--engine")
 """Options that mean the same in all commands, and may be set for all of them at once, as `TRANSLUCID_DEVICE`."""
 
 
-def heed_environment(command: Any, path: str = PREFIX) -> None:
+def apply_environment(command: Any, path: str = PREFIX) -> None:
     """Let each option of a command, and of those below it, be given as a variable; its help says how they are named.
 
     `translucid data stats --max-words 9` is `TRANSLUCID_DATA_STATS_MAX_WORDS=9`. What is given in the command counts
@@ -23,7 +23,7 @@ def heed_environment(command: Any, path: str = PREFIX) -> None:
     """
     if isinstance(command, TyperGroup):
         for name, below in command.commands.items():
-            heed_environment(below, f"{path}_{_upper(name)}")
+            apply_environment(below, f"{path}_{_upper(name)}")
         return
     options = [option for option in command.params if isinstance(option, TyperOption) and not option.envvar]
     for option in options:

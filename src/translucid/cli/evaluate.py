@@ -78,7 +78,7 @@ def evaluate(
     engine: EngineOption = "auto",
     beside: WithOption = None,
 ) -> None:
-    """Run a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures; perplexity of the references.
+    """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures, perplexity of the references.
 
     Each line goes to the model as it is. The perplexity is per token of the model's own vocabulary, end tokens counted:
     it compares models that share a tokenizer.
@@ -91,7 +91,7 @@ def evaluate(
 
         translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
 
-    With --terms, how many of these are used, with and without heeding them.
+    With --terms, how many of these are used, with and without terminology constraints.
 
         translucid evaluate runs/es --test test.tsv --terms terms.tsv --inflect-terms
 
@@ -166,7 +166,7 @@ def evaluate(
     if keep_best and not alignments:
         raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
     translator = Translator.open(folder, configuration, device, engine, others=beside)
-    heeding = translator.with_terms(terms, inflect=inflect_terms, mode=terms_mode) if terms else None
+    constrained = translator.with_terms(terms, inflect=inflect_terms, mode=terms_mode) if terms else None
     if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     options = configuration.searching({"beam": beam})
@@ -184,9 +184,9 @@ def evaluate(
     )
     ways = choose(translator.inspect(pairs), links) if links else {}
     heard = None
-    if heeding and heeding.terms:
+    if constrained and constrained.terms:
         log = Console(stderr=True)
-        both = translator, heeding, heeding.terms
+        both = translator, constrained, constrained.terms
         heard = score_terms(*both, pairs, options, references=more, split=split_sentences, console=log)
     if hypotheses:
         write_output(hypotheses, "".join(text + "\n" for text in texts).encode())
@@ -197,7 +197,7 @@ def evaluate(
         if ways:
             record["alignment"] = [{**way.model_dump(), **error.to_json()} for way, error in ways.items()]
         if heard:
-            record["terms"] = dict(zip(("not heeded", "heeded"), (one.to_json() for one in heard), strict=True))
+            record["terms"] = dict(zip(("unconstrained", "constrained"), (one.to_json() for one in heard), strict=True))
         print(json.dumps(record, ensure_ascii=False, indent=2))
         return
     console = Console()

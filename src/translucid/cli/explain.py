@@ -47,7 +47,7 @@ def explain(
     target_language: TargetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Say for each word written which parts of the source it depends on, and test whether that is true.
+    """Explain a prediction: which source words each target word depends on, with a faithfulness test.
 
     Attention shows where the model looked. These methods ask what happens when parts of the source are not there. Of a
     text, erasure leaves out one word at a time, LIME fits a linear model to many such sources, gradients go the way

@@ -36,7 +36,7 @@ def export(
     target_language: TargetOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it is there.")] = False,
 ) -> None:
-    """Write a model for another engine. The tokenizer goes with it, as SentencePiece files.
+    """Export a model to another format: CTranslate2, Marian, Hugging Face or ONNX.
 
     **Examples**
 

@@ -42,7 +42,7 @@ def generate(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     workers: Annotated[int | None, typer.Option(help="Processes that share the work; 1 if not given.", min=1)] = None,
 ) -> None:
-    """Write on from a text: one output line for each input line, in order, always.
+    """Continue texts with a language model: one output line for each input line, in order.
 
     An empty prompt gives a text from its beginning. A model that was trained with `model.backwards` writes what comes
     before. With --output, a job that was killed goes on where it stopped when the same command is given again.

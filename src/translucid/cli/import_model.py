@@ -20,7 +20,7 @@ def import_model(
     target_language: TargetOption = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
 ) -> None:
-    """Make a run of a model of somebody else's: MarianMT, M2M100 and NLLB of Hugging Face, or as CTranslate2 has them.
+    """Import a model of another toolkit as a run: MarianMT, M2M100 and NLLB of Hugging Face, or CTranslate2.
 
     Use the run like any other: translate, look, explain, evaluate, serve, train --init-from. It writes what the model
     writes where it comes from. Nothing of the folder is executed or unpickled.

@@ -29,7 +29,7 @@ def learn(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
     show: Annotated[bool, typer.Option("--open", help="Open the lessons in the browser.")] = False,
 ) -> None:
-    """Eight short lessons about attention, as pages with figures to play with.
+    """Eight short interactive lessons about attention.
 
     The figures show numbers of small translators. A lesson whose models are there, which --train sees to, is live: it
     takes sentences of your own. The server then needs the packages of the extra `serve`. Others show what was recorded;

@@ -45,7 +45,7 @@ def look(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --save if it is there.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Translate one text, or caption one image, and show for each word written where the model looked.
+    """Show the attention of one translation or caption.
 
     What is shown is cross-attention, averaged over all heads and layers if none is chosen. It tells where the model
     looked, not why it wrote what it wrote. Words under a probability of 30 % are underlined; how sure the whole is, is

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from io import TextIOWrapper
 from typing import Annotated, Any, get_args
@@ -42,7 +42,7 @@ from translucid.cli import (
     translate,
     tune,
 )
-from translucid.cli.environment import heed_environment
+from translucid.cli.environment import apply_environment
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
@@ -105,29 +105,39 @@ def _main(
     pass
 
 
-app.command("demo")(demo.demo)
-app.command("learn")(learn.learn)
-app.command("train")(train.train)
-app.command("translate")(translate.translate)
-app.command("caption")(caption.caption)
-app.command("classify")(classify.classify)
-app.command("generate")(generate.generate)
-app.command("evaluate")(evaluate.evaluate)
-app.command("score")(score.score)
-app.command("compare")(compare.compare)
-app.command("align")(align.align)
-app.command("look")(look.look)
-app.command("explain")(explain.explain)
-app.command("embed")(embed.embed)
-app.command("nearest")(nearest.nearest)
-app.command("serve")(serve.serve)
-app.command("tune")(tune.tune)
-app.command("import")(import_model.import_model)
-app.command("export")(export.export)
-app.command("models")(models.models)
-app.add_typer(draw.app, name="draw")
-app.add_typer(data.app, name="data")
-app.add_typer(memory.app, name="memory")
+PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    "Start": {"demo": demo.demo, "learn": learn.learn},
+    "Train": {"train": train.train, "models": models.models, "tune": tune.tune},
+    "Translate": {
+        "translate": translate.translate,
+        "caption": caption.caption,
+        "classify": classify.classify,
+        "generate": generate.generate,
+    },
+    "Evaluate": {"evaluate": evaluate.evaluate, "compare": compare.compare, "score": score.score},
+    "Inspect": {
+        "look": look.look,
+        "explain": explain.explain,
+        "align": align.align,
+        "embed": embed.embed,
+        "nearest": nearest.nearest,
+        "draw": draw.app,
+    },
+    "Serve and exchange": {
+        "serve": serve.serve,
+        "import": import_model.import_model,
+        "export": export.export,
+    },
+    "Data": {"data": data.app, "memory": memory.app},
+}
+"""The commands under the headings of `translucid --help`."""
+
+for _panel, _commands in PANELS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.command(_name, rich_help_panel=_panel)(_command)
 
 
 @cache  # building it takes a tenth of a second, and a program may call `run` often
@@ -135,7 +145,7 @@ def tree() -> TyperGroup:
     """Return all commands, as they parse their arguments."""
     commands = get_command(app)
     assert isinstance(commands, TyperGroup)
-    heed_environment(commands)
+    apply_environment(commands)
     return commands
 
 

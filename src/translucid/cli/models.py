@@ -19,7 +19,7 @@ def models(
         bool, typer.Option("--keys", help="List every key that can be set, its default and its values.")
     ] = False,
 ) -> None:
-    """List the presets that `translucid train --model NAME` takes, and the recipes that `translucid train NAME` does.
+    """List the presets of `translucid train --model` and the recipes of `translucid train`.
 
     **Examples**
 

@@ -31,7 +31,7 @@ def nearest(
     jsonl: Annotated[bool, typer.Option("--jsonl", help="One JSON object a line instead of a table.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Find the words in a text whose vectors are most like that of a word in its sentence.
+    """Find the words of a text whose contextual embeddings are most similar to that of a word in a sentence.
 
     The vectors are those of `translucid embed`, alike is what has a cosine near 1. The text may be of any size.
 

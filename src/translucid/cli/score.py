@@ -23,7 +23,7 @@ def score(
     target_language: TargetOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Say how likely a model finds given translations: one line for each pair, in order, always.
+    """Score given translations by forced decoding: one line for each pair, in order.
 
     A line has the log-probability of the target given its source, in nats, and the perplexity per token of the model's
     own vocabulary, end token counted. A pair whose source is blank, one that is too long for the model and a line that

@@ -93,7 +93,7 @@ def serve(
         _option("What searches: our own code, CTranslate2, or the faster one of those that can.", "ENGINE"),
     ] = "auto",
 ) -> None:
-    """Serve models: a web page, and an API that the clients of LibreTranslate and DeepL can use.
+    """Serve models: a web page and an HTTP API for clients of LibreTranslate and DeepL.
 
     Models that write about images, classify texts or go on with them are served beside translators, or alone (POST
     /caption, /classify, /generate).

@@ -154,7 +154,7 @@ def train(
         bool, typer.Option(help="On a CPU, find the fastest way to translate in the end; see `translucid tune`.")
     ] = True,
 ) -> None:
-    """Train a translator from sentence pairs, a captioner from images, a language model or a classifier from texts.
+    """Train a translator, an image captioner, a language model or a text classifier.
 
     Ctrl-C saves, --resume goes on exactly.
     """

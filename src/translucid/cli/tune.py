@@ -65,7 +65,7 @@ def tune(
     source_language: SourceOption = None,
     target_language: TargetOption = None,
 ) -> None:
-    """Find the fastest way to translate on this machine's CPU, and remember it; or learn to tell more of translations.
+    """Find the fastest way to translate on this machine, or calibrate confidence and alignments.
 
     Tries our own engine and, for a Transformer, CTranslate2 with full and with 8-bit weights, each with all pieces of
     the vocabulary and, if both languages share one, with those alone that the training text has in the target language.

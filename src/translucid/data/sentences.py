@@ -1,4 +1,4 @@
-"""Which language a text is in, and where its sentences end.
+"""Language identification and sentence segmentation.
 
 A line of several sentences is split so that each can be translated by itself, by the rules of `sentencex`. Languages
 are told apart by py3langid, with the model that comes with it.

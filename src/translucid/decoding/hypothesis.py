@@ -1,4 +1,4 @@
-"""What a search returns."""
+"""A hypothesis: tokens and their score, as a search returns them."""
 
 from __future__ import annotations
 

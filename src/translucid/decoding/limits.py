@@ -1,4 +1,4 @@
-"""How long an output may get, what its length is worth, and when it turns in circles.
+"""Length limits, length normalisation, and loops.
 
 No PyTorch here: CTranslate2's outputs are held to the same limits, and it does without.
 """

@@ -1,4 +1,4 @@
-"""Sampling: temperature, the k likeliest tokens, the nucleus (Holtzman et al. 2020, arXiv 1904.09751)."""
+"""Sampling: temperature, top-k and nucleus sampling (Holtzman et al. 2020, arXiv 1904.09751)."""
 
 from __future__ import annotations
 

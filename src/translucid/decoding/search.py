@@ -63,7 +63,7 @@ def search(
     if trace is not None and (len(source) != 1 or options.sample):
         raise ValueError("a trace is of one source and a beam search")
     if constraints and options.sample:
-        raise ValueError("sampling heeds no constraints")
+        raise ValueError("sampling applies no constraints")
     if not len(source):
         return []
     problem = replace(prepare(model, source, options, word_starts, prefix, told, lengths), candidates=candidates)

@@ -1,4 +1,4 @@
-"""A shortlist: the target pieces that all sentences, or those with certain words, may become, not the whole vocabulary.
+"""A lexical shortlist: the target pieces that a search considers for a sentence, instead of the whole vocabulary.
 
 Most of a small model's time goes into the output layer, and most of its rows are of no use to a sentence (Jean et al.
 2015, arXiv 1412.2007, section 3.3).

@@ -24,7 +24,7 @@ class Node(NamedTuple):
     log_prob: float
     """Of the whole partial output."""
     fate: Fate
-    """It was gone on with, it came to its end, or it lost its place to better ones."""
+    """It was extended, it came to its end, or it lost its place to better ones."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class BeamTrace:
             parent: [1, K] the row that each goes on from.
             token: [1, K].
             ends: [1, K] whether it has ended and counts.
-            live: [1, K] whether it is gone on with.
+            live: [1, K] whether it is extended.
         """
         rows = []
         for log_prob, row, next_token, ended, alive in zip(

@@ -1,4 +1,4 @@
-"""Marks of a source put into its translation, where the word alignment says.
+"""Tag projection: tags of a source are put into its translation by the word alignment.
 
 The marks are a tree: an element is what stands between the two marks of a pair. It is put around the run of target
 words that fits its source words best, inside of the run of the element that it stands in, and beside those of its

@@ -1,4 +1,4 @@
-"""An engine that heeds terms."""
+"""An engine that applies terminology constraints."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ class TerminologyEngine:
         Args:
             engine: any.
             own: gives our own search, which is the one that knows constraints.
-            terms: to be heeded.
+            terms: to apply.
             tokenizer: the model's.
             longest: source tokens, end token included, that the model takes; see `Translator.longest`.
-            mode: how terms are heeded.
+            mode: how terms are applied.
             alignment: how the model's attention tells which word became which; none if it has no attention.
 
         Raises:
@@ -121,7 +121,7 @@ class TerminologyEngine:
 
     def __str__(self) -> str:
         """Say what searches."""
-        return f"{self.engine}, heeding {self.terms.count:,} terms"
+        return f"{self.engine}, constrained by {self.terms.count:,} terms"
 
     def matches(self, ids: Sequence[int]) -> list[Match]:
         """Return the terms in a sentence of source ids."""

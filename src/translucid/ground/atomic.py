@@ -1,4 +1,4 @@
-"""Files that are whole or not there; and what a user may name instead of a file, which is written to as it is."""
+"""Atomic writes: a file is complete or absent. Devices and pipes that a user names are written directly."""
 
 from __future__ import annotations
 

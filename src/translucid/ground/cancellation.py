@@ -1,4 +1,4 @@
-"""Long work that ends early: between its steps it asks whether it is still wanted.
+"""Cancellation: long work asks between its steps whether its result is still wanted.
 
 A search asks before each token, an explanation before each batch. Who starts such work says what is asked, by
 `asked_between_steps`; where nobody does, nothing is.

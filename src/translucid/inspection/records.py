@@ -56,7 +56,7 @@ def beam_record(trace: BeamTrace, beam: int, tokenizer: Tokenizer, alpha: float)
 
     Args:
         trace: of one sentence.
-        beam: hypotheses that were gone on with.
+        beam: hypotheses that were extended.
         tokenizer: of the model; an output begins with its `target_opening`.
         alpha: of the length penalty, by which a log-probability becomes a score.
     """

@@ -1,4 +1,4 @@
-"""An image that lights up: for each word of a caption where the model looked, or what an explanation says matters."""
+"""Saliency over an image: for each word of a caption, its attention or its explanation."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Job:
     memory_from: int = EXACT
     """Percent from which on its entries are used instead of translations."""
     terms: Path | None = None
-    """A file of terms to be heeded; see `Translator.with_terms`."""
+    """A file of terms to apply; see `Translator.with_terms`."""
     inflect_terms: bool = False
     terms_mode: TermsMode = "auto"
 

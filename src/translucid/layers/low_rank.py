@@ -1,4 +1,4 @@
-"""Differences of low rank between the matrices of a model and those that it is to have: LoRA.
+"""LoRA: low-rank differences that are added to the matrices of a model.
 
     W' = W + s B A,    A [r, inputs], B [outputs, r], B = 0 at the beginning
 

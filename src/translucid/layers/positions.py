@@ -1,4 +1,4 @@
-"""Where a token stands: sinusoidal, learned, or no positions (arXiv 1706.03762, section 3.5)."""
+"""Positional encoding: sinusoidal, learned or none (arXiv 1706.03762, section 3.5)."""
 
 import math
 

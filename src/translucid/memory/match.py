@@ -1,4 +1,4 @@
-"""How like two texts are, in percent, and what of the translation of one may be used for the other."""
+"""Fuzzy matches: the similarity of two texts in percent, and which parts of a translation can be reused."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@ class RunFolder:
         return None
 
     def refuse_changes(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-        """Compare what a run is to be gone on with to what it was begun with: fingerprints by name.
+        """Compare what a run is resumed with to what it was started with: fingerprints by name.
 
         Raises:
             UserError: something that must stay the same has changed.

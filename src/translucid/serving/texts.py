@@ -110,8 +110,8 @@ def begin(
     return context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest))
 
 
-def heeding(served: Served, terms: Mapping[str, str]) -> Served:
-    """Return a translator that heeds terms, with the same model and queue.
+def with_terminology(served: Served, terms: Mapping[str, str]) -> Served:
+    """Return a translator that applies terms, with the same model and queue.
 
     Raises:
         UserError: there is something wrong with the terms.

@@ -1,4 +1,4 @@
-"""Terms pointed out in the source, for models that have learned to heed them.
+"""Terms pointed out in the source, for models that have learned to apply them.
 
 Behind a word stands the dictionary form of what it is to become, and the model writes the form that the sentence needs
 (Dinu et al. 2019, arXiv 1906.01105, "append"; Bergmanis and Pinnis 2021, arXiv 2101.10035). Three pieces of the

@@ -1,4 +1,4 @@
-"""Sentence pairs from which a model learns to heed terms that are pointed out to it."""
+"""Sentence pairs from which a model learns to apply terms that are pointed out to it."""
 
 from __future__ import annotations
 

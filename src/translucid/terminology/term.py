@@ -1,4 +1,4 @@
-"""Terms, and the files that list them."""
+"""Terminology: terms with their translations, and the files that list them."""
 
 from __future__ import annotations
 

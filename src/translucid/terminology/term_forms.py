@@ -1,4 +1,4 @@
-"""What a term asks of a search: its target, in the pieces in which a model may write it."""
+"""Terminology constraints of a search: the target of each term, in the pieces in which a model may write it."""
 
 from __future__ import annotations
 

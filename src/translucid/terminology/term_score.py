@@ -61,12 +61,12 @@ class TermScore:
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
 
-def terms_table(without: TermScore, heeding: TermScore) -> Table:
+def terms_table(without: TermScore, constrained: TermScore) -> Table:
     """Show both ways side by side."""
     table = Table(box=None, pad_edge=False)
     for column in ("terms", "asked", "used", "inflected", "missing", "BLEU", "seconds"):
         table.add_column(column, justify="left" if column == "terms" else "right")
-    for name, score in (("not heeded", without), ("heeded", heeding)):
+    for name, score in (("unconstrained", without), ("constrained", constrained)):
         counts = (score.used, score.inflected, score.missing)
         shares = [f"{count:,} ({count / max(score.asked, 1):.1%})" for count in counts]
         table.add_row(name, f"{score.asked:,}", *shares, f"{score.bleu:.2f}", f"{score.seconds:.1f}")

@@ -1,4 +1,4 @@
-"""Layers that learn at rates of their own, and begin one after the other (Howard and Ruder 2018, arXiv 1801.06146)."""
+"""Discriminative learning rates and gradual unfreezing of layers (Howard and Ruder 2018, arXiv 1801.06146)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds a model back from forgetting what it could do when its training began.
+"""Knowledge distillation and L2-SP against catastrophic forgetting in fine-tuning.
 
 Two ways, each with the first model, which stays as it was:
 

@@ -1,4 +1,4 @@
-"""The one training loop, for every model that speaks the protocol."""
+"""The training loop of every model: gradient accumulation, validation, checkpoints, early stopping."""
 
 from __future__ import annotations
 

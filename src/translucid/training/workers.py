@@ -1,4 +1,4 @@
-"""Several processes that train one model together, started by torchrun; for one process alone all this is nothing.
+"""Data-parallel training: processes started by torchrun sum their gradients (all-reduce); one process skips all this.
 
 Every process holds the whole model (or a part of it, see `sharding.py`). Each takes its rows of every batch, the
 gradients are added up over the processes, and all make the same update: so the batch, and what is learned, does not

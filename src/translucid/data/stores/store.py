@@ -79,7 +79,7 @@ class CorpusStore:
         """Encode corpora, one after the other; go on where an earlier attempt was cut off.
 
         Args:
-            corpora: the text, read twice if it is gone on with.
+            corpora: the text, read twice if it is resumed.
             tokenizer: for both sides.
             wanted: which pairs are kept.
             identity: of text, tokenizer and limits; what was begun under another one is thrown away.

@@ -103,7 +103,7 @@ class TextStore:
         """Encode corpora, one after the other; go on where an earlier attempt was cut off.
 
         Args:
-            corpora: the texts, read twice if it is gone on with.
+            corpora: the texts, read twice if it is resumed.
             tokenizer: for all of them.
             identity: of text and tokenizer; what was begun under another one is thrown away.
             backwards: see `EncodedTexts.encode`.

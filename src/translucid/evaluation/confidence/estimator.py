@@ -1,4 +1,4 @@
-"""What was fitted for a run: from features of a translation to the probability that it is good."""
+"""Quality estimation: from features of a translation to the probability that it is good, as fitted for a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An estimator fitted to translations whose quality is known, tried on those that it was not fitted on."""
+"""Confidence calibration: fits an estimator to translations of known quality and tests it on held-out ones."""
 
 from __future__ import annotations
 

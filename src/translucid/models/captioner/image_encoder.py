@@ -1,4 +1,4 @@
-"""From an image to a grid of cells that a decoder can look at."""
+"""The image encoder: from an image to a grid of cells that a decoder attends to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask, and how often."""
+"""API keys and rate limits: which clients may send requests, and how many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short requests that arrive together are translated together; what does not fit into the queue is refused."""
+"""The request queue: short requests are translated in batches; requests beyond its bound are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work takes turns: one at a time, and the next turn is of whoever has worked least.
+"""Fair scheduling: one client at a time, next the one that has used least time.
 
 So what takes a moment is not kept waiting by what takes a minute. Who waits for long counts as having worked less, so
 that nobody waits for ever, and two that take long get on alike.

@@ -28,7 +28,7 @@ from translucid.serving.routes.detection import detect_sources
 from translucid.serving.routes.glossaries import Glossaries
 from translucid.serving.routes.libretranslate import name_of
 from translucid.serving.tagged import translate_html, translate_tagged
-from translucid.serving.texts import heeding, translate_texts
+from translucid.serving.texts import translate_texts, with_terminology
 
 UNLIMITED = 10**12
 """Characters that /v2/usage says may be translated: there is no limit."""
@@ -103,7 +103,7 @@ class DeepL:
             ours = [i for i, (one, _) in enumerate(sources) if one == code]
             given = [texts[i] for i in ours]
             if code != target or code not in self.context.catalogue.languages:
-                served = await run_in_threadpool(heeding, self.context.catalogue.find(code, target), terms)
+                served = await run_in_threadpool(with_terminology, self.context.catalogue.find(code, target), terms)
                 given = await self._translated(request, task, served, given, split, tags, fields)
             done.update(zip(ours, given, strict=True))
         self.count(task.client, sum(map(len, texts)))

@@ -33,7 +33,7 @@ from translucid.serving.queue.job_files import JobFiles
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.queue.request_task import RequestTask, until_disconnected
 from translucid.serving.routes.detection import detect_sources
-from translucid.serving.texts import heeding, translated
+from translucid.serving.texts import translated, with_terminology
 
 LOOK_AGAIN = 0.05
 """Seconds after which one that waits for a job looks whether it has ended."""
@@ -140,7 +140,7 @@ class DocumentJobs:
             source: language; none is found out.
             target: language.
             model: by name; the first of the languages if none.
-            terms: to be heeded, with their translations.
+            terms: to apply, with their translations.
 
         Raises:
             ApiError: 400, it can't be translated; 413, it is too large; 503, there are too many.
@@ -236,7 +236,7 @@ class DocumentJobs:
     def translator_of(self, job: Job) -> Translator:
         """Return what translates a document whose language is known, with its terms."""
         assert job.source is not None
-        return heeding(self.context.catalogue.find(job.source, job.target, job.model), job.terms).translator
+        return with_terminology(self.context.catalogue.find(job.source, job.target, job.model), job.terms).translator
 
     def _write_result(self, job: Job, document: Document | None = None) -> None:
         """Make the result, with what was translated and corrected until now.
@@ -338,7 +338,7 @@ class DocumentJobs:
             job.source = self._detected(document, job.target)
         if not self.same(job.source, job.target):
             wanted = asked_for(document, again=False)
-            served = heeding(self.context.catalogue.find(job.source, job.target, job.model), job.terms)
+            served = with_terminology(self.context.catalogue.find(job.source, job.target, job.model), job.terms)
             self._translate(job, served, segments, wanted)
         self._write_result(job, document)
 

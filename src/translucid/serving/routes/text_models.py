@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from translucid.decoding.decoding_options import DecodingOptions
 
 LONGEST = 5000
-"""Characters of a text that is judged or gone on with."""
+"""Characters of a text that is classified or continued."""
 EXPLAINED = 2000
 """Characters of a text whose label is explained; each word of it is left out once."""
 WRITTEN = 200

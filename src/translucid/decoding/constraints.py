@@ -1,4 +1,4 @@
-"""Constrained beam search: phrases that the output must contain (dynamic beam allocation, Post and Vilar 2018, 1804.06609).
+"""Constrained beam search: phrases that the output must contain (Post and Vilar 2018, arXiv 1804.06609).
 
 A partial output that has more of what is wanted is less likely than one that has not begun, and would lose its place
 to it. So the places of a beam are shared out among banks, by how much of it a partial output has (section 3.2): the

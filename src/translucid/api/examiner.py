@@ -81,7 +81,7 @@ class Examiner:
             if self.model.max_length and longest > self.model.max_length:
                 what = f"pair {number} has {longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")
-        return self.watch(ids, [source for source, _ in pairs])
+        return self.forced_decoding(ids, [source for source, _ in pairs])
 
     def forced_decoding(
         self, pairs: Sequence[tuple[list[int], list[int]]], texts: Sequence[str] = ()

@@ -54,7 +54,9 @@ class Maker(Protocol):
     def device(self) -> torch.device:
         """Where the model is."""
 
-    def watch(self, pairs: Sequence[tuple[list[int], list[int]]], texts: Sequence[str] = ()) -> list[Inspected]:
+    def forced_decoding(
+        self, pairs: Sequence[tuple[list[int], list[int]]], texts: Sequence[str] = ()
+    ) -> list[Inspected]:
         """Watch the model write given targets for given sources, ids of both."""
 
     def doubts_about(self, found: Translation) -> list[str]:
@@ -153,7 +155,7 @@ class Translation(NBest):
         """All that is to be seen of each piece of the text, made on demand by one forced pass."""
         pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
         texts = [piece.hidden.text or piece.text for piece, _ in self.parts]
-        return self._maker.watch(pairs, texts) if pairs else []
+        return self._maker.forced_decoding(pairs, texts) if pairs else []
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.

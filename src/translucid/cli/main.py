@@ -98,11 +98,18 @@ def _main(
             help="Progress and messages on standard error: lines for people, JSON lines, or errors and warnings only.",
         ),
     ] = "text",
+    code: Annotated[
+        list[str] | None,
+        typer.Option("--code", metavar="FILE", help="Allow this Python file, which a run names, to be executed."),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    if code:
+        from translucid.models.user_code import allow_code
+
+        allow_code(*code)
 
 
 PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -11,6 +11,9 @@ from translucid.models.captioner_options import CaptionerOptions, CaptioningTran
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
+
+USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"
+"""The name of a Python file and of a class in it; see `user_code.py`."""
 
 
 class ToldOfContext(ModelShape):
@@ -60,10 +63,12 @@ class RecurrentOptions(ToldOfContext):
     """L, layers of the encoder and of the decoder each."""
     bidirectional: bool = True
     """Read the source in both directions, each with half the width."""
-    attention: Literal["none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"] = (
-        "luong-general"
-    )
-    """Where the decoder looks: nowhere, as Bahdanau et al. 2015 or as Luong et al. 2015, by one of his scores."""
+    attention: (
+        Literal["none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"]
+        | Annotated[str, Field(pattern=f"^{USER_CLASS}$", max_length=200)]
+    ) = "luong-general"
+    """None, that of Bahdanau et al. 2015, or Luong et al. 2015's with one of its scores or with a score of your own
+    (`my_scores.py:Cosine`)."""
     window: int | None = Field(None, ge=1, le=1 << 16)
     """Luong's local attention (local-p): look at most so many positions to either side of a predicted one."""
     input_feeding: bool = False
@@ -82,12 +87,17 @@ class RecurrentOptions(ToldOfContext):
     def _fits_together(self) -> RecurrentOptions:
         if self.bidirectional and self.width % 2:
             raise ValueError(f"width={self.width} can't be halved between the two directions of the encoder")
-        if not self.attention.startswith("luong"):
+        if self.attention in ("none", "bahdanau"):
             if self.window:
                 raise ValueError(f"window is for Luong's attention, not for attention={self.attention}")
             if self.input_feeding:
                 raise ValueError(f"input_feeding is for Luong's attention, not for attention={self.attention}")
         return self
+
+    @property
+    def code(self) -> str | None:
+        """The file and the class of the score, if it is a user's."""
+        return self.attention if ":" in self.attention else None
 
     @property
     def maps(self) -> dict[str, int]:

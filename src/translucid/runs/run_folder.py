@@ -16,6 +16,7 @@ from translucid import __version__
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import write_atomically
+from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.configuration import Configuration, validated
@@ -134,6 +135,10 @@ class RunFolder:
     def save_configuration(self, configuration: Configuration) -> None:
         """Write `config.yaml`, with the versions at work."""
         versions = {"translucid": __version__, **{name: metadata.version(name) for name in ("torch", "sentencepiece")}}
+        if code := getattr(configuration.model, "code", None):
+            from translucid.models.user_code import fingerprint
+
+            versions[code] = fingerprint(code)
         text = configuration.model_copy(update={"versions": versions}).to_yaml()
         write_atomically(self.config_file, text.encode())
 
@@ -210,6 +215,7 @@ class RunFolder:
         from translucid.models.build import hollow_model, refuse_too_large, weight_shapes
 
         self._refuse_untrained()
+        self._warn_of_changed_code(configuration)
         shapes, facts = read_header(self.model_file)
         try:
             model = hollow_model(
@@ -225,6 +231,17 @@ class RunFolder:
         refuse_too_large(model)
         fill(model, load_tensors(self.model_file)[0], self.model_file)
         return model.eval()
+
+    def _warn_of_changed_code(self, configuration: Configuration) -> None:
+        """Say that a user's attention score is not the one that the model was trained with."""
+        code = getattr(configuration.model, "code", None)
+        if code is None:
+            return
+        from translucid.models.user_code import fingerprint
+
+        if configuration.versions.get(code) != fingerprint(code):
+            said = f"warning: {self.path} was trained with another version of {code}; its translations may differ"
+            Console(stderr=True).print(said, soft_wrap=True)
 
     def load_sequence_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
         """Do as `load_model` for a configuration whose model is not a classifier."""

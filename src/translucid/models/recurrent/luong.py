@@ -14,6 +14,7 @@ from translucid.kernels.linear import Linear
 from translucid.layers.recurrent import Recurrence
 from translucid.models.model_options import RecurrentOptions
 from translucid.models.recurrent.state import RecurrentState
+from translucid.models.user_code import load_score
 
 
 class LuongDecoder(nn.Module):
@@ -71,6 +72,8 @@ class LuongDecoder(nn.Module):
 
 
 def _score(options: RecurrentOptions) -> Score:
+    if options.code:
+        return load_score(options.code, options.width)
     if options.attention == "luong-general":
         return General(options.width)
     if options.attention == "luong-concat":

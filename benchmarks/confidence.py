@@ -38,7 +38,7 @@ from translucid.api.confidence_features import Part
 from translucid.api.confidence_fitting import fit_confidence
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs
-from translucid.data.segmentation import Piece
+from translucid.data.text_pipeline import Piece
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, measured

@@ -60,7 +60,7 @@ def differences(translator: Translator, folder: Path, pairs: list[Pair], python:
     found = []
     never = [translator.model.pad, translator.model.bos]  # Marian has no rows for them
     for pair, score in zip(pairs, theirs, strict=True):
-        source, target = translator.pair_ids([pair])[0]
+        source, target = translator.pipeline.pairs([pair])[0].ids
         with torch.inference_mode():
             logits = translator.model(torch.tensor([source]), torch.tensor([[translator.model.bos, *target[:-1]]]))[0]
             logits[:, never] = -torch.inf

@@ -1,8 +1,8 @@
-"""Where tags and placeholders end up in translations, and whether any is lost or duplicated.
+"""Where marks and placeholders come to stand in translations, and whether any is lost or doubled.
 
     python benchmarks/tags.py placing runs/demo               # tags on gold-aligned pairs of the phrasebook
     python benchmarks/tags.py segments RUN test.tsv           # tags and placeholders in real sentences
-    python benchmarks/tags.py copying runs/demo               # placeholders instead of the phrasebook's names
+    python benchmarks/tags.py copying runs/demo               # placeholders in the place of the phrasebook's names
 
 Prints tables for docs/placeholders.md.
 """
@@ -57,7 +57,7 @@ NAME = re.compile(r"\b(?:Tom|Mary|Boston|John|\d{2,})\b")
 
 
 def main() -> None:
-    """Run the chosen benchmark."""
+    """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["placing", "segments", "copying"])
     parser.add_argument("run")
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def placing(translator: Translator, count: int) -> None:
-    """Print how many elements are exactly right, by rule and source of the links, and the cost of erasure."""
+    """Print how many elements are exactly right, by rule and by where the links come from, and what erasure costs."""
     pairs = list(generate(count, split="test"))
     options = translator.configuration.alignment
     begun = time.perf_counter()
@@ -103,12 +103,14 @@ def placing(translator: Translator, count: int) -> None:
         with patch.object(WordLinks, "weights", weights):
             scores = [score(pairs, each) for each in links.values()]
         print(f"| {rule} | {' | '.join(f'{right / asked:.1%}' for right, asked, _ in scores)} |")
-    print(f"\n{scores[0][1]} elements on {count} pairs; {scores[0][2]} more have no contiguous correct position.")
+    print(f"\n{scores[0][1]} elements on {count} pairs; {scores[0][2]} more have no run of words that is right.")
     gold = [Gold(frozenset(pair.alignment), frozenset(pair.alignment)) for pair in pairs]
     for name, shares in {"attention": attention, "erasure": erased, "attention and erasure": both}.items():
         rate = alignment_score([link(one, both=True) for one in shares], gold).error_rate
         print(f"{name}: alignment error rate {rate:.3f}")
-    print(f"ms per pair, one at a time: attention {spent[0]:.1f}, erasure {spent[1]:.1f}, translation {spent[2]:.1f}")
+    print(
+        f"{spent[0]:.1f} ms a pair to look, one at a time, {spent[1]:.1f} ms to erase, {spent[2]:.1f} ms to translate"
+    )
     print(f"wrong by attention: {wrong_words(pairs, attention)}")
     print("\n| pairs with links | right | alignment error rate |\n| ---: | ---: | ---: |")
     for taught in TAUGHT:
@@ -120,27 +122,27 @@ def placing(translator: Translator, count: int) -> None:
 
 
 def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list[Tensor]:
-    """Return for each pair the weights of an alignment layer trained on `count` pairs."""
+    """Return for each pair the shares by an alignment layer that has learned from `count` training pairs."""
     model, tokenizer = translator.model, translator.tokenizer
     examples = []
     for phrase in generate(count, split="train"):
-        ((source, target),) = translator.pair_ids([(phrase.source, phrase.target)])
+        (pair,) = translator.pipeline.pairs([(phrase.source, phrase.target)])
         gold = Gold(frozenset(phrase.alignment), frozenset(phrase.alignment))
         words = len(phrase.source.split()), len(phrase.target.split())
-        if one := linked(tokenizer, source, target, gold, words):
+        if one := linked(tokenizer, *pair.ids, gold, words):
             examples.append(one)
     layer = learn_alignment(model, examples, translator.device)
-    ids = translator.pair_ids([(pair.source, pair.target) for pair in pairs])
+    ids = [pair.ids for pair in translator.pipeline.pairs([(pair.source, pair.target) for pair in pairs])]
     seen = forced_decoding(model, tokenizer, ids, translator.device, look=False, layer=layer)
     return [source_shares(one.words(one.links)) for one in seen]
 
 
 def erased_logits(translator: Translator, pair: Phrase) -> Tensor:
-    """Return the fall of each target word's logit without one source word [target, source words].
+    """Return by how much each target word's logit falls where one source word can't be seen [target, source words].
 
-    Logits are centred over the vocabulary and averaged over the pieces of a word.
+    Logits are less their mean over the vocabulary, and the mean over the pieces of a word.
     """
-    model, case = translator.model, Case(translator.model, translator.tokenizer, pair.source, pair.target)
+    model, case = translator.model, Case(translator.model, translator.pipeline, pair.source, pair.target)
     source, target = (torch.tensor([ids], device=case.device) for ids in (case.source_ids, case.target_ids))
     rows = len(case.source_words) + 1
     mask = torch.ones(rows, source.size(1), dtype=torch.bool, device=case.device)
@@ -164,7 +166,7 @@ def _squared(shares: Tensor) -> Links:
 
 
 def wrong_words(pairs: Sequence[Phrase], weights: Sequence[Tensor]) -> str:
-    """Return the target words whose strongest link is wrong most often, with the number of errors and occurrences."""
+    """Return the target words whose strongest link is wrong most often, each with how often, and of how many."""
     wrong: Counter[str] = Counter()
     every: Counter[str] = Counter()
     for pair, each in zip(pairs, weights, strict=True):
@@ -192,7 +194,7 @@ def _fewest(self: WordLinks, inside: set[int], around: Vector) -> Vector:
 
 
 def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, int]:
-    """Return how many elements are right, how many were inserted, and how many have no correct position."""
+    """Return how many elements are right, how many were put, and how many can't be right and were not."""
     random = Random(1)
     right = asked = impossible = 0
     for pair, each in zip(pairs, links, strict=True):
@@ -220,7 +222,7 @@ def score(pairs: Sequence[Phrase], links: Sequence[Links]) -> tuple[int, int, in
 
 
 def _sides(pair: Phrase, inside: set[int]) -> list[str | None]:
-    """Return for each target word whether it must be in an element; None if it is optional."""
+    """Return for each target word whether it has to be in an element; None if it may be or not."""
     sources: list[set[int]] = [set() for _ in pair.target.split()]
     for source, target in pair.alignment:
         sources[target].add(source)
@@ -232,11 +234,11 @@ def _sides(pair: Phrase, inside: set[int]) -> list[str | None]:
 
 
 def segments(translator: Translator, test: str, count: int) -> None:
-    """Print for each kind of tag and placeholder how many are lost or duplicated, and how many are right."""
+    """Print for each kind of mark and placeholder how many are lost or doubled, and how many are right."""
     random = Random(1)
     sources = [pair.source for pair in read_pairs(test) if NAME.search(pair.source) and len(pair.source.split()) > 3]
     sources = list(dict.fromkeys(sources))
-    print("| | segments | lost | duplicated | invented | same as with the name or number | removed | ms each |")
+    print("| | segments | lost | doubled | invented | as the name or number in its place | taken out | ms each |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for kind in KINDS:
         fit = [source for source in sources if kind != "_" or not source[NAME.search(source).start()].isdigit()]
@@ -261,10 +263,10 @@ def segments(translator: Translator, test: str, count: int) -> None:
 
 
 def copying(translator: Translator, count: int) -> None:
-    """Print how many phrasebook sentences equal the reference, with placeholders instead of names."""
+    """Print how many phrasebook sentences are translated as the reference says, with other parts for names."""
     pairs = [(pair, name[0]) for pair in generate(10 * count, split="test") if (name := _NAMES.search(pair.source))]
     pairs = [(pair, name) for pair, name in pairs if pair.source.count(name) == pair.target.count(name) == 1][:count]
-    print("| placeholder | exactly right | with plain `translate` | lost or duplicated there |")
+    print("| in the place of the name | exactly right | of plain `translate` | lost or doubled there |")
     print("| --- | ---: | ---: | ---: |")
     for part in ("Ana", "%s", "{{ user.name }}", "https://example.org/a?b=1"):
         sources, targets = (
@@ -285,7 +287,7 @@ def _put(kind: str, name: str) -> str:
 
 
 def _with(kind: str, source: str, name: re.Match[str]) -> TaggedText:
-    """Return a sentence with a placeholder or tag instead of a name or number, around it, before or after it."""
+    """Return a sentence with something in the place of a name or number, around it, before or behind it."""
     before, after = source[: name.start()], source[name.end() :]
     if kind == "<b>":
         opened = Mark(name.start(), "<b>", Side.opens, 0), Mark(name.end(), "</b>", Side.closes, 0)

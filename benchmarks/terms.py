@@ -98,7 +98,7 @@ def searched(translator: Translator, pairs: list[Pair], terms: TermList, beam: i
     options = translator.configuration.decoding.model_copy(update={"beam": beam})
     forms = TermForms(tokenizer)
     sources = [pair.source for pair in pairs]
-    ids = [pieces[0].ids for pieces in translator.cutter.pieces(sources, split=False)]
+    ids = [pieces[0].ids for pieces in translator.pipeline.pieces(sources, split=False)]
     matches = [terms.matches(source) for source in sources]
     wanted = [forms.wanted(each, [[] for _ in each]) for each in matches]
     seconds: dict[str, float] = {}

@@ -134,7 +134,7 @@ def explanation_rows(name: str, translator: Translator, test: Sequence[Phrase]) 
     for method in METHODS[1:]:
         found = []
         for phrase in track(test, f"{name}: {method}", console=Console(stderr=True)):
-            case = Case(translator.model, translator.tokenizer, phrase.source, phrase.target)
+            case = Case(translator.model, translator.pipeline, phrase.source, phrase.target)
             found.append([(s, t) for t, s in enumerate(explain(case, method).importance.argmax(1).tolist())])
         rows.append(
             figures(name, f"strongest word by {method} ({len(test)} pairs)", alignment_score(found, gold_of(test)))
@@ -184,7 +184,7 @@ def faithfulness_rows(corpus: str, translators: dict[str, Translator], texts: Se
     rows = []
     for name, translator in translators.items():
         cases = [
-            Case(translator.model, translator.tokenizer, text, found.text)
+            Case(translator.model, translator.pipeline, text, found.text)
             for text, found in zip(texts, translator.translate(texts, split=False), strict=True)
             if found.text.strip()
         ]

@@ -80,7 +80,7 @@ def test_long_texts_are_translated_in_pieces_that_cover_them(translator):
 def test_cutting_a_text_takes_time_in_proportion_to_it(translator):
     ids = [5, 6, 7, 8] * 100_000
     started = time.process_time()
-    chunks = translator.cutter.chunks(ids)
+    chunks = translator.pipeline.chunks(ids)
     assert time.process_time() - started < 5
     assert [token for chunk in chunks for token in chunk] == ids
 
@@ -207,7 +207,7 @@ def test_perplexity_is_that_of_the_cross_entropy_in_float64(translator):
     pairs = [(p.source, p.target) for p in generate(30, split="test", max_words=7)] + [("I sing " * 30, "Canto")]
     forced, too_long = translator.forced_scores(pairs)
     total, correct, count = 0.0, 0, 0
-    short = [pair for pair in translator.pair_ids(pairs) if max(map(len, pair)) <= translator.longest]
+    short = [pair.ids for pair in translator.pipeline.pairs(pairs) if pair.longest <= translator.longest]
     for source, target in short:
         logits = translator.model(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))[0].double()
         total += torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction="sum").item()

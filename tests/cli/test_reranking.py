@@ -74,9 +74,9 @@ def test_what_makes_no_sense_is_refused(call, small_run, reverse_run):
     for wrong, why in (
         (["--reverse-weight", 1], "--reverse-weight is for --rerank-with"),
         (["--tune-on", "x.tsv"], "--tune-on is for --rerank-with"),
-        (["--rerank-with", reverse_run, "--mbr", 4], "ranks what a beam finds"),
-        (["--rerank-with", reverse_run, "--sample"], "ranks what a beam finds"),
-        (["--rerank-with", reverse_run, "--beam", 1], "finds nothing to rank"),
+        (["--rerank-with", reverse_run, "--mbr", 4], "--rerank-with and --mbr do not go together"),
+        (["--rerank-with", reverse_run, "--sample"], "ranks what a beam search finds"),
+        (["--rerank-with", reverse_run, "--beam", 1], "--rerank-with and --beam 1 do not go together"),
         (["--rerank-with", small_run / "none"], "no such folder"),
         (["--mbr", 1], "--mbr"),
     ):

@@ -47,8 +47,8 @@ def test_an_interrupted_job_is_another_one_with_other_terms(small_run, terms, tm
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        (["--inflect-terms"], "there are no terms"),
-        (["--terms-mode", "constrain"], "there are no terms"),
+        (["--inflect-terms"], "--inflect-terms is for --terms"),
+        (["--terms-mode", "constrain"], "--terms-mode is for --terms"),
         (["--terms", "nowhere.tsv"], "nowhere.tsv: can't be read"),
         (["--terms", "TERMS", "--terms-mode", "annotate"], "not trained with terms"),
         (["--terms", "TERMS", "--inflect-terms"], "names no language"),
@@ -64,7 +64,7 @@ def test_what_can_not_be_is_said_in_one_line(more, what, small_run, terms, capfd
 
 def test_evaluate_takes_the_same_options(small_run, corpus, capfd):
     given = ["evaluate", str(small_run), "--test", str(corpus / "test.tsv"), "--inflect-terms"]
-    assert run(given) == 2 and "there are no terms" in capfd.readouterr().err
+    assert run(given) == 2 and "is for --terms" in capfd.readouterr().err
 
 
 def test_evaluate_counts_terms_with_and_without(small_run, corpus, terms, tmp_path, capfd):

@@ -66,7 +66,7 @@ def test_what_does_not_go_together_is_refused(call, small_run, sister, tmp_path)
         assert why in done.err
     done = call("translate", small_run, "I like soccer", "--ensemble", small_run, "--engine", "ctranslate2")
     assert done.code == 2
-    assert "averages no runs" in done.err
+    assert "--engine ctranslate2 and --ensemble do not go together" in done.err
     with pytest.raises(UserError, match="neither a run folder"):
         Translator.load(small_run, others=[tmp_path])
 

@@ -20,13 +20,12 @@ def tuned(small_run, corpus, tmp_path_factory):
     run = shutil.copytree(small_run, tmp_path_factory.mktemp("tuned") / "run")
     files = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "test.tsv")]
     assert command(["tune", str(run), *files, "--shortlists", "--sentences", "2", "--allow", "100"]) == 0
-    from translucid.decoding.pair_scores import pair_ids
     from translucid.engines.piece_links import learn_links
     from translucid.engines.tuning import CPU
 
     translator = Translator.load(run, engine="torch")
     pairs = [(p.source, p.target) for p in generate(60, max_words=8)]
-    links = learn_links(translator.model, pair_ids(translator.tokenizer, pairs, 3), CPU)
+    links = learn_links(translator.model, [pair.ids for pair in translator.pipeline.pairs(pairs)], CPU)
     return run, links.shortlist(translator.tokenizer, 6, 12)
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.non_translatable import kept_parts, numbers
-from translucid.data.placeholders import Hidden, hidden, hidden_pairs
+from translucid.data.placeholders import Masked, mask, masked_pairs
 from translucid.data.readers.corpus import Pair, SyntheticPair
-from translucid.data.segmentation import Cutter
 from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -46,57 +46,57 @@ def test_numbers_outside_of_other_parts():
 
 @given(TEXTS)
 def test_what_is_hidden_comes_back(text):
-    found = hidden(text)
-    assert found.shown(found.text) == text
+    found = mask(text)
+    assert found.unmask(found.text) == text
     assert len(found.parts) == len({*found.parts.values()})
 
 
 def test_the_same_part_has_the_same_piece_and_too_many_stay():
-    assert hidden("%s {a} %s").text == "⟦1⟧ {a} ⟦1⟧".replace("{a}", "⟦2⟧")
+    assert mask("%s {a} %s").text == "⟦1⟧ {a} ⟦1⟧".replace("{a}", "⟦2⟧")
     many = " ".join(f"{{{i}}}" for i in range(20))
-    assert hidden(many).text.split()[15:] == ["⟦16⟧", "{16}", "{17}", "{18}", "{19}"]
+    assert mask(many).text.split()[15:] == ["⟦16⟧", "{16}", "{17}", "{18}", "{19}"]
 
 
 def test_a_piece_that_stands_for_nothing_is_left_out():
-    assert Hidden("", {"⟦1⟧": "%s"}).shown("⟦2⟧a ⟦1⟧") == "a %s"
+    assert Masked("", {"⟦1⟧": "%s"}).unmask("⟦2⟧a ⟦1⟧") == "a %s"
 
 
 def test_parts_of_several_words_are_counted():
-    found = hidden("(%s) {{ a b }}.")
+    found = mask("(%s) {{ a b }}.")
     assert found.sizes(found.text.split()) == [1, 4]
 
 
 def test_pairs_get_the_same_piece_for_the_same_part():
-    (pair,) = hidden_pairs([Pair("%s of {n}", "{n} de %s")], 0, 1)
+    (pair,) = masked_pairs([Pair("%s of {n}", "{n} de %s")], 0, 1)
     one, other = re.findall(r"⟦\d+⟧", pair.source)
     assert pair == Pair(f"{one} of {other}", f"{other} de {one}")
 
 
 def test_what_only_one_side_has_stays():
-    assert list(hidden_pairs([Pair("a %s <b>", "b {x} <b> <b>")], 0, 1)) == [Pair("a %s <b>", "b {x} <b> <b>")]
+    assert list(masked_pairs([Pair("a %s <b>", "b {x} <b> <b>")], 0, 1)) == [Pair("a %s <b>", "b {x} <b> <b>")]
 
 
 def test_names_and_numbers_of_some_pairs_are_hidden_whatever_the_order():
     pairs = [Pair(f"Ana has {i} cats", f"Ana tiene {i} gatos") for i in range(600)]
-    found = list(hidden_pairs(pairs, 0.3, 1))
+    found = list(masked_pairs(pairs, 0.3, 1))
     changed = [pair for pair in found if "⟦" in pair.source]
     assert 100 < len(changed) < 250
     assert all(sorted(re.findall("⟦.*?⟧", p.source)) == sorted(re.findall("⟦.*?⟧", p.target)) for p in changed)
     assert {*re.findall("⟦.*?⟧", " ".join(p.source for p in changed))} == {*PLACEHOLDERS}
-    assert list(hidden_pairs(pairs[::-1], 0.3, 1)) == found[::-1]
-    assert list(hidden_pairs(pairs, 0.3, 2)) != found
-    assert list(hidden_pairs(pairs, 0, 1)) == pairs
+    assert list(masked_pairs(pairs[::-1], 0.3, 1)) == found[::-1]
+    assert list(masked_pairs(pairs, 0.3, 2)) != found
+    assert list(masked_pairs(pairs, 0, 1)) == pairs
 
 
 def test_a_pair_without_such_words_gets_pieces_at_its_ends():
-    found = list(hidden_pairs([Pair(f"see {'x' * i}", f"ver {'x' * i}") for i in range(100)], 0.99, 1))
+    found = list(masked_pairs([Pair(f"see {'x' * i}", f"ver {'x' * i}") for i in range(100)], 0.99, 1))
     changed = [pair for pair in found if "⟦" in pair.source]
     assert 10 < len(changed) < 50
     assert all(re.fullmatch(r"⟦\d+⟧ see x*|see x* ⟦\d+⟧", pair.source) for pair in changed)
 
 
 def test_synthetic_pairs_stay_synthetic():
-    (pair,) = hidden_pairs([SyntheticPair("%s", "a %s")], 0, 1)
+    (pair,) = masked_pairs([SyntheticPair("%s", "a %s")], 0, 1)
     assert isinstance(pair, SyntheticPair)
 
 
@@ -131,7 +131,7 @@ def test_subword_dropout_cuts_no_piece(tokenizer):
 
 
 def test_encoded_pairs_have_pieces(tokenizer):
-    corpus = EncodedCorpus.encode(hidden_pairs(PAIRS, 0, 1), tokenizer, max_tokens=50)
+    corpus = EncodedCorpus.encode(masked_pairs(PAIRS, 0, 1), tokenizer, max_tokens=50)
     for i in range(2):
         source, target = tokenizer.decode_source(corpus.source(i)), tokenizer.decode(corpus.target(i))
         assert re.findall("⟦.*?⟧", source) == re.findall("⟦.*?⟧", target) != []
@@ -139,8 +139,8 @@ def test_encoded_pairs_have_pieces(tokenizer):
 
 def test_what_is_too_long_is_cut_and_shown(tokenizer):
     text = "I see %s. " * 2 + "Tom saw {{ a b }} files " * 8
-    pieces = Cutter(tokenizer, 30, "en").pieces([text.strip()], split=True)[0]
+    pieces = TextPipeline(tokenizer, 30, "en").pieces([text.strip()], split=True)[0]
     assert len(pieces) > 3
     assert " ".join(piece.text for piece in pieces) == text.strip()
     assert all(len(piece.ids) <= 30 and "⟦" not in piece.text for piece in pieces)
-    assert all(piece.hidden.shown(piece.hidden.text) == piece.text for piece in pieces)
+    assert all(piece.masked.unmask(piece.masked.text) == piece.text for piece in pieces)

@@ -6,6 +6,7 @@ import torch
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
 from tests.devices.shrunk import VOCABULARY, build_case
 from translucid.data.readers.corpus import Pair
+from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.batched import decode_images, decode_sentences
@@ -113,7 +114,9 @@ def test_gradients_explain_recurrent_layers_in_evaluation_mode(name):
     def shares(device):
         torch.manual_seed(3)
         model = build_model(options, tokenizer.target_size, tokenizer.target_size).eval().to(device)
-        return integrated_gradients(Case(model, tokenizer, "uno dos tres", "tres dos uno"), 4).tolist()
+        return integrated_gradients(
+            Case(model, TextPipeline(tokenizer, 99), "uno dos tres", "tres dos uno"), 4
+        ).tolist()
 
     with Emulation("cuda") as emulation:
         found = shares(emulation.device)

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from translucid.api.translator import Translator
-from translucid.data.placeholders import Hidden, NameStandIn
-from translucid.data.segmentation import Cutter
+from translucid.data.placeholders import Masked, NameStandIn
+from translucid.data.text_pipeline import TextPipeline
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.name_stand_ins import USUAL_NOUNS, NameStandIns
 from translucid.ground.special import SPECIAL
@@ -44,7 +44,7 @@ def searched(tokenizer, text, translate, terms=NAMES, forced=None, language="es"
             forced.append(bool(more))
         return search
 
-    pieces = Cutter(tokenizer, 99, "en").pieces([text], split=True)
+    pieces = TextPipeline(tokenizer, 99, "en").pieces([text], split=True)
     (pieces,), (found,) = NameStandIns(tokenizer, TermList(terms_of(terms)), language).search(
         pieces, search, search_again
     )
@@ -53,7 +53,7 @@ def searched(tokenizer, text, translate, terms=NAMES, forced=None, language="es"
     for piece in pieces:
         written = piece.text
         if piece.ids:
-            written = piece.hidden.shown(tokenizer.decode(next(hypotheses)[0].tokens))
+            written = piece.masked.unmask(tokenizer.decode(next(hypotheses)[0].tokens))
         shown.append(written)
     return shown, read
 
@@ -169,10 +169,10 @@ def test_a_name_within_a_placeholder_or_an_address_is_none(tokenizer, text):
 
 def test_names_are_put_back_as_whole_words_and_count_as_many_words():
     names = NameStandIn("Ana", "Acme Cloud", "la Nube Acme"), NameStandIn("golf", "Ferblat", "Ana Lyst")
-    hidden = Hidden("I see Ana", {}, names)
-    assert hidden.shown("Golf: Ana, no a Anabel ni a golf.") == "Ana Lyst: la Nube Acme, no a Anabel ni a Ana Lyst."
-    assert hidden.sizes(["Veo", "Ana,", "Anabel"]) == [1, 3, 1]
-    assert hidden.sizes(["see", "Ana,", "golf"], of_source=True) == [1, 2, 1]
+    masked = Masked("I see Ana", {}, names)
+    assert masked.unmask("Golf: Ana, no a Anabel ni a golf.") == "Ana Lyst: la Nube Acme, no a Anabel ni a Ana Lyst."
+    assert masked.sizes(["Veo", "Ana,", "Anabel"]) == [1, 3, 1]
+    assert masked.sizes(["see", "Ana,", "golf"], of_source=True) == [1, 2, 1]
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])

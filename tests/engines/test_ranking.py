@@ -9,13 +9,14 @@ from sacrebleu.metrics.chrf import CHRF
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
+from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.engine import TorchEngine
 from translucid.engines.minimum_risk import MinimumRisk, weights
 from translucid.engines.noisy_channel import UNREAD, ChannelWeights, NoisyChannel
-from translucid.engines.ranking import RankedEngine
+from translucid.engines.stages import SearchStages
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
@@ -40,23 +41,24 @@ def forward():
 @pytest.fixture(scope="module")
 def channel(forward):
     own, model = toy(True)
-    return NoisyChannel(forward[0], model, own, torch.device("cpu"), 60, ChannelWeights(0.7, 0.3))
+    reverse = TextPipeline(own, 60)
+    return NoisyChannel(TextPipeline(forward[0], 60), model, reverse, torch.device("cpu"), ChannelWeights(0.7, 0.3))
 
 
 def test_the_score_is_the_sum_of_its_three_parts(forward, channel):
     tokenizer, model = forward
     engine = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = ["I like soccer.", "She works."]
-    sentences = [[*ids, 3] for ids in tokenizer.encode_source(sources)]
+    pieces = list(map(channel.pipeline.encode, sources))
     options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1, max_length_extra=5)
-    found = RankedEngine(engine, channel).decode(sentences, options)
-    candidates = engine.decode(sentences, options.model_copy(update={"nbest": 4}))
+    found = SearchStages(channel.pipeline, engine, ranking=channel).decode(pieces, options)
+    candidates = engine.decode([piece.ids for piece in pieces], options.model_copy(update={"nbest": 4}))
     for source, nbest, there in zip(sources, found, candidates, strict=True):
         by_hand = {}
         for one in there:
             (fed,), (asked,) = (
-                channel.own_tokenizer.encode_source([tokenizer.decode(one.tokens)]),
-                channel.own_tokenizer.encode_target([source]),
+                channel.reverse.tokenizer.encode_source([tokenizer.decode(one.tokens)]),
+                channel.reverse.tokenizer.encode_target([source]),
             )
             logits = channel.model(torch.tensor([[*fed, 3]]), torch.tensor([[2, *asked]]))[0].double()
             reverse = sum(logits.log_softmax(-1)[t, token].item() for t, token in enumerate([*asked, 3]))
@@ -69,18 +71,18 @@ def test_the_score_is_the_sum_of_its_three_parts(forward, channel):
 def test_what_the_other_model_can_not_read_comes_last(forward, channel):
     short, long = (forward[0].encode_target([text])[0] for text in ("Canto.", "Canto. " * 60))
     found = [Hypothesis(long, -1.0, -0.1), Hypothesis(short, -50.0, -9.0)]
-    source = [*forward[0].encode_source(["I sing."])[0], 3]
+    source = channel.pipeline.encode("I sing.")
     ((first, last),) = channel([source], [found], DecodingOptions(beam=2, nbest=2))
     assert first.tokens == short
     assert last.score < 0.5 * UNREAD
 
 
 def test_minimum_risk_takes_the_translation_that_is_most_like_the_others(forward):
-    tokenizer = forward[0]
+    tokenizer, pipeline = forward[0], TextPipeline(forward[0], 60)
     texts = ["Trabaja en la playa.", "Ella trabaja en el hospital.", "Trabaja en el hospital.", "Ella canta."]
     log_probs = [-1.0, -1.2, -1.5, -3.0]
     found = [Hypothesis(tokenizer.encode_target([text])[0], p, p) for text, p in zip(texts, log_probs, strict=True)]
-    ((best, *rest),) = MinimumRisk(tokenizer, 4)([[4, 3]], [found], DecodingOptions(beam=4, nbest=4))
+    ((best, *rest),) = MinimumRisk(pipeline, 4)([pipeline.encode("x")], [found], DecodingOptions(beam=4, nbest=4))
     total = sum(map(math.exp, log_probs))
     chrf = CHRF()
     expected = [

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from translucid.data.readers.corpus import Pair
+from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
@@ -50,7 +51,7 @@ def case():
     pairs = [Pair(" ".join(WORDS), " ".join(WORDS[::-1]))] * 20
     tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=40), seed=1)
     model = Counter(tokenizer.target_size).eval()
-    return Case(model, tokenizer, "uno dos tres cuatro", "tres uno cuatro")
+    return Case(model, TextPipeline(tokenizer, 99), "uno dos tres cuatro", "tres uno cuatro")
 
 
 @pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
@@ -126,4 +127,4 @@ def test_wrong_methods_and_texts_are_named(case):
     assert "random" in METHODS
     tokenizer = Tokenizer.learn([Pair("a b", "b a")] * 20, TokenizerOptions(vocabulary=8), seed=1)
     with pytest.raises(UserError, match="no words"):
-        Case(Counter(tokenizer.target_size), tokenizer, "", "a")
+        Case(Counter(tokenizer.target_size), TextPipeline(tokenizer, 99), "", "a")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from translucid.data.placeholders import Masked
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
@@ -173,7 +174,7 @@ def test_characters_that_the_model_does_not_know_are_shown_as_they_are():
     text = "she reads 足球 a Б"
     ids = [*tokenizer.encode_source([text])[0], 3]
     model = build_model(KINDS["transformer"], tokenizer.source_size, tokenizer.target_size).eval()
-    (seen,) = forced_decoding(model, tokenizer, [(ids, [5, 3])], texts=[text])
+    (seen,) = forced_decoding(model, tokenizer, [(ids, [5, 3])], masked=[Masked(text, {})])
     words = seen.words().source
     assert words == ["she", "reads", "足球", "a", "Б", "</s>"]
     assert [words[i] for i in seen.unknown_words] == ["足球", "Б"]
@@ -181,5 +182,7 @@ def test_characters_that_the_model_does_not_know_are_shown_as_they_are():
     assert viewer_record(seen)["unknown"] == [2, 4]
     (without,) = forced_decoding(model, tokenizer, [(ids, [5, 3])])
     assert without.words().source[2] == "<unk>"
-    (other,) = forced_decoding(model, tokenizer, [(ids, [5, 3])], texts=["another text"])  # not what the ids encode
+    (other,) = forced_decoding(
+        model, tokenizer, [(ids, [5, 3])], masked=[Masked("another text", {})]
+    )  # not what the ids encode
     assert other.source == without.source

@@ -1,6 +1,7 @@
 """What stands for a language is a token and no word, in all that is seen of an imported model."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -93,7 +94,7 @@ def test_links_are_between_words_also_where_the_language_is_looked_at_most(trans
 
 
 def test_an_explanation_leaves_the_language_where_it_is(translator):
-    case = Case(translator.model, translator.tokenizer, TEXT, TARGET)
+    case = Case(translator.model, translator.pipeline, TEXT, TARGET)
     assert (case.source_words, case.target_words) == (TEXT.split(), TARGET.split())
     assert case.attention().shape == (4, 3)
     read = []
@@ -174,13 +175,10 @@ def test_trees_and_other_ways_to_go_on_begin_with_the_language(m2m):
     assert all(len(one.token_log_probabilities) == 2 for one in ended)
 
 
-def test_long_texts_are_told_their_language_in_every_piece(translator):
+def test_long_texts_are_told_their_language_in_every_piece(translator, monkeypatch):
     text = " ".join(sentences()[0][:40]).replace(".", ",").replace("?", ",")
-    translator.cutter.longest = 40
-    try:
-        found = translator.translate(text, beam=1)
-    finally:
-        translator.cutter.longest = translator.longest
+    monkeypatch.setattr(translator, "pipeline", replace(translator.pipeline, longest=40))
+    found = translator.translate(text, beam=1)
     opening = list(translator.tokenizer.source_opening)
     assert len(found.parts) > 3
     assert all(piece.ids[:1] == opening and len(piece.ids) <= 40 for piece, _ in found.parts)
@@ -192,7 +190,9 @@ LANGUAGES = ["__en__", "__es__"]
 def shortlists(translator):
     """By name: the pieces of a text, and lists by source words."""
     tokenizer = translator.tokenizer
-    links = learn_links(translator.model, translator.pair_ids([(TEXT, TARGET)]), torch.device("cpu"))
+    links = learn_links(
+        translator.model, [pair.ids for pair in translator.pipeline.pairs([(TEXT, TARGET)])], torch.device("cpu")
+    )
     return {
         "seen pieces": seen_pieces(tokenizer, [TARGET], None, LANGUAGES),
         "small shortlist": links.shortlist(tokenizer, 2, 3, LANGUAGES),

@@ -102,8 +102,8 @@ def fit_alignment(
 def _linked(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[Linked | None]:
     """Return pairs with their links between pieces; None for those that nothing can be learned from."""
     found: list[Linked | None] = []
-    for text, (source, target), right in zip(texts, t.pair_ids(texts), gold, strict=True):
+    for text, pair, right in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
         words = len(text.source.split()), len(text.target.split())
-        fits = right.possible and max(len(source), len(target)) <= t.longest
-        found.append(linked(t.tokenizer, source, target, right, words) if fits else None)
+        fits = right.possible and pair.longest <= t.longest
+        found.append(linked(t.tokenizer, *pair.ids, right, words) if fits else None)
     return found

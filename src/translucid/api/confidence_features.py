@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from translucid.data.segmentation import Piece
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.text_pipeline import Piece
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.engines.stages import SearchStages
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import Figures, Kind, Seen
 from translucid.ground.special import SPECIAL
 from translucid.kernels.devices import own_random_state
 
 if TYPE_CHECKING:
-    from translucid.engines.engine import Engine, TorchEngine
+    from translucid.data.tokenizing.tokenizer import Tokenizer
+    from translucid.engines.engine import TorchEngine
     from translucid.inspection.inspected import Inspected
     from translucid.models.protocol import SequenceModel
 
@@ -37,12 +38,16 @@ SEED = 1
 
 @dataclass(frozen=True)
 class ConfidenceFeatures:
-    """Looks again at what an engine has found."""
+    """Looks again at what a search has found."""
 
-    tokenizer: Tokenizer
-    engine: Engine
+    stages: SearchStages
     own: Callable[[], TorchEngine]
     """Gives our own search, and with it the model, when that is wanted."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's."""
+        return self.stages.pipeline.tokenizer
 
     def observed(self, parts: Sequence[Part], kinds: Sequence[Kind], passes: int = 0) -> list[Seen]:
         """Return what is to be seen of translations.
@@ -74,7 +79,7 @@ class ConfidenceFeatures:
         piece, found = part
         return Seen(
             piece.text,
-            piece.hidden.shown(self.tokenizer.decode(found.tokens)),
+            self.stages.pipeline.text(piece, found.tokens),
             len(found.tokens) + 1 - len(self.tokenizer.target_opening),
             found.log_probability,
             log_probs,
@@ -107,14 +112,15 @@ class ConfidenceFeatures:
                 (_, hypothesis), log_probs = next(found)
                 spans = word_spans(self.tokenizer.target_pieces(hypothesis.tokens[told:]))
                 likely = ((word, float(np.exp(log_probs[first:after].sum()))) for word, first, after in spans)
-                rows[-1] += [(word, value) for one, value in likely for word in piece.hidden.shown(one).split()]
+                rows[-1] += [(word, value) for one, value in likely for word in piece.masked.unmask(one).split()]
         return rows
 
     def token_log_probs(self, parts: Sequence[Part]) -> list[Figures]:
         """Return the log-probability of each target token [T], the end token's last, without what names a language."""
         told = len(self.tokenizer.target_opening)
         searched = [found.token_log_probabilities for _, found in parts]
-        asked = iter(self.engine.forced(self._pairs([part for part in parts if not part[1].token_log_probabilities])))
+        unknown = [part for part in parts if not part[1].token_log_probabilities]
+        asked = iter(self.stages.forced([(piece, [*one.tokens, SPECIAL.end]) for piece, one in unknown]))
         return [np.array(one[told:] if one else next(asked), np.float64) for one in searched]
 
     def tokens(self, ways: Sequence[Sequence[Hypothesis]], pieces: Sequence[Piece]) -> list[list[tuple[str, float]]]:
@@ -132,14 +138,17 @@ class ConfidenceFeatures:
         return [[pair for one in islice(written, len(searched)) for pair in one] for _ in ways]
 
     def _pairs(self, parts: Sequence[Part]) -> list[tuple[list[int], list[int]]]:
-        return [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in parts]
+        """Return what the model has read and written."""
+        read = self.stages.pipeline.read([piece for piece, _ in parts])
+        return [(ids, [*found.tokens, SPECIAL.end]) for ids, (_, found) in zip(read, parts, strict=True)]
 
     def _inspected(self, parts: Sequence[Part]) -> list[Inspected]:
-        """Let the model write the translations, and watch."""
+        """Let the model write the translations of the sources alone, and watch."""
         from translucid.inspection.forced_decoding import forced_decoding
 
         own = self.own()
-        return forced_decoding(own.model, self.tokenizer, self._pairs(parts), own.device)
+        pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in parts]
+        return forced_decoding(own.model, self.tokenizer, pairs, own.device)
 
     def _dropped(self, parts: Sequence[Part], passes: int) -> list[Figures]:
         """Return the log-probability of each translation in each of N passes with dropout [N]."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
 from translucid.runs.configuration import Configuration
 
 if TYPE_CHECKING:
     import torch
 
+    from translucid.data.placeholders import Masked
     from translucid.decoding.alignment_layer import AlignmentLayer
     from translucid.decoding.pair_scores import PairScore
     from translucid.evaluation.report import Forced
@@ -27,6 +28,8 @@ class Examiner:
     """What a translator can tell of translations that others made (forced decoding)."""
 
     tokenizer: Tokenizer
+    pipeline: TextPipeline
+    """Makes of texts what the model reads."""
     configuration: Configuration
     longest: int
     """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
@@ -57,12 +60,6 @@ class Examiner:
         """Whether the model has attention between source and target, without which there is no alignment."""
         return self.configuration.model.looks
 
-    def pair_ids(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
-        """Return source and target ids of pairs, both with the end token."""
-        from translucid.decoding.pair_scores import pair_ids
-
-        return pair_ids(self.tokenizer, pairs, SPECIAL.end)
-
     def inspect(self, pairs: Sequence[tuple[str, str]], *, first: int = 1) -> list[Inspected]:
         """Watch the model write given targets for given sources, word for word (forced decoding).
 
@@ -75,22 +72,24 @@ class Examiner:
             UserError: a text is longer than the model takes in one piece.
         """
         _refuse_one_pair(pairs)
-        ids = self.pair_ids(pairs)
-        for number, (source, target) in enumerate(ids, first):
-            longest = max(len(source), len(target))
-            if self.model.max_length and longest > self.model.max_length:
-                what = f"pair {number} has {longest} tokens, the model takes {self.model.max_length}"
+        return self.inspect_encoded(self.pipeline.pairs(pairs), first=first)
+
+    def inspect_encoded(self, pairs: Sequence[EncodedPair], *, first: int = 1) -> list[Inspected]:
+        """Do so with pairs that the text pipeline has encoded; see `inspect`."""
+        for number, pair in enumerate(pairs, first):
+            if self.model.max_length and pair.longest > self.model.max_length:
+                what = f"pair {number} has {pair.longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")
-        return self.forced_decoding(ids, [source for source, _ in pairs])
+        return self.forced_decoding([pair.ids for pair in pairs], [pair.masked for pair in pairs])
 
     def forced_decoding(
-        self, pairs: Sequence[tuple[list[int], list[int]]], texts: Sequence[str] = ()
+        self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = ()
     ) -> list[Inspected]:
-        """Do so with pairs of source and target ids, end tokens included; `texts`: the sources, to be shown."""
+        """Do so with pairs of source and target ids, end tokens included; `masked`: the sources, to be shown."""
         from translucid.inspection.forced_decoding import forced_decoding
 
         layer, run = self.alignment_layer, self.run
-        return forced_decoding(self.model, self.tokenizer, pairs, self.device, layer=layer, run=run, texts=texts)
+        return forced_decoding(self.model, self.tokenizer, pairs, self.device, layer=layer, run=run, masked=masked)
 
     def inspect_all(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
@@ -116,12 +115,12 @@ class Examiner:
         from translucid.decoding.pair_scores import forced_scores, perplexity
         from translucid.evaluation.report import Forced
 
-        ids = self.pair_ids(pairs)
-        kept = [pair for pair in ids if max(map(len, pair)) <= self.longest]
+        encoded = self.pipeline.pairs(pairs)
+        kept = [pair.ids for pair in encoded if pair.longest <= self.longest]
         told = len(self.tokenizer.target_opening)
         entropy, correct, tokens = forced_scores(self.model, kept, self.device, on_batch=on_done, told=told)
         forced = Forced(perplexity(-entropy, tokens), correct / tokens, tokens) if tokens else None
-        return forced, len(ids) - len(kept)
+        return forced, len(encoded) - len(kept)
 
     @overload
     def score(self, source: str, target: str) -> PairScore: ...
@@ -142,7 +141,7 @@ class Examiner:
         if not isinstance(source, str) and len(source) != len(target):
             raise ValueError(f"{len(source)} sources and {len(target)} targets: each source needs one target")
         pairs: Any = [(source, target)] if isinstance(source, str) else list(zip(source, target, strict=True))
-        found = all_scored(score_pairs(self.model, self.tokenizer, pairs, self.device, self.longest))
+        found = all_scored(score_pairs(self.model, self.pipeline, pairs, self.device))
         return found[0] if isinstance(source, str) else found
 
 

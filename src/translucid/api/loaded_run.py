@@ -12,12 +12,12 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS
 from translucid.engines.alignment_file import load_alignment_layer
 from translucid.engines.choosing import EngineName, choose_engine
+from translucid.engines.combinations import refuse_together
 from translucid.engines.confidence_file import Languages, load_confidence
 from translucid.engines.tuned import SHORTLIST, listed_sources
 from translucid.engines.validation_file import load_validation_scores
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import Familiarity
-from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
 from translucid.runs.adapters import AdapterSlot
@@ -47,8 +47,7 @@ class LoadedRun:
         Raises:
             UserError: one of the others does not go with the run, or the engine can't average.
         """
-        if others and engine == "ctranslate2":
-            raise UserError("CTranslate2 averages no runs", fix="Use --engine torch.")
+        refuse_together({"--engine ctranslate2": engine == "ctranslate2", "--ensemble": others})
         self.folder, self.configuration, self.tokenizer = folder, configuration, tokenizer
         self.device, self.threads = device, threads
         self.name: EngineName = "torch" if others else engine
@@ -66,8 +65,7 @@ class LoadedRun:
         Raises:
             UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
         """
-        if adapter and self.averages:
-            raise UserError("an adapter is for one run, and several are averaged", fix="Leave the others out.")
+        refuse_together({"--adapter": adapter, "--ensemble": self.averages})
         self.worn.activate(adapter)
         return self._chosen(listed=True)
 

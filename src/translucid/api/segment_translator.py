@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from itertools import islice
 
 from translucid.api.translation import Translation
@@ -14,7 +13,7 @@ from translucid.documents.placeholders import PlaceholderStrategy, lost_and_inve
 from translucid.documents.tag_projection import readable
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.word_links import Links
-from translucid.engines.fuzzy_match_engine import FuzzyMatchEngine
+from translucid.memory.augmenting import MatchAnnotation
 from translucid.memory.recall import Recall
 from translucid.terminology.links import with_term_links
 
@@ -118,13 +117,8 @@ class SegmentTranslator:
 def shown_matches(translator: Translator, recall: Recall) -> Translator:
     """Return a translator whose model sees near matches, if it was trained to make use of them (data.fuzzy_matches)."""
     least = translator.configuration.data.fuzzy_matches
-    if not least or isinstance(translator.engine, FuzzyMatchEngine):
-        return translator
-    other = copy(translator)
-    other._opened = None
-    given = recall.memory, translator.tokenizer, least, translator.longest
-    other.engine = FuzzyMatchEngine(translator.engine, *given)
-    return other
+    step = MatchAnnotation(recall.memory, least)
+    return translator.showing(step) if least and step not in translator.pipeline.steps else translator
 
 
 def links_between(translator: Translator, source: str, target: str) -> list[tuple[int, int]]:
@@ -134,8 +128,8 @@ def links_between(translator: Translator, source: str, target: str) -> list[tupl
     """
     from translucid.inspection.alignment import read_alignment
 
-    (ids,) = translator.pair_ids([(source, target)])
-    if not translator.can_look() or max(map(len, ids)) > translator.longest:
+    (pair,) = translator.pipeline.pairs([(source, target)])
+    if not translator.can_look() or pair.longest > translator.longest:
         return []
-    (seen,) = translator.inspect([(source, target)])
+    (seen,) = translator.inspect_encoded([pair])
     return list(read_alignment(seen, translator.configuration.alignment))

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
 from html import escape
-from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, Self
 
-from translucid.data.segmentation import Piece
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.data.text_pipeline import Piece, TextPipeline
+from translucid.decoding.hypothesis import Hypothesis, ScoreUnit
 from translucid.decoding.nbest import NBest
+from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.terminology.links import TermLink, with_term_links
@@ -21,7 +21,7 @@ from translucid.terminology.matching import TermUse
 if TYPE_CHECKING:
     import torch
 
-    from translucid.data.tokenizing.tokenizer import Tokenizer
+    from translucid.data.placeholders import Masked
     from translucid.inspection.equation import Equation
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.words import WordMap
@@ -35,15 +35,17 @@ class Alternative:
 
     text: str
     score: float
-    """Its log-probability after the length penalty; the sum over the pieces of the text. See `Hypothesis.score`."""
+    """See `Hypothesis.score`; the sum over the pieces of the text."""
     hypotheses: Sequence[Hypothesis] = field(repr=False, compare=False)
     """What was found for each piece that the model has translated."""
+    unit: ScoreUnit = "log-probability"
+    """Of the score."""
 
 
 class Maker(Protocol):
     """What a translation asks when somebody wants to know more about it: the `Translator`."""
 
-    tokenizer: Tokenizer
+    pipeline: TextPipeline
     configuration: Configuration
 
     @property
@@ -55,7 +57,7 @@ class Maker(Protocol):
         """Where the model is."""
 
     def forced_decoding(
-        self, pairs: Sequence[tuple[list[int], list[int]]], texts: Sequence[str] = ()
+        self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = ()
     ) -> list[Inspected]:
         """Watch the model write given targets for given sources, ids of both."""
 
@@ -122,8 +124,7 @@ class Translation(NBest):
     @property
     def sentences(self) -> list[tuple[str, str]]:
         """The texts of the pieces that the model has translated, each with its best translation."""
-        decode = self._maker.tokenizer.decode
-        return [(piece.text, piece.hidden.shown(decode(found.tokens))) for piece, found in self.parts]
+        return [(piece.text, self._maker.pipeline.text(piece, found.tokens)) for piece, found in self.parts]
 
     @property
     def _maker(self) -> Maker:
@@ -154,8 +155,7 @@ class Translation(NBest):
     def inspected(self) -> list[Inspected]:
         """All that is to be seen of each piece of the text, made on demand by one forced pass."""
         pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
-        texts = [piece.hidden.text or piece.text for piece, _ in self.parts]
-        return self._maker.forced_decoding(pairs, texts) if pairs else []
+        return self._maker.forced_decoding(pairs, [piece.masked for piece, _ in self.parts]) if pairs else []
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
@@ -212,14 +212,14 @@ class Translation(NBest):
         for piece in self.pieces:
             if piece.ids:
                 one = next(inspected)
-                # The end token is the last. A placeholder may be of several words.
-                source, target = ([word for word, _, _ in each[:-1]] for each in (one.source_spans, one.target_spans))
-                sizes = [piece.hidden.sizes(source, of_source=True), piece.hidden.sizes(target)]
+                # A name that something stood in for may be of several words.
+                source, target = one.text_words
+                sizes = [piece.masked.sizes(source, of_source=True), piece.masked.sizes(target)]
                 found = read(one)
             else:  # it stays as it is
                 sizes = [[1] * len(piece.text.split())] * 2
                 found = [(i, i, 1.0) for i in range(len(sizes[0]))]
-            of_piece = _between_shown_words(found, sizes)
+            of_piece = spread(found, sizes)
             if piece.ids:
                 of_piece = self._with_term_links(piece, next(translated), of_piece)
             links += [(source_words + s, target_words + t, weight) for s, t, weight in of_piece]
@@ -230,7 +230,7 @@ class Translation(NBest):
         self, piece: Piece, hypothesis: Hypothesis, links: list[tuple[int, int, float]]
     ) -> list[tuple[int, int, float]]:
         """Return the links of a piece with those of its terms in the place of what attention says of them."""
-        text = piece.hidden.shown(self._maker.tokenizer.decode(hypothesis.tokens))
+        text = self._maker.pipeline.text(piece, hypothesis.tokens)
         terms = self._maker.term_links(piece.text, text)
         return with_term_links(links, piece.text, text, terms) if terms else links
 
@@ -244,24 +244,6 @@ class Translation(NBest):
         from translucid.inspection.html import notebook_view
 
         return texts + notebook_view(looked)
-
-
-def _between_shown_words(
-    links: Sequence[tuple[int, int, float]], sizes: Sequence[Sequence[int]]
-) -> list[tuple[int, int, float]]:
-    """Return links between words that are several words each when they are shown, as links between all of these.
-
-    Args:
-        links: (source word, target word, weight).
-        sizes: of both sides, how many words each word is.
-    """
-    starts = [list(accumulate(each, initial=0)) for each in sizes]
-    found = []
-    for s, t, weight in links:
-        for source in range(starts[0][s], starts[0][s + 1]):
-            for target in range(starts[1][t], starts[1][t + 1]):
-                found.append((source, target, weight / sizes[0][s]))
-    return found
 
 
 class Translations(list[Translation]):

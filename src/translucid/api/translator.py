@@ -14,22 +14,25 @@ from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.translation import Alternative, Translation, Translations, given_texts, refuse_one_text
-from translucid.data.segmentation import Cutter, Piece
+from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.hypothesis import Hypothesis, total_score
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import Languages
 from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.piece_search import search_pieces
+from translucid.engines.ranking import Ranking
+from translucid.engines.stages import SearchStages
+from translucid.engines.term_constraint import TermConstraint, TermsMode, refuse_mode
 from translucid.engines.term_reader import TermReader
-from translucid.engines.terminology_engine import TerminologyEngine, TermsMode
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.on_the_fly import run_of
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
+from translucid.terminology.marking import TermAnnotation
 from translucid.terminology.matching import TermList, term_list
 from translucid.terminology.term import Term
 
@@ -71,8 +74,12 @@ class Translator(Examiner, TermReader):
         """
         self.tokenizer, self.configuration = tokenizer, configuration
         self.longest = longest or configuration.longest
-        self.cutter = Cutter(tokenizer, self.longest, configuration.data.languages[0])
-        """Cuts texts into what is translated in one go."""
+        self.pipeline = TextPipeline(tokenizer, self.longest, configuration.data.languages[0])
+        """Makes of texts what the model reads, and texts of what it writes."""
+        self.constraint: TermConstraint | None = None
+        """What translations have to have."""
+        self.ranking: Ranking | None = None
+        """What puts hypotheses into another order."""
         self._doubts = QualityChecks(tokenizer, *configuration.data.languages)
         self._drawn = 0
         self._own = own
@@ -98,6 +105,24 @@ class Translator(Examiner, TermReader):
         """Where the model is."""
         return self.own.device
 
+    @property
+    def stages(self) -> SearchStages:
+        """How translations come about."""
+        constraints = (self.constraint,) if self.constraint else ()
+        return SearchStages(self.pipeline, self.engine, constraints, self.ranking)
+
+    def showing(self, *steps: TextStep) -> Translator:
+        """Return a translator whose model is shown something besides the text, with the same model."""
+        other = copy(self)
+        other._opened, other.pipeline = None, self.pipeline.showing(*steps)
+        return other
+
+    def ranked(self, ranking: Ranking | None) -> Translator:
+        """Return a translator whose hypotheses are put into another order, with the same model."""
+        other = copy(self)
+        other._opened, other.ranking = None, ranking
+        return other
+
     def between(self, source: str | None, target: str | None) -> Translator:
         """Return a translator between two other languages of a model that has many, with the same weights.
 
@@ -117,7 +142,8 @@ class Translator(Examiner, TermReader):
         other._fitted, other._linking, other.run = self._fitted, self._linking, self.run
         other._familiar = self._familiar
         if languages == self.configuration.data.languages:
-            other.terms = self.terms
+            other.terms, other.constraint = self.terms, self.constraint
+            other.pipeline, other.ranking = self.pipeline, self.ranking
         other._doubts = self._doubts.between(tokenizer, *languages)
         return other
 
@@ -150,15 +176,21 @@ class Translator(Examiner, TermReader):
         Raises:
             UserError: there is something wrong with the terms; or forms can't be told, or the model can't be told.
         """
-        found = term_list(terms, self.configuration.data.languages, inflect, told=self.tokenizer.marks_terms)
+        tokenizer = self.tokenizer
+        refuse_mode(mode, tokenizer)
+        found = term_list(terms, self.configuration.data.languages, inflect, told=tokenizer.marks_terms)
+        points_out = tokenizer.marks_terms and mode != "constrain"
         other = copy(self)
         other._opened, other.terms = None, found
-        other.engine = self._engine_with(found, mode)
+        if points_out:
+            other.pipeline = self.pipeline.before(TermAnnotation(found, tokenizer))
+        if mode != "annotate":
+            other.constraint = self._constraint(found, pointed_out=points_out)
         return other
 
-    def _engine_with(self, terms: TermList, mode: TermsMode) -> TerminologyEngine:
+    def _constraint(self, terms: TermList, *, pointed_out: bool = False) -> TermConstraint:
         alignment = self.configuration.alignment if self.can_look() else None
-        return TerminologyEngine(self.engine, lambda: self.own, terms, self.tokenizer, self.longest, mode, alignment)
+        return TermConstraint(lambda: self.own, terms, self.tokenizer, alignment, pointed_out=pointed_out)
 
     @classmethod
     def load(
@@ -284,8 +316,8 @@ class Translator(Examiner, TermReader):
         number = self._drawn if first is None else first
         iterator = iter(texts)
         while window := list(islice(iterator, WINDOW)):
-            pieces = self.cutter.pieces(window, split=split)
-            search = partial(search_pieces, self.engine, self.tokenizer, options=options, first=number, on_done=on_done)
+            pieces = self.pipeline.pieces(window, split=split)
+            search = partial(search_pieces, self.stages, options=options, first=number, on_done=on_done)
             if self.terms and not options.sample:
                 again = partial(self._search_again, options, number)
                 names = NameStandIns(self.tokenizer, self.terms, self.configuration.data.languages[1])
@@ -300,23 +332,21 @@ class Translator(Examiner, TermReader):
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search for pieces as `stream` makes it, with these terms as well if there are any."""
-        engine = self._engine_with(terms, "constrain") if terms else self.engine
-        return partial(search_pieces, engine, self.tokenizer, options=options, first=first)
+        stages = self.stages.constrained(self._constraint(terms)) if terms else self.stages
+        return partial(search_pieces, stages, options=options, first=first)
 
     def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:
         """Put the `count` best translations of a text together from what was found for its pieces."""
         nbest: dict[str, Alternative] = {}
         for way in translation.best_together(found, count):
-            ids = iter(way)
-            texts = (p.hidden.shown(self.tokenizer.decode(next(ids).tokens)) if p.ids else p.text for p in pieces)
-            joined = "".join(text + piece.after for text, piece in zip(texts, pieces, strict=True)).strip()
-            score = sum(hypothesis.score for hypothesis in way)
-            nbest.setdefault(joined, Alternative(joined, score, way))
+            joined = self.pipeline.join(pieces, [hypothesis.tokens for hypothesis in way])
+            score, unit = total_score(way)
+            nbest.setdefault(joined, Alternative(joined, score, way, unit))
         return Translation(text, [*nbest.values()], pieces, self)
 
     def doubts_about(self, found: Translation) -> list[str]:
         """Return what looks wrong in a translation, each as `kind: what was seen`; in attention, if that was seen."""
-        doubts = list(self.cutter.warnings(found.pieces))
+        doubts = list(self.pipeline.warnings(found.pieces))
         if found.was_inspected and self.estimator and (detached := self.estimator.detached):
             watched = map(self.observer.watched, found.parts, found.inspected)
             doubts += [doubt for seen in watched for doubt in detached.about(seen)]
@@ -325,7 +355,7 @@ class Translator(Examiner, TermReader):
         given = {word.casefold() for use in uses for word in use.source.split()}
         familiarity = self._familiar(self.configuration.data.languages, self.tokenizer) if self._familiar else None
         for piece, best in found.parts:
-            text = piece.hidden.shown(self.tokenizer.decode(best.tokens))
+            text = self.pipeline.text(piece, best.tokens)
             doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
             if familiarity:
                 doubts += familiarity.about(piece.text, piece.ids[:-1], best.tokens, best.log_probability, given)
@@ -334,7 +364,7 @@ class Translator(Examiner, TermReader):
     @property
     def observer(self) -> ConfidenceFeatures:
         """Looks again at what was found."""
-        return ConfidenceFeatures(self.tokenizer, self.engine, lambda: self.own)
+        return ConfidenceFeatures(self.stages, lambda: self.own)
 
     def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
         """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.
@@ -387,10 +417,11 @@ class Translator(Examiner, TermReader):
         Raises:
             UserError: there is nothing to translate, or it is longer than the model takes in one piece.
         """
-        (pieces,) = self.cutter.pieces([text], split=False)
+        (pieces,) = self.pipeline.pieces([text], split=False)
         if len(pieces) != 1:
             raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
         trace, found = self.own.traced(pieces[0].ids, options)
-        trace.finish([*found.tokens, SPECIAL.end], self.tokenizer.target_pieces)
+        masked = pieces[0].masked
+        trace.finish([*found.tokens, SPECIAL.end], lambda ids: masked.unmask_pieces(self.tokenizer.target_pieces(ids)))
         return trace

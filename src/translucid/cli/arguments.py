@@ -14,7 +14,7 @@ import typer
 
 from translucid.cli import completing
 from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
-from translucid.engines.terminology_engine import TermsMode
+from translucid.engines.term_constraint import TermsMode
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
 
@@ -96,16 +96,6 @@ def pair_up(files: Sequence[str]) -> list[str]:
             fix=f"Give both sides, as {stem}.{{{language},xx}}{gz}, or a .tsv or .jsonl file.",
         )
     return corpora
-
-
-def refuse_without_terms(terms: Path | None, inflect: bool, mode: TermsMode) -> None:
-    """Check that there are terms, if anything is said about them.
-
-    Raises:
-        UserError: there are none.
-    """
-    if not terms and (inflect or mode != "auto"):
-        raise UserError("there are no terms", fix="Give them with --terms FILE.")
 
 
 def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str] = ()) -> None:

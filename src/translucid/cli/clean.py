@@ -129,7 +129,7 @@ def surprise_of(run: Path, device: str) -> Surprise:
     translator = Translator.load(run, device, "torch")
 
     def surprise(pairs: Sequence[Pair]) -> list[float | None]:
-        scores = score_pairs(translator.model, translator.tokenizer, pairs, translator.device, translator.longest)
+        scores = score_pairs(translator.model, translator.pipeline, pairs, translator.device)
         return [None if isinstance(one, str) else -one.log_probability for one in scores]
 
     return surprise

@@ -19,7 +19,6 @@ from translucid.cli.arguments import (
     WithOption,
     pair_up,
     refuse_to_replace,
-    refuse_without_terms,
 )
 from translucid.ground.console import Console
 
@@ -117,6 +116,7 @@ def evaluate(
     from translucid.cli.texts import evaluate_labels
     from translucid.data.readers.corpus import read_lines
     from translucid.data.readers.standard_input import refuse_twice
+    from translucid.engines.combinations import refuse_together
     from translucid.evaluation.alignment_error import read_gold
     from translucid.ground.atomic import write_output
     from translucid.ground.errors import UserError
@@ -130,7 +130,7 @@ def evaluate(
     if not (test := [*(files or []), *(test or [])]):
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
     refuse_twice(test, reference)
-    refuse_without_terms(terms, inflect_terms, terms_mode)
+    refuse_together({"--terms": terms, "--inflect-terms": inflect_terms, "--terms-mode": terms_mode != "auto"})
     refuse_to_replace(hypotheses, overwrite)
     run, beside = run_of(run), [run_of(other) for other in beside or []]
     folder = RunFolder(run)

@@ -115,7 +115,7 @@ def explain(
     sentences = translator.translate(text).sentences if target is None else [(text, target)]
     refuse_untranslated(sentences)
     for source, written in sentences:
-        case = Case(translator.model, translator.tokenizer, source, written)
+        case = Case(translator.model, translator.pipeline, source, written)
         found = explaining(case, method, samples=samples)
         scores = compare_with_random(case, found, k)
         if as_json:

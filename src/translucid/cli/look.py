@@ -170,7 +170,7 @@ def _whys(translator: Translator, source: str, written: str, methods: Sequence[s
 
     if not methods:
         return {}
-    case = Case(translator.model, translator.tokenizer, source, written)
+    case = Case(translator.model, translator.pipeline, source, written)
     return {method: why_record(case, method) for method in methods}
 
 

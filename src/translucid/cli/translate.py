@@ -21,7 +21,6 @@ from translucid.cli.arguments import (
     input_bytes,
     pair_up,
     refuse_to_replace,
-    refuse_without_terms,
     text_bytes,
 )
 from translucid.ground.console import Console
@@ -173,6 +172,7 @@ def translate(
         translucid translate runs/es --terms terms.tsv --inflect-terms --input in.txt
     """
     from translucid.cli.documents import document_among, shows_near_matches, translate_file
+    from translucid.engines.combinations import CONSTRAINED, DOCUMENT, refuse_together
     from translucid.engines.confidence_file import confidence_note
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
@@ -187,24 +187,7 @@ def translate(
 
     if texts and input_file:
         raise UserError("both a text and --input were given", fix="Give one of them.")
-    if wrapped and (output_format is Format.jsonl or alignments or (nbest or 1) > 1 or not split_sentences):
-        raise UserError("--wrapped gives plain text, sentence by sentence", fix="Leave out the other option.")
     document = document_among(texts, input_file)
-    if document and (output_format is Format.jsonl or alignments or (nbest or 1) > 1 or wrapped or ray):
-        fix = "Leave out --format, --alignments, --nbest, --wrapped and --ray."
-        raise UserError("a document becomes a document", file=document, fix=fix)
-    if retranslate and not document:
-        raise UserError("--retranslate is for a document", fix="Leave it out.")
-    if token_scores and output_format is not Format.jsonl:
-        raise UserError("--token-scores has no place in plain text", fix="Add --format jsonl.")
-    ranked = {"--reverse-weight": reverse_weight, "--length-weight": length_weight, "--tune-on": tune_on}
-    if memory_from is not None and not memory:
-        raise UserError("--memory-from is for --memory", fix="Add it, or leave this out.")
-    if not rerank_with and (lone := next((name for name, value in ranked.items() if value is not None), None)):
-        raise UserError(f"{lone} is for --rerank-with", fix="Add it, or leave this out.")
-    if rerank_with and (mbr or sample):
-        raise UserError("--rerank-with ranks what a beam finds", fix="Leave out --mbr and --sample.")
-    refuse_without_terms(terms, inflect_terms, terms_mode)
     refuse_to_replace(output, overwrite)
     given = {
         "beam": beam,
@@ -221,6 +204,35 @@ def translate(
     run = run_of(run)
     configuration = RunFolder(run).configuration().between(source_language, target_language)
     options = configuration.searching(given)
+    refuse_together(
+        {
+            CONSTRAINED: terms and terms_mode == "constrain",
+            DOCUMENT: document,
+            "--adapter": adapter,
+            "--alignments": alignments,
+            "--beam 1": options.beam == 1,
+            "--engine ctranslate2": engine == "ctranslate2",
+            "--format jsonl": output_format is Format.jsonl,
+            "--inflect-terms": inflect_terms,
+            "--length-weight": length_weight is not None,
+            "--mbr": mbr,
+            "--memory": memory,
+            "--memory-from": memory_from,
+            "--nbest": (nbest or 1) > 1,
+            "--no-split-sentences": not split_sentences,
+            "--ray": ray,
+            "--rerank-with": rerank_with,
+            "--retranslate": retranslate,
+            "--reverse-weight": reverse_weight is not None,
+            "--sample": options.sample,
+            "--terms": terms,
+            "--terms-mode": terms_mode != "auto",
+            "--token-scores": token_scores,
+            "--tune-on": tune_on,
+            "--ensemble": others,
+            "--wrapped": wrapped,
+        }
+    )
     job = (partial(SegmentJob, near_matches=shows_near_matches(document)) if document else Job)(
         run,
         options,
@@ -244,8 +256,6 @@ def translate(
         inflect_terms=inflect_terms,
         terms_mode=terms_mode,
     )
-    if rerank_with and options.beam == 1:
-        raise UserError("a beam of 1 finds nothing to rank", fix="Set --beam 5 or more.")
     console = Console(stderr=True)
     if memory:
         open_memory(memory, configuration.data.languages, console).close()  # its index, before the workers begin
@@ -297,7 +307,7 @@ def _tuned(job: Job, files: list[str], console: Console) -> Job:
 
     assert job.reverse and job.configuration
     t = Translator.open(RunFolder(job.run), job.configuration, job.device, job.engine, others=job.others)
-    channel = NoisyChannel.load(job.reverse, job.configuration, t.tokenizer, job.device)
+    channel = NoisyChannel.load(job.reverse, job.configuration, t.pipeline, job.device)
     pairs = list(pairs_of(job.configuration.data, *pair_up(files)))
     tuned = tune_weights(t, channel, pairs, job.options, console)
     best = tuned.weights

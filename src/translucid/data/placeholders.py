@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from translucid.data.non_translatable import kept_parts
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from translucid.data.tokenizing.reserved import EVERY, PLACEHOLDERS
+from translucid.ground.special import SPELLED
 
-_PIECE = re.compile("|".join(PLACEHOLDERS))
+_PIECE = re.compile("|".join(sorted(EVERY)))
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _NAME = 3
 """Letters of a word with a capital that is a name, if both sides have it."""
@@ -38,19 +39,20 @@ class NameStandIn(NamedTuple):
     """The name in the translation."""
 
 
-class Hidden(NamedTuple):
-    """A text with pieces in the place of some of its parts."""
+class Masked(NamedTuple):
+    """A text in which pieces of the vocabulary stand for what no translation may change."""
 
     text: str
+    """As the model reads it."""
     parts: dict[str, str]
-    """By piece."""
+    """By piece, what it stands for."""
     names: tuple[NameStandIn, ...] = ()
     """What stands for names."""
 
-    def shown(self, text: str) -> str:
+    def unmask(self, text: str) -> str:
         """Return another text, such as the translation, with the parts in the place of their pieces.
 
-        A piece that stands for nothing is left out.
+        A piece that stands for nothing is left out, and so are the marks of terms and near matches.
         """
         if self.names:
             names = {name.word.casefold(): name.target for name in self.names}
@@ -58,17 +60,39 @@ class Hidden(NamedTuple):
             text = pattern.sub(lambda found: names[found[0].casefold()], text)
         return _PIECE.sub(lambda found: self.parts.get(found[0], ""), text) if _PIECE.search(text) else text
 
+    def mask_target(self, text: str) -> str:
+        """Return a given translation with the same pieces in the place of the same parts; what is only there stays.
+
+        >>> mask("Dear %s").mask_target("Estimado %s, hola {n}")
+        'Estimado ⟦1⟧, hola {n}'
+        """
+        if not self.parts:
+            return text
+        pieces = {part: piece for piece, part in self.parts.items()}
+        written, at = [], 0
+        for part, first, after in kept_parts(text):
+            if part in pieces:
+                written += [text[at:first], pieces[part]]
+                at = after
+        return "".join([*written, text[at:]])
+
+    def unmask_pieces(self, pieces: Iterable[str]) -> list[str]:
+        """Return pieces of the vocabulary with the parts in the place of those that stand for one.
+
+        The tag `</s>` of a web page must not be taken for the end token: such a part is not shown.
+        """
+        shown = {piece: part for piece, part in self.parts.items() if part not in SPELLED}
+        return [shown.get(piece, piece) for piece in pieces]
+
     def sizes(self, words: Iterable[str], *, of_source: bool = False) -> list[int]:
-        """Return for each word of a text how many words it is when its parts are shown.
+        """Return for each word of a masked text how many words it is when its parts are shown.
 
         `of_source`: whether they are those of the source, and not of a translation.
         """
-        if not self.parts and not self.names:
-            return [1 for _ in words]
-        parts = self
+        masked = self
         if of_source:
-            parts = self._replace(names=tuple(name._replace(target=name.source) for name in self.names))
-        return [max(len(parts.shown(word).split()), 1) for word in words]
+            masked = self._replace(names=tuple(name._replace(target=name.source) for name in self.names))
+        return [max(len(masked.unmask(word).split()), 1) for word in words]
 
 
 def name_pattern(words: Iterable[str]) -> re.Pattern[str]:
@@ -77,16 +101,16 @@ def name_pattern(words: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(either)})(?![^\W_])")
 
 
-def hidden(text: str) -> Hidden:
+def mask(text: str) -> Masked:
     """Put pieces in the place of what a translation must keep.
 
-    >>> hidden("Dear %s, write to a@b.org or %s")
-    Hidden(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'})
+    >>> mask("Dear %s, write to a@b.org or %s")
+    Masked(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'})
     """
     return _replaced(text, kept_parts(text), PLACEHOLDERS)
 
 
-def hidden_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pair]:
+def masked_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pair]:
     """Yield pairs with pieces in the place of the parts that both sides have.
 
     Args:
@@ -96,10 +120,10 @@ def hidden_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pai
         seed: which, with the text of the pair: what is yielded does not depend on the order of the pairs.
     """
     for pair in pairs:
-        yield _hidden_pair(pair, share, seed)
+        yield _masked_pair(pair, share, seed)
 
 
-def _hidden_pair(pair: Pair, share: float, seed: int) -> Pair:
+def _masked_pair(pair: Pair, share: float, seed: int) -> Pair:
     source, target = pair.source, pair.target
     parts = [list(kept_parts(text)) for text in (source, target)]
     both = _in_both(*parts)
@@ -128,7 +152,7 @@ _Found = Sequence[tuple[str, int, int]]
 """Parts, each with the places of its first character and of the one behind it."""
 
 
-def _replaced(text: str, found: Iterable[tuple[str, int, int]], pieces: Sequence[str]) -> Hidden:
+def _replaced(text: str, found: Iterable[tuple[str, int, int]], pieces: Sequence[str]) -> Masked:
     parts: dict[str, str] = {}
     written, at = [], 0
     for part, first, after in found:
@@ -138,7 +162,7 @@ def _replaced(text: str, found: Iterable[tuple[str, int, int]], pieces: Sequence
             parts[part] = pieces[len(parts)]
         written += [text[at:first], parts[part]]
         at = after
-    return Hidden("".join([*written, text[at:]]), {piece: part for part, piece in parts.items()})
+    return Masked("".join([*written, text[at:]]), {piece: part for part, piece in parts.items()})
 
 
 def _in_both(source: _Found, target: _Found) -> list[str]:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, TypeAlias
+
+ScoreUnit: TypeAlias = Literal["log-probability", "expected chrF", "noisy channel"]
+"""What a score is: nats after the length penalty, 0 to 100, or the sum that `NoisyChannel` explains. Scores of
+different units are neither compared nor added."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,24 @@ class Hypothesis:
     higher than of our own search, as there the other tokens share what padding, unknown and start would have had."""
     token_log_probabilities: list[float] = field(default_factory=list)
     """The log-probability of each token given those before it, the end token's last; of our own search only."""
+    unit: ScoreUnit = "log-probability"
+    """Of the score."""
+
+    def scored(self, score: float, unit: ScoreUnit) -> Self:
+        """Return the same with another score."""
+        return replace(self, score=score, unit=unit)
+
+
+def total_score(hypotheses: Sequence[Hypothesis]) -> tuple[float, ScoreUnit]:
+    """Return the sum of the scores of what was found for the parts of a text, and its unit.
+
+    Raises:
+        ValueError: the scores are of different units.
+    """
+    units = {hypothesis.unit for hypothesis in hypotheses} or {"log-probability"}
+    if len(units) > 1:
+        raise ValueError(f"scores of different units are not added: {', '.join(sorted(units))}")
+    return sum(hypothesis.score for hypothesis in hypotheses), units.pop()
 
 
 def percent(probability: float) -> str:

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from translucid.data.batching import batches, padded
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.text_pipeline import TextPipeline
 from translucid.decoding.maps import forced_features
 from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
@@ -85,23 +85,23 @@ def pair_scores(
 
 def score_pairs(
     model: SequenceModel,
-    tokenizer: Tokenizer,
+    pipeline: TextPipeline,
     pairs: Sequence[tuple[str, str]],
     device: torch.device | str,
-    longest: int,
     on_done: Callable[[int], None] | None = None,
 ) -> Iterator[PairScore | str]:
     """Yield how likely a model finds each target of pairs of texts, or why that can't be said.
 
-    It can't of a blank source, nor of a text of more than `longest` tokens, end token included. Other arguments are
-    those of `pair_scores`.
+    It can't of a blank source, nor of a text of more tokens than the model takes. `pipeline`: the model's; other
+    arguments are those of `pair_scores`.
     """
-    ids = pair_ids(tokenizer, pairs, model.eos)
-    problems = [_problem(source, max(map(len, one)), longest) for (source, _), one in zip(pairs, ids, strict=True)]
-    kept = [one for one, problem in zip(ids, problems, strict=True) if not problem]
-    if on_done and len(kept) < len(ids):
-        on_done(len(ids) - len(kept))
-    scores = iter(pair_scores(model, kept, device, on_batch=on_done, told=len(tokenizer.target_opening)))
+    encoded, longest = pipeline.pairs(pairs), pipeline.longest
+    problems = [_problem(source, one.longest, longest) for (source, _), one in zip(pairs, encoded, strict=True)]
+    kept = [one.ids for one, problem in zip(encoded, problems, strict=True) if not problem]
+    if on_done and len(kept) < len(encoded):
+        on_done(len(encoded) - len(kept))
+    told = len(pipeline.tokenizer.target_opening)
+    scores = iter(pair_scores(model, kept, device, on_batch=on_done, told=told))
     for problem in problems:
         yield problem or next(scores)
 
@@ -167,13 +167,6 @@ def forced_batches(
             log_probs.append(-F.cross_entropy(logits, asked, reduction="none").cpu().double())
             correct += int((logits.argmax(-1) == asked).sum())
         yield batch, ForcedTokens(torch.cat(log_probs), correct)
-
-
-def pair_ids(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], end: int) -> list[tuple[list[int], list[int]]]:
-    """Return source and target ids of pairs of texts, both with the end token."""
-    sources = tokenizer.encode_source([source for source, _ in pairs])
-    targets = tokenizer.encode_target([target for _, target in pairs])
-    return [([*source, end], [*target, end]) for source, target in zip(sources, targets, strict=True)]
 
 
 def paired_batches(

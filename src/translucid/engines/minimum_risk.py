@@ -11,12 +11,13 @@ makes the sum an unbiased estimate of that over all translations, where draws ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.ranking import in_order
@@ -27,7 +28,8 @@ from translucid.evaluation.pairwise_chrf import pairwise_chrf
 class MinimumRisk:
     """Ranks candidates by expected chrF, 0 to 100, which becomes their score."""
 
-    tokenizer: Tokenizer
+    needs_beam: ClassVar[bool] = False
+    pipeline: TextPipeline
     candidates: int
     """Of each sentence: the n best, or as many draws."""
 
@@ -41,16 +43,20 @@ class MinimumRisk:
         return options.model_copy(update={"beam": beam, "nbest": max(self.candidates, options.nbest)})
 
     def __call__(
-        self, sentences: Sequence[list[int]], found: Sequence[list[Hypothesis]], options: DecodingOptions
+        self, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]], options: DecodingOptions
     ) -> list[list[Hypothesis]]:
         """See `Ranking`."""
-        return [self._ranked(nbest, options) for nbest in found]
+        return [self._ranked(piece, nbest, options) for piece, nbest in zip(pieces, found, strict=True)]
 
-    def _ranked(self, nbest: Sequence[Hypothesis], options: DecodingOptions) -> list[Hypothesis]:
-        texts = [self.tokenizer.decode(hypothesis.tokens) for hypothesis in nbest]
+    def _ranked(self, piece: Piece, nbest: Sequence[Hypothesis], options: DecodingOptions) -> list[Hypothesis]:
+        texts = [self.pipeline.text(piece, hypothesis.tokens) for hypothesis in nbest]
         log_probs = np.array([hypothesis.log_probability for hypothesis in nbest])
         expected = pairwise_chrf(texts) @ weights(log_probs, options.nbest if options.sample else None)
-        return in_order([replace(one, score=float(score)) for one, score in zip(nbest, expected, strict=True)])
+        # Spellings of one text count each, as draws do, but the text is found once.
+        first: dict[str, Hypothesis] = {}
+        for text, one, score in zip(texts, nbest, expected.tolist(), strict=True):
+            first.setdefault(text.strip(), one.scored(score, "expected chrF"))
+        return in_order([*first.values()])
 
 
 def weights(log_probs: NDArray[np.float64], draws: int | None) -> NDArray[np.float64]:

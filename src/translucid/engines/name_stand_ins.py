@@ -15,14 +15,13 @@ from functools import cached_property
 
 from translucid.data.languages import short_code
 from translucid.data.placeholders import NameStandIn, name_pattern
-from translucid.data.segmentation import Piece
+from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.words import unspaced, words_in
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines.term_reader import terms_in
 from translucid.ground.special import SPECIAL
-from translucid.terminology.matching import Match, TermList
+from translucid.terminology.matching import Match, TermList, terms_in
 from translucid.terminology.term import Term
 
 FEW = 2
@@ -113,21 +112,21 @@ class NameStandIns:
         """Return a piece with stand-ins for its names; nothing but names that stay is not for the model."""
         if not piece.ids:
             return piece
-        matches = terms_in(self.terms, piece.hidden.text)
+        matches = terms_in(self.terms, piece.masked.text)
         if not matches:
             return piece
         staying = {at for match in matches if _stays(match) for at in range(match.start, match.end)}
-        rest = (word for word in words_in(piece.hidden.text) if word.start not in staying)
-        if not piece.hidden.parts and not any(word.text.isalnum() for word in rest):
+        rest = (word for word in words_in(piece.masked.text) if word.start not in staying)
+        if not piece.masked.parts and not any(word.text.isalnum() for word in rest):
             return replace(piece, ids=[])
         pieces = PLACEHOLDERS if self.tokenizer.has_placeholders else ()
         return self._stood_in(piece, [*pieces, *self._names]) or piece
 
     def _stood_in(self, piece: Piece, words: Sequence[str]) -> Piece | None:
         """Return a piece with some of the words in the place of its names; None if none of them is strange."""
-        hidden = piece.hidden
-        matches = [match for match in terms_in(self.terms, hidden.text) if self._is_strange(match)]
-        there = hidden.text.casefold()
+        masked = piece.masked
+        matches = [match for match in terms_in(self.terms, masked.text) if self._is_strange(match)]
+        there = masked.text.casefold()
         free = (word for word in words if word.casefold() not in there)
         names: dict[str, NameStandIn] = {}
         parts = []
@@ -139,14 +138,14 @@ class NameStandIns:
                     continue
                 names[match.text] = NameStandIn(word, match.text, match.targets[0])
             word = names[match.text].word
-            begins = not any(map(str.isalnum, hidden.text[: match.start]))
-            parts += [hidden.text[at : match.start], word[:1].upper() + word[1:] if begins else word]
+            begins = not any(map(str.isalnum, masked.text[: match.start]))
+            parts += [masked.text[at : match.start], word[:1].upper() + word[1:] if begins else word]
             at = match.end
         if not names:
             return None
-        text = "".join([*parts, hidden.text[at:]])
+        text = "".join([*parts, masked.text[at:]])
         (ids,) = self.tokenizer.encode_source([text])
-        return replace(piece, ids=[*ids, SPECIAL.end], hidden=hidden._replace(text=text, names=tuple(names.values())))
+        return replace(piece, ids=[*ids, SPECIAL.end], masked=masked._replace(text=text, names=tuple(names.values())))
 
     def _is_strange(self, match: Match) -> bool:
         """Whether a term is a name that has many pieces or letters without any, and no word for the model to inflect.
@@ -176,10 +175,10 @@ class NameStandIns:
 
     def _came_through(self, piece: Piece, hypothesis: Hypothesis, *, more: bool) -> bool:
         """Whether each stand-in of a piece is in a translation as often as in the source, or `more` often."""
-        text = self.tokenizer.decode(hypothesis.tokens) if piece.hidden.names else ""
-        for name in piece.hidden.names:
+        text = self.tokenizer.decode(hypothesis.tokens) if piece.masked.names else ""
+        for name in piece.masked.names:
             pattern = name_pattern([name.word])
-            wanted, there = len(pattern.findall(piece.hidden.text)), len(pattern.findall(text))
+            wanted, there = len(pattern.findall(piece.masked.text)), len(pattern.findall(text))
             if there < wanted or (there > wanted and not more):
                 return False
         return True
@@ -207,7 +206,7 @@ def _searched(
     """Return what is found for pieces that were lost; forced, those with the same stand-ins are searched together."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, piece in enumerate(pieces):
-        words = tuple(name.word for name in piece.hidden.names) if is_forced else ()
+        words = tuple(name.word for name in piece.masked.names) if is_forced else ()
         groups.setdefault(words, []).append(number)
     found: dict[int, list[Hypothesis]] = {}
     for words, numbers in groups.items():

@@ -10,11 +10,11 @@ translations; what leaves out half of the source gives a bad account of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.ranking import in_order
@@ -52,16 +52,15 @@ UNREAD = -1e6
 class NoisyChannel:
     """Ranks the hypotheses of a beam with a model of the other direction."""
 
-    tokenizer: Tokenizer
+    needs_beam: ClassVar[bool] = True
+    pipeline: TextPipeline
     """Of the model whose hypotheses are ranked."""
     model: SequenceModel
     """Of the other direction, in evaluation mode."""
-    own_tokenizer: Tokenizer
+    reverse: TextPipeline
     """Of that model."""
     device: torch.device
     """Where it is."""
-    longest: int
-    """Tokens that it takes in one piece."""
     weights: ChannelWeights = WEIGHTS
 
     @classmethod
@@ -69,7 +68,7 @@ class NoisyChannel:
         cls,
         run: Path,
         configuration: Configuration,
-        tokenizer: Tokenizer,
+        pipeline: TextPipeline,
         device: str = "auto",
         weights: ChannelWeights = WEIGHTS,
     ) -> NoisyChannel:
@@ -78,7 +77,7 @@ class NoisyChannel:
         Args:
             run: its folder.
             configuration: of the run whose hypotheses are ranked.
-            tokenizer: of that run.
+            pipeline: of that run.
             device: auto, cpu, cuda, cuda:1 or mps.
             weights: of the parts of the score.
 
@@ -97,7 +96,8 @@ class NoisyChannel:
         own = folder.tokenizer().between(*theirs.data.languages, theirs.data.tokenizer)
         chosen = choose_device(device)
         model = folder.load_sequence_model(theirs, own).to(chosen)
-        return cls(tokenizer, model, own, chosen, theirs.longest, weights)
+        reverse = TextPipeline(own, theirs.longest, theirs.data.languages[0])
+        return cls(pipeline, model, reverse, chosen, weights)
 
     def __str__(self) -> str:
         """Say what it is."""
@@ -108,29 +108,34 @@ class NoisyChannel:
         return options.model_copy(update={"nbest": options.beam})
 
     def __call__(
-        self, sentences: Sequence[list[int]], found: Sequence[list[Hypothesis]], options: DecodingOptions
+        self, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]], options: DecodingOptions
     ) -> list[list[Hypothesis]]:
         """See `Ranking`. A candidate that the other model can't read comes last."""
-        reverse = self.reverse_log_probs(sentences, found)
-        return [
-            in_order([replace(one, score=self.weights.score(one, p)) for one, p in zip(nbest, log_probs, strict=True)])
-            for nbest, log_probs in zip(found, reverse, strict=True)
-        ]
+        ranked = []
+        for nbest, log_probs in zip(found, self.reverse_log_probs(pieces, found), strict=True):
+            scores = map(self.weights.score, nbest, log_probs)
+            scored = (one.scored(score, "noisy channel") for one, score in zip(nbest, scores, strict=True))
+            ranked.append(in_order([*scored]))
+        return ranked
 
-    def reverse_log_probs(self, sentences: Sequence[list[int]], found: Sequence[list[Hypothesis]]) -> list[list[float]]:
-        """Return log p(x | y) of each hypothesis, in nats; of one that can't be read, less than any other has."""
-        from translucid.decoding.pair_scores import pair_ids, pair_scores
+    def reverse_log_probs(self, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]]) -> list[list[float]]:
+        """Return log p(x | y) of each hypothesis, in nats; of one that can't be read, less than any other has.
 
-        opening, told = len(self.tokenizer.source_opening), len(self.own_tokenizer.target_opening)
-        sources = [self.tokenizer.decode_source(sentence[opening:]) for sentence in sentences]
-        pairs = [
-            (self.tokenizer.decode(one.tokens), source)
-            for source, nbest in zip(sources, found, strict=True)
+        Both are the texts themselves, which the other model reads as its own run does.
+        """
+        from translucid.decoding.pair_scores import pair_scores
+
+        texts = [
+            (self.pipeline.text(piece, one.tokens), piece.text)
+            for piece, nbest in zip(pieces, found, strict=True)
             for one in nbest
         ]
-        ids = pair_ids(self.own_tokenizer, pairs, self.model.eos)
-        readable = [max(map(len, pair)) <= self.longest for pair in ids]
-        kept = [pair for pair, fits in zip(ids, readable, strict=True) if fits]
+        pairs = self.reverse.pairs(texts)
+        kept = [pair.ids for pair in pairs if pair.longest <= self.reverse.longest]
+        told = len(self.reverse.tokenizer.target_opening)
         scores = iter(pair_scores(self.model, kept, self.device, told=told))
-        values = iter([next(scores).log_probability if fits else UNREAD for fits in readable])
-        return [[next(values) for _ in nbest] for nbest in found]
+        values = []
+        for pair in pairs:
+            values.append(next(scores).log_probability if pair.longest <= self.reverse.longest else UNREAD)
+        coming = iter(values)
+        return [[next(coming) for _ in nbest] for nbest in found]

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from translucid.data.segmentation import MOST_PIECES, Piece
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.text_pipeline import MOST_PIECES, Piece
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis
-
-if TYPE_CHECKING:
-    from translucid.engines.engine import Engine
+from translucid.engines.stages import SearchStages
 
 
 def search_pieces(
-    engine: Engine,
-    tokenizer: Tokenizer,
+    stages: SearchStages,
     texts: Sequence[Sequence[Piece]],
     options: DecodingOptions,
     first: int,
@@ -27,8 +22,7 @@ def search_pieces(
     """Return for each text the hypotheses of each of its pieces that have something to translate.
 
     Args:
-        engine: what searches.
-        tokenizer: the model's.
+        stages: of the search.
         texts: the pieces of each.
         options: how to search.
         first: the number of the first text, which decides with the seed what sampling draws.
@@ -43,13 +37,13 @@ def search_pieces(
     numbers = [
         (first + text) * MOST_PIECES + place for text, pieces in enumerate(searched) for place in range(len(pieces))
     ]
-    found = engine.decode([piece.ids for piece in asked], options, on_done, numbers if options.sample else None)
+    found = stages.decode(asked, options, on_done, numbers if options.sample else None)
 
     def text_of(number: int, hypothesis: Hypothesis) -> str:
-        return asked[number].hidden.shown(tokenizer.decode(hypothesis.tokens))
+        return stages.pipeline.text(asked[number], hypothesis.tokens)
 
     def search_again(numbers: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
-        return engine.decode([asked[number].ids for number in numbers], wider)
+        return stages.decode([asked[number] for number in numbers], wider)
 
     found = distinct_texts(found, options, text_of, search_again)
     if not options.sample:

@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from translucid.data.non_translatable import kept_parts
-from translucid.data.segmentation import Piece
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.terminology.links import TermLink
-from translucid.terminology.matching import Match, TermList, TermUse
+from translucid.terminology.matching import Match, TermList, TermUse, terms_in
 
 if TYPE_CHECKING:
     from translucid.decoding.hypothesis import Hypothesis
-
-
-def terms_in(terms: TermList, text: str) -> list[Match]:
-    """Return the terms in a text, but for those in placeholders, tags and addresses."""
-    matches = terms.matches(text)
-    if not matches:
-        return []
-    kept = [(first, after) for _, first, after in kept_parts(text)]
-    return [match for match in matches if not any(first < match.end and match.start < after for first, after in kept)]
 
 
 class Translated(Protocol):
@@ -39,7 +28,7 @@ class Translated(Protocol):
 class TermReader:
     """Finds terms in sources and in translations."""
 
-    tokenizer: Tokenizer
+    pipeline: TextPipeline
     terms: TermList | None = None
     """The terms that translations have to use; None if there are none."""
 
@@ -55,7 +44,7 @@ class TermReader:
             for piece in found.pieces:
                 text = piece.text
                 if piece.ids:
-                    text = piece.hidden.shown(self.tokenizer.decode(next(translated)[1].tokens))
+                    text = self.pipeline.text(piece, next(translated)[1].tokens)
                 uses += self.terms.uses(self.terms_in(piece.text), text)
         return uses
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import NamedTuple, get_args
 import torch
 
 from translucid.data.readers.corpus import Pair
+from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
 from translucid.engines import ALLOWED
@@ -62,7 +64,9 @@ def trials(
         language: code of the target language, if it is known.
     """
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
-    sources = _encoded(model, tokenizer, pairs)
+    pipeline = TextPipeline(tokenizer, model.max_length or sys.maxsize)
+    pieces = [pipeline.encode(pair.source) for pair in pairs]
+    sources = [piece.ids for piece in pieces]
     criterion = Criterion([[pair.target for pair in pairs]], language)
     first: list[str] = []
     tells = True
@@ -72,7 +76,8 @@ def trials(
         started = time.perf_counter()
         found = engine.decode(sources, options)
         spent = time.perf_counter() - started
-        texts = [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
+        best = (hypotheses[0].tokens for hypotheses in found)
+        texts = [pipeline.text(piece, tokens) for piece, tokens in zip(pieces, best, strict=True)]
         if first:
             score = criterion.score(texts)
         else:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import torch
 
+from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import CandidateVocabulary
-from translucid.decoding.pair_scores import pair_ids
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import TOLERANCE, disagreement
 from translucid.engines.choosing import choose_engine
@@ -93,14 +93,14 @@ def find_fastest(
             targets = (pair.target for pair in corpora.kept(data.filter))
             lists["seen pieces"] = seen_pieces(tokenizer, targets, advance, always)
     if shortlists:
-        ids = pair_ids(tokenizer, list(islice(corpora.kept(data.filter), pairs)), model.eos)
-        ids = [pair for pair in ids if max(map(len, pair)) <= longest]
+        encoded = TextPipeline(tokenizer, longest).pairs(list(islice(corpora.kept(data.filter), pairs)))
+        ids = [pair.ids for pair in encoded if pair.longest <= longest]
         with counting(console, "learning the shortlists", len(ids)) as advance:
             links = learn_links(model, ids, CPU, advance)
         lists |= {name: links.shortlist(tokenizer, *sizes, always) for name, sizes in LISTS.items()}
     test = corpora.valid[:sentences]
-    sources = tokenizer.encode_source([pair.source for pair in test])
-    test = [pair for pair, ids in zip(test, sources, strict=True) if len(ids) < longest]
+    encoded = TextPipeline(tokenizer, longest).pairs(test)
+    test = [pair for pair, one in zip(test, encoded, strict=True) if len(one.source) <= longest]
     if not test:
         raise UserError("there are no sentences to try that the model takes in one piece", fix="See --valid.")
     tried = []

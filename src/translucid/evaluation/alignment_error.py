@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -65,6 +66,22 @@ class AlignmentScore(NamedTuple):
         """The harmonic mean of precision and recall."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
+
+
+def spread(links: Iterable[tuple[int, int, float]], sizes: Sequence[Sequence[int]]) -> list[tuple[int, int, float]]:
+    """Return links between words, some of which are several words each, as links between all of these.
+
+    Args:
+        links: (source word, target word, weight).
+        sizes: of both sides, how many words each word is.
+    """
+    starts = [list(accumulate(each, initial=0)) for each in sizes]
+    found = []
+    for s, t, weight in links:
+        for source in range(starts[0][s], starts[0][s + 1]):
+            for target in range(starts[1][t], starts[1][t + 1]):
+                found.append((source, target, weight / sizes[0][s]))
+    return found
 
 
 def alignment_score(found: Sequence[Links], gold: Sequence[Gold]) -> AlignmentScore:

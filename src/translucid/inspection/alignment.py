@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from torch import Tensor
 
-from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, Links, alignment_score
+from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, Links, alignment_score, spread
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.words import WordMap
+from translucid.inspection.words import WordMap, parted
 
 FAINT = 0.01
 """Smaller weights are left out."""
@@ -16,7 +16,7 @@ _NEIGHBOURS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
 
 
 def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Inspected | None = None) -> Links:
-    """Read a word alignment where and how the options say.
+    """Read a word alignment where and how the options say, between the words of the texts by white space.
 
     `reverse` is the same pair as a model of the other direction saw it: a link is as strong as what the two gave it,
     multiplied.
@@ -24,7 +24,8 @@ def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Ins
     shares = _shares(inspected, options)
     if reverse is not None:
         shares = shares * _shares(reverse, options).T
-    return link(shares, both=options.both)
+    links = link(shares, both=options.both)
+    return [(s, t) for s, t, _ in _between_texts([(s, t, 1.0) for s, t in links], inspected)]
 
 
 def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:
@@ -56,7 +57,17 @@ def word_weights(inspected: Inspected, options: AlignmentOptions) -> list[tuple[
     """
     squares = source_shares(weights_between(inspected, options)) ** 2
     squares = squares / squares.sum(1, keepdim=True).clamp(min=1e-9)
-    return [(s, t, squares[t, s].item()) for t, s in (squares >= FAINT).nonzero().tolist()]
+    links = [(s, t, squares[t, s].item()) for t, s in (squares >= FAINT).nonzero().tolist()]
+    return _between_texts(links, inspected)
+
+
+def _between_texts(links: list[tuple[int, int, float]], inspected: Inspected) -> list[tuple[int, int, float]]:
+    """Return links between the words of the texts by white space: a placeholder may be several of them."""
+    sources = [len(parted([word])) for word, _, _ in inspected.source_spans]
+    targets = [len(parted([word])) for word, _, _ in inspected.target_spans]
+    if {*sources, *targets} == {1}:
+        return links
+    return spread(links, [sources, targets])
 
 
 def link(weights: Tensor, *, both: bool) -> Links:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from translucid.data.placeholders import Masked
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import forced_pass
 from translucid.decoding.pair_scores import paired_batches
@@ -29,7 +30,7 @@ def forced_decoding(
     look: bool = True,
     layer: AlignmentLayer | None = None,
     run: str = "",
-    texts: Sequence[str] = (),
+    masked: Sequence[Masked] = (),
 ) -> list[Inspected]:
     """Return what is to be seen of each pair of source and target ids, end tokens included.
 
@@ -42,8 +43,8 @@ def forced_decoding(
         look: whether attention is wanted, besides log-probabilities.
         layer: that of the model, if it has one.
         run: the model's run folder, if it has one.
-        texts: the sources that the ids encode, so that characters unknown to the model are shown as they are; if none
-            are given, each is shown as `<unk>`.
+        masked: the sources, so that placeholders, and characters that the model does not know, are shown as they are;
+            if none are given, the pieces are shown that the model reads.
     """
     found: dict[int, Inspected] = {}
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
@@ -51,9 +52,11 @@ def forced_decoding(
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
             size = len(target_ids), len(source_ids)
+            pieces = tokenizer.source_pieces(source_ids, masked[i].text or None if masked else None)
+            written = tokenizer.target_pieces(target_ids)
             found[i] = Inspected(
-                tokenizer.source_pieces(source_ids, texts[i] if texts else None),
-                tokenizer.target_pieces(target_ids),
+                masked[i].unmask_pieces(pieces) if masked else pieces,
+                masked[i].unmask_pieces(written) if masked else written,
                 _cut({name: weights[row] for name, weights in forced.maps.items()}, *reversed(size)),
                 forced.log_probs[row, : size[0]].tolist(),
                 (len(tokenizer.source_opening), len(tokenizer.target_opening)),

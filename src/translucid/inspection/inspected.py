@@ -17,7 +17,7 @@ from translucid.decoding.maps import chosen_maps, rollout
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
-from translucid.inspection.words import WordMap, word_map, word_spans
+from translucid.inspection.words import WordMap, parted, word_map, word_spans
 from translucid.models.protocol import Maps
 
 
@@ -69,6 +69,12 @@ class Inspected:
     def target_spans(self) -> list[tuple[str, int, int]]:
         """The words of the target likewise."""
         return word_spans(self.target, self.opening[1])[self.opening[1] :]
+
+    @property
+    def text_words(self) -> tuple[list[str], list[str]]:
+        """The words of both texts, by white space: a word of `source_spans` may be several, as `{{ a b }}` is."""
+        source, target = ([word for word, _, _ in spans[:-1]] for spans in (self.source_spans, self.target_spans))
+        return parted(source), parted(target)
 
     @cached_property
     def layers(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -58,6 +58,15 @@ def word_spans(pieces: Sequence[str], opening: int = 0) -> list[tuple[str, int, 
             word, first, _ = spans[-1]
             spans[-1] = word + text, first, i + 1
     return spans
+
+
+def parted(words: Iterable[str]) -> list[str]:
+    """Return words, those that have white space in parts.
+
+    >>> parted(["see", "{{ a", "{{ a b }}."])
+    ['see', '{{', 'a', '{{', 'a', 'b', '}}.']
+    """
+    return [part for word in words for part in word.split() or [word]]
 
 
 def word_map(

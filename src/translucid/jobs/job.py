@@ -20,8 +20,8 @@ from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import confidence_mark
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
-from translucid.engines.ranking import RankedEngine, Ranking
-from translucid.engines.terminology_engine import TermsMode
+from translucid.engines.ranking import Ranking
+from translucid.engines.term_constraint import TermsMode
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.engines.validation_file import validation_mark
@@ -224,10 +224,9 @@ class Worker:
         self.recall = Recall(memory, job.memory_from) if memory else None
         if self.recall:
             self.translator = shown_matches(self.translator, self.recall)
-        if ranking := _ranking(job, self.translator):
-            self.translator.engine = RankedEngine(self.translator.engine, ranking)
         if job.terms:
             self.translator = self.translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
+        self.translator = self.translator.ranked(_ranking(job, self.translator))
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
@@ -307,9 +306,9 @@ class Worker:
 
 def _ranking(job: Job, translator: Translator) -> Ranking | None:
     if job.reverse:
-        configuration, tokenizer = translator.configuration, translator.tokenizer
-        return NoisyChannel.load(job.reverse, configuration, tokenizer, job.device, job.channel_weights)
-    return MinimumRisk(translator.tokenizer, job.risk_candidates) if job.risk_candidates else None
+        configuration, pipeline = translator.configuration, translator.pipeline
+        return NoisyChannel.load(job.reverse, configuration, pipeline, job.device, job.channel_weights)
+    return MinimumRisk(translator.pipeline, job.risk_candidates) if job.risk_candidates else None
 
 
 def _state(job: Job) -> str | None:

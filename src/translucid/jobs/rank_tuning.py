@@ -45,20 +45,19 @@ def tune_weights(
     Raises:
         UserError: there is no pair, or the translations are too bad to tell which weights are better.
     """
-    cut = translator.cutter.pieces([pair.source for pair in pairs], split=False)
+    cut = translator.pipeline.pieces([pair.source for pair in pairs], split=False)
     kept = [(pieces[0], pair.target) for pieces, pair in zip(cut, pairs, strict=True) if len(pieces) == 1]
     if not kept:
         raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with --tune-on.")
-    sentences, references = [piece.ids for piece, _ in kept], [[target for _, target in kept]]
+    pieces, references = [piece for piece, _ in kept], [[target for _, target in kept]]
     wide = channel.widened(options)
     with counting(console, "searching", len(kept)) as advance:
-        found = translator.engine.decode(sentences, wide, advance)
+        found = translator.stages.decode(pieces, wide, advance)
     with console.status("tuning the weights"):
-        reverse = channel.reverse_log_probs(sentences, found)
-        decode = translator.tokenizer.decode
+        reverse = channel.reverse_log_probs(pieces, found)
         texts = [
-            [piece.hidden.shown(decode(one.tokens)) for one in nbest]
-            for (piece, _), nbest in zip(kept, found, strict=True)
+            [translator.pipeline.text(piece, one.tokens) for one in nbest]
+            for piece, nbest in zip(pieces, found, strict=True)
         ]
         criterion = Criterion(references, translator.configuration.data.languages[1])
         before = criterion.settle([nbest[0] for nbest in texts])

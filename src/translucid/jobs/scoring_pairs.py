@@ -96,7 +96,7 @@ def score_lines(
     t = translator
     for window in _windows(_answerable(files, translator.configuration.data)):
         pairs = [item for item in window if isinstance(item, Pair)]
-        scores = score_pairs(t.model, t.tokenizer, pairs, t.device, t.longest, on_done)
+        scores = score_pairs(t.model, t.pipeline, pairs, t.device, on_done)
         for item in window:
             if isinstance(item, BadLine):
                 yield ScoredLine(None, None, f"{item.file}:{item.line}: {item.what}")

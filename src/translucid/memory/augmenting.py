@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import MATCH
@@ -19,6 +20,21 @@ from translucid.memory.translation_memory import TELL, TranslationMemory
 def behind(source: str, match: Match) -> str:
     """Return a source with the translation of a match behind it."""
     return f"{source}{MATCH} {match.target}"  # a space before it would be a piece of its own
+
+
+@dataclass(frozen=True)
+class MatchAnnotation:
+    """The step of the text pipeline that shows the translation of a near match."""
+
+    memory: TranslationMemory
+    """To be looked up in, sentence by sentence."""
+    least: int
+    """Percent that a match has."""
+
+    def apply(self, text: str, shown: str) -> str:
+        """Return what is shown with the translation of the best match of the text behind it, if there is one."""
+        found = self.memory.matches(text, self.least, most=1)
+        return behind(shown, found[0]) if found else shown
 
 
 def near_match(memory: TranslationMemory, text: str, least: int) -> Match | None:

@@ -8,9 +8,13 @@ vocabulary, which nothing else uses, say where the word begins, where its transl
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from translucid.data.tokenizing.reserved import TERM
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.ground.special import SPECIAL
+from translucid.terminology.matching import TermList, terms_in
 
 
 class Marking(NamedTuple):
@@ -37,3 +41,20 @@ def marked(source: str, markings: Iterable[Marking]) -> str:
         parts += [before, TERM.source, space, instead or source[start:end], TERM.target, " ", target, TERM.end]
         at = end
     return "".join([*parts, source[at:]])
+
+
+@dataclass(frozen=True)
+class TermAnnotation:
+    """The step of the text pipeline that points terms out."""
+
+    terms: TermList
+    tokenizer: Tokenizer
+
+    def apply(self, text: str, shown: str) -> str:
+        """Return what is shown with the terms of the text pointed out, if the vocabulary has their translations."""
+        matches = terms_in(self.terms, text)
+        if not matches or shown != text:
+            return shown
+        pointed_out = marked(text, [Marking(match.start, match.end, match.targets[0]) for match in matches])
+        (ids,) = self.tokenizer.encode_source([pointed_out])
+        return shown if SPECIAL.unknown in ids else pointed_out

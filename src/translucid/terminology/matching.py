@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from translucid.data.languages import Languages
+from translucid.data.non_translatable import kept_parts
 from translucid.data.words import Word, places, words_in
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.term import Term, read_terms, terms_of
@@ -198,6 +199,15 @@ class TermList:
             for at in range(len(plain) - size + 1)
             if all(there and self.target.same(one, there) for one, there in zip(asked, plain[at:], strict=False))
         ]
+
+
+def terms_in(terms: TermList, text: str) -> list[Match]:
+    """Return the terms in a text, but for those in placeholders, tags and addresses."""
+    matches = terms.matches(text)
+    if not matches:
+        return []
+    kept = [(first, after) for _, first, after in kept_parts(text)]
+    return [match for match in matches if not any(first < match.end and match.start < after for first, after in kept)]
 
 
 def term_list(

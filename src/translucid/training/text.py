@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain, islice
 
 from translucid.data.filtering import Skipped, keep
-from translucid.data.placeholders import hidden_pairs
+from translucid.data.placeholders import masked_pairs
 from translucid.data.readers.corpus import Pair
 from translucid.data.sampler import by_temperature, mixed_in
 from translucid.data.stores.encoded import EncodedCorpus, chunks
@@ -119,7 +119,7 @@ class TextDataset:
         """
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
         validator = TextValidator(
-            self._hidden(pairs),
+            self._masked(pairs),
             at.tokenizer,
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
@@ -134,7 +134,7 @@ class TextDataset:
     def _train(self) -> list[Iterable[Pair]]:
         """The training corpora, with pieces in the place of placeholders and terms pointed out, if that is wanted."""
         share, seed = self.configuration.data.placeholders, self.configuration.training.seed
-        every = [hidden_pairs(corpus, share, seed) if share else corpus for corpus in self.corpora.train]
+        every = [masked_pairs(corpus, share, seed) if share else corpus for corpus in self.corpora.train]
         if not self._lemmas:
             return every
         given = self._lexicon, self._lemmas, self.configuration.data.terms, seed
@@ -144,10 +144,10 @@ class TextDataset:
     def _lexicon(self) -> Lexicon:
         return Lexicon.learn(self.corpora.kept(self.configuration.data.filter))
 
-    def _hidden(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
+    def _masked(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         """Return pairs to validate with as the model is to translate them."""
         seed = self.configuration.training.seed
-        return list(hidden_pairs(pairs, 0, seed)) if self.configuration.data.placeholders else pairs
+        return list(masked_pairs(pairs, 0, seed)) if self.configuration.data.placeholders else pairs
 
     def _mixture(self, sizes: Sequence[int]) -> tuple[Sequence[float] | None, int | None]:
         """Return what part of an epoch each corpus is, and how many pairs an epoch has, if not as they are."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import sentencepiece
 
 from translucid.data.filtering import draw
-from translucid.data.placeholders import Hidden, hidden
+from translucid.data.placeholders import Masked, mask
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.learning import Learning
 from translucid.data.tokenizing.pieces import SPACE, as_read, named_pieces
@@ -212,9 +212,9 @@ class Tokenizer:
         """Whether the vocabularies have the pieces that stand for placeholders."""
         return self.reserves(PLACEHOLDERS)
 
-    def hidden(self, text: str) -> Hidden:
+    def mask(self, text: str) -> Masked:
         """Return a text with such pieces in the place of its placeholders, if the vocabularies have them."""
-        return hidden(text) if self.has_placeholders else Hidden(text, {})
+        return mask(text) if self.has_placeholders else Masked(text, {})
 
     @property
     def marks_terms(self) -> bool:

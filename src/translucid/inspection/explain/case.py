@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from translucid.data.batching import padded
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.text_pipeline import TextPipeline
 from translucid.decoding.maps import forced_log_probs
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.forced_decoding import forced_decoding
-from translucid.inspection.inspected import Inspected
 from translucid.models.protocol import Memory, SequenceModel
 
 BATCH = 128
@@ -114,21 +113,19 @@ class ForcedCase(ABC):
 class Case(ForcedCase):
     """A translation; its parts are the source's words. What says in which language they are always stays there."""
 
-    def __init__(self, model: SequenceModel, tokenizer: Tokenizer, source: str, target: str) -> None:
-        """`model`: in evaluation mode; `tokenizer`: its own; `target`: usually the model's own translation.
+    def __init__(self, model: SequenceModel, pipeline: TextPipeline, source: str, target: str) -> None:
+        """`model`: in evaluation mode; `pipeline`: its own; `target`: usually the model's own translation.
 
         Raises:
             UserError: one of the texts has no words.
         """
-        self.source_ids = [*tokenizer.encode_source([source])[0], model.eos]
-        target_ids = [*tokenizer.encode_target([target])[0], model.eos]
+        tokenizer = pipeline.tokenizer
+        ((self.source_ids, target_ids, masked),) = pipeline.pairs([(source, target)])
         self.before = len(tokenizer.source_opening)
         if len(self.source_ids) == self.before + 1 or len(target_ids) == len(tokenizer.target_opening) + 1:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
         device = next(model.parameters()).device
-        self.inspected: Inspected = forced_decoding(
-            model, tokenizer, [(self.source_ids, target_ids)], device, texts=[source]
-        )[0]
+        (self.inspected,) = forced_decoding(model, tokenizer, [(self.source_ids, target_ids)], device, masked=[masked])
         super().__init__(model, target_ids, self.inspected.target_spans)
         *spans, _ = self.inspected.source_spans
         self.source_words, self.source_spans = [span[0] for span in spans], [span[1:] for span in spans]

@@ -226,9 +226,10 @@ def _sentence(served: Served, found: Translation, method: str, sides: Sequence[s
 def _forced(served: Served, source: str, target: str, method: str, sides: Sequence[str]) -> dict[str, Any]:
     """Return the same for a translation that was given."""
     translator = served.translator
-    (one,) = translator.inspect([(source, target)])
-    ((_, ids),) = translator.pair_ids([(source, target)])
-    row: dict[str, Any] = {"source_text": source, "text": target, "pieces": [_piece(served, one, ids[:-1], sides)]}
+    (pair,) = translator.pipeline.pairs([(source, target)])
+    (one,) = translator.inspect_encoded([pair])
+    pieces = [_piece(served, one, pair.target[:-1], sides)]
+    row: dict[str, Any] = {"source_text": source, "text": target, "pieces": pieces}
     row |= {"warnings": [], "confidence": None}
     return row | _why(served, source, target, method)
 
@@ -257,14 +258,15 @@ def _why(served: Served, source: str, target: str, method: str) -> dict[str, Any
     """Return the explanation of a sentence, if one is wanted."""
     if not method or not target.strip():
         return {}
-    case = Case(served.translator.model, served.translator.tokenizer, source, target)
+    case = Case(served.translator.model, served.translator.pipeline, source, target)
     return {"explanation": why_record(case, method)}
 
 
 def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
     translator = served.translator
     tokenizer, model = translator.tokenizer, translator.model
-    ids = [*tokenizer.encode_source([text])[0], model.eos]
+    piece = translator.pipeline.encode(text)
+    ids = piece.ids
     if model.max_length and len(ids) > model.max_length:
         raise ApiError(400, "Invalid request: the text is too long for this model")
     options, told = translator.configuration.decoding, len(tokenizer.target_opening)
@@ -275,13 +277,13 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
     found = continuations(model, source, prefix, CHOICES, options, translator.own.word_starts, told)
     rows = []
     for hypothesis in found:
-        pieces = tokenizer.target_pieces(hypothesis.tokens)
+        pieces = piece.masked.unmask_pieces(tokenizer.target_pieces(hypothesis.tokens))
         after = word_spans(pieces[len(prefix) :])
         rows.append(
             {
                 "next": after[0][0] if after else "",
                 "probability": hypothesis.token_log_probabilities[len(prefix)],
-                "text": tokenizer.decode(hypothesis.tokens),
+                "text": translator.pipeline.text(piece, hypothesis.tokens),
                 "tokens": hypothesis.tokens[told:],
             }
         )

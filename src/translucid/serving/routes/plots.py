@@ -100,7 +100,7 @@ def _draw(served: Served, source: str, target: str, view: str, fields: dict[str,
         return draw_beam(translator.trace(source, min(translator.configuration.decoding.beam, WIDEST)))
     if view == "why":
         method = method_field(fields, "method", "erasure")
-        why = explain(Case(translator.model, translator.tokenizer, source, target), method, samples=200)
+        why = explain(Case(translator.model, translator.pipeline, source, target), method, samples=200)
         weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(why.source, why.target, weights))
     (seen,) = translator.inspect([(source, target)])

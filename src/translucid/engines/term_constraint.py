@@ -1,4 +1,4 @@
-"""An engine that applies terminology constraints."""
+"""Terms that a translation has to have: what the search has left out is searched for with constraints."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
+from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.limits import length_penalty
 from translucid.engines.term_candidates import SHORT, Draft, faults
-from translucid.engines.term_reader import terms_in
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.terminology.marking import Marking, marked
-from translucid.terminology.matching import Match, TermList, TermUse
+from translucid.terminology.matching import Match, TermList, TermUse, terms_in
 from translucid.terminology.term_forms import TermForms
 
 if TYPE_CHECKING:
@@ -58,10 +57,12 @@ class FreeTranslation:
     """A sentence and its translation by a search without constraints."""
 
     number: int
+    source: str
+    """As the model reads it, but for what it is shown besides."""
     ids: list[int]
     """Of the source."""
     read: list[int]
-    """What the model reads: the same, or with terms pointed out."""
+    """What the model reads: the same, or with what it is shown besides."""
     free: Hypothesis
     text: str
     """Of the free translation."""
@@ -74,112 +75,106 @@ class FreeTranslation:
         return [number for number, use in enumerate(self.uses) if use.outcome == "missing"]
 
 
-class TerminologyEngine:
-    """Searches with another engine, and once more with constraints where a term is missing.
+class TermConstraint:
+    """Finds translations that have terms.
 
-    What the other engine finds is kept where it has all terms: nothing that has them is likelier. Otherwise what the
+    What a search has found is kept where it has all terms: nothing that has them is likelier. Otherwise what the
     constrained search finds competes with the free translation, the words of the terms replaced; see
     `term_candidates`.
     """
 
     def __init__(
         self,
-        engine: Engine,
         own: Callable[[], TorchEngine],
         terms: TermList,
         tokenizer: Tokenizer,
-        longest: int,
-        mode: TermsMode = "auto",
         alignment: AlignmentOptions | None = None,
+        *,
+        pointed_out: bool = False,
     ) -> None:
         """Put one together.
 
         Args:
-            engine: any.
             own: gives our own search, which is the one that knows constraints.
-            terms: to apply.
+            terms: that translations have to have.
             tokenizer: the model's.
-            longest: source tokens, end token included, that the model takes; see `Translator.longest`.
-            mode: how terms are applied.
             alignment: how the model's attention tells which word became which; none if it has no attention.
-
-        Raises:
-            UserError: the model was not trained with terms, and they are to be pointed out to it.
+            pointed_out: whether the terms are pointed out to the model, so that sampling does without constraints.
         """
-        if mode == "annotate" and not tokenizer.marks_terms:
-            fix = "Train it with data.terms, or leave the constrained search to see to them."
-            raise UserError("the model was not trained with terms that are pointed out to it", fix=fix)
-        self.engine, self.own, self.terms, self.tokenizer = engine, own, terms, tokenizer
-        self.longest, self.mode, self.alignment = longest, mode, alignment
-        self.name, self.device_type = engine.name, engine.device_type
+        self.pointed_out = pointed_out
+        self.own, self.terms, self.tokenizer, self.alignment = own, terms, tokenizer, alignment
         self._forms = TermForms(tokenizer, terms.forms_of)
 
-    def opened(self, tokenizer: Tokenizer) -> TerminologyEngine:
-        """See `Engine`."""
-        engine, given = self.engine.opened(tokenizer), (self.terms, tokenizer, self.longest, self.mode, self.alignment)
-        return TerminologyEngine(engine, lambda: self.own().opened(tokenizer), *given)
-
     def __str__(self) -> str:
-        """Say what searches."""
-        return f"{self.engine}, constrained by {self.terms.count:,} terms"
+        """Say what is asked for."""
+        return f"constrained by {self.terms.count:,} terms"
 
-    def matches(self, ids: Sequence[int]) -> list[Match]:
-        """Return the terms in a sentence of source ids."""
-        return terms_in(self.terms, self.tokenizer.decode_source(ids))
-
-    def uses(self, ids: Sequence[int], tokens: Sequence[int]) -> list[TermUse]:
-        """Return what became of the terms of source ids in a translation's tokens."""
-        return self.terms.uses(self.matches(ids), self.tokenizer.decode(tokens))
-
-    def decode(
+    def __call__(
         self,
-        sentences: Sequence[list[int]],
+        pieces: Sequence[Piece],
+        read: Sequence[list[int]],
+        found: Sequence[list[Hypothesis]],
         options: DecodingOptions,
-        on_batch: Callable[[int], None] | None = None,
-        numbers: Sequence[int] | None = None,
+        engine: Engine,
     ) -> list[list[Hypothesis]]:
-        """See `Engine`.
+        """Return the hypotheses of each piece, those with terms where the free ones lack some.
 
-        Raises:
-            UserError: sampling is asked for of a model that is not pointed to terms.
+        Args:
+            pieces: of texts.
+            read: what the model has read of each.
+            found: of each, best first.
+            options: of the search.
+            engine: that has searched.
         """
-        annotates = self.tokenizer.marks_terms and self.mode != "constrain"
-        if options.sample and not annotates:
-            raise UserError("a constrained search draws nothing at random", fix="Leave out sampling, or the terms.")
-        matches = [self.matches(ids) for ids in sentences]
-        read = [self._annotated(*one) for one in zip(sentences, matches, strict=True)] if annotates else [*sentences]
-        found = self.engine.decode(read, options, on_batch, numbers)
-        if options.sample or self.mode == "annotate":
-            return found
-        tasks: list[FreeTranslation] = []
-        for number, nbest in enumerate(found):
-            text = self.tokenizer.decode(nbest[0].tokens)
-            task = FreeTranslation(
-                number,
-                sentences[number],
-                read[number],
-                nbest[0],
-                text,
-                matches[number],
-                self.terms.uses(matches[number], text),
-            )
-            if task.missing:
-                tasks.append(task)
+        constrained = [*found]
+        matches = [terms_in(self.terms, piece.masked.text) for piece in pieces]
+        tasks = self._free_translations(pieces, read, found, matches)
         for task, best in zip(tasks, self._with_missing(tasks, options) if tasks else (), strict=True):
             if best:
-                found[task.number] = best[: options.nbest]
-        alone: dict[int, str] = {}
-        for number, ids in enumerate(sentences):
-            label = term_alone(self.tokenizer.decode_source(ids), matches[number]) if matches[number] else None
-            if label and label != self.tokenizer.decode(found[number][0].tokens):
-                alone[number] = label
-        for number, hypothesis in self._scored(self.engine, dict(enumerate(read)), alone, options).items():
-            found[number] = [hypothesis, *found[number]][: options.nbest]
-        return found
+                constrained[task.number] = best[: options.nbest]
+        for number, label in self._labels(pieces, read, constrained, matches, options, engine).items():
+            constrained[number] = below(label, constrained[number])[: options.nbest]
+        return constrained
 
-    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
-        """See `Engine`."""
-        return self.engine.forced(pairs)
+    def complete(self, piece: Piece, nbest: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return those hypotheses of a piece that lack as few of its terms as the first one."""
+        matches = terms_in(self.terms, piece.masked.text)
+        missing = [_missing(self.terms.uses(matches, self.tokenizer.decode(one.tokens))) for one in nbest]
+        return [one for one, count in zip(nbest, missing, strict=True) if count <= missing[0]]
+
+    def _free_translations(
+        self,
+        pieces: Sequence[Piece],
+        read: Sequence[list[int]],
+        found: Sequence[list[Hypothesis]],
+        matches: Sequence[Sequence[Match]],
+    ) -> list[FreeTranslation]:
+        """Return the sentences whose best translation lacks a term."""
+        tasks: list[FreeTranslation] = []
+        for number, (piece, ids, (best, *_), there) in enumerate(zip(pieces, read, found, matches, strict=True)):
+            text = self.tokenizer.decode(best.tokens)
+            uses = self.terms.uses(there, text)
+            task = FreeTranslation(number, piece.masked.text, piece.ids, ids, best, text, there, uses)
+            if task.missing:
+                tasks.append(task)
+        return tasks
+
+    def _labels(
+        self,
+        pieces: Sequence[Piece],
+        read: Sequence[list[int]],
+        found: Sequence[list[Hypothesis]],
+        matches: Sequence[Sequence[Match]],
+        options: DecodingOptions,
+        engine: Engine,
+    ) -> dict[int, Hypothesis]:
+        """Return, by number, the translations of sentences that are one term and nothing else, where not found yet."""
+        labels: dict[int, str] = {}
+        for number, (piece, there) in enumerate(zip(pieces, matches, strict=True)):
+            label = term_alone(piece.masked.text, there) if there else None
+            if label and label != self.tokenizer.decode(found[number][0].tokens):
+                labels[number] = label
+        return self._scored(engine, dict(enumerate(read)), labels, options)
 
     def _with_missing(self, tasks: Sequence[FreeTranslation], options: DecodingOptions) -> list[list[Hypothesis]]:
         """Return for each sentence translations that have more of its terms than the free one, the best first."""
@@ -271,19 +266,19 @@ class TerminologyEngine:
 
     def _chosen(self, task: FreeTranslation, draft: Draft, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the candidates that have as many terms as any, the best first; none if the free one has as many."""
-        source = self.tokenizer.decode_source(task.ids)
         missing: dict[str, int] = {}
         ranked: list[tuple[int, float, Hypothesis]] = []
         for hypothesis in candidates:
             text = self.tokenizer.decode(hypothesis.tokens)
             if text not in missing:
                 missing[text] = _missing(self.terms.uses(task.matches, text))
-                ranked.append((faults(draft, self.terms, source, text), -hypothesis.score, hypothesis))
+                ranked.append((faults(draft, self.terms, task.source, text), -hypothesis.score, hypothesis))
         fewest = min(missing.values(), default=len(task.missing))
         if fewest >= len(task.missing):
             return []
         best = [one for one, count in zip(ranked, missing.values(), strict=True) if count == fewest]
-        return [hypothesis for _, _, hypothesis in sorted(best, key=lambda one: one[:2])]
+        first, *others = [hypothesis for _, _, hypothesis in sorted(best, key=lambda one: one[:2])]
+        return below(first, others)
 
     def _linked_words(self, tasks: Sequence[FreeTranslation]) -> list[Links]:
         """Return for each term of each sentence the words of the free translation that are linked to it.
@@ -302,22 +297,30 @@ class TerminologyEngine:
         for task, seen in zip(tasks, forced_decoding(own.model, self.tokenizer, pairs, own.device), strict=True):
             shares = source_shares(seen.words(seen.cross(self.alignment.layer, shift=self.alignment.shift)))
             words = _words(task, [(word, first) for word, first, _ in seen.target_spans[:-1]])
-            text = self.tokenizer.decode_source(task.ids)
             linked.append([])
             for match in task.matches:
-                before = len(text[: match.start].split()) - (not text[: match.start][-1:].isspace() and match.start > 0)
+                # Words of attention are told by white space: a term may begin within one, as behind a bracket.
+                ahead = task.source[: match.start]
+                before = len(ahead.split()) - (bool(ahead) and not ahead[-1].isspace())
                 columns = range(before, min(before + len(match.text.split()), shares.size(1)))
                 linked[-1].append([_translating(words, shares[:, column]) for column in columns if words])
         return linked
 
-    def _annotated(self, ids: list[int], matches: Sequence[Match]) -> list[int]:
-        """Return a sentence with its terms pointed out, as far as the model can read them and takes the length."""
-        if not matches or SPECIAL.unknown in ids:
-            return ids
-        text = self.tokenizer.decode_source(ids)
-        markings = [Marking(match.start, match.end, match.targets[0]) for match in matches]
-        (longer,) = self.tokenizer.encode_source([marked(text, markings)])
-        return ids if SPECIAL.unknown in longer or len(longer) >= self.longest else [*longer, SPECIAL.end]
+
+def below(best: Hypothesis, others: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """Return the chosen hypothesis, and those of the others that are not likelier, so that it stays the first."""
+    return [best, *sorted((one for one in others if one.score <= best.score), key=lambda one: -one.score)]
+
+
+def refuse_mode(mode: TermsMode, tokenizer: Tokenizer) -> None:
+    """Check that a model can be pointed to terms if it is to be.
+
+    Raises:
+        UserError: it was not trained with terms.
+    """
+    if mode == "annotate" and not tokenizer.marks_terms:
+        fix = "Train it with data.terms, or leave the constrained search to see to them."
+        raise UserError("the model was not trained with terms that are pointed out to it", fix=fix)
 
 
 def term_alone(source: str, matches: Sequence[Match]) -> str | None:

@@ -7,16 +7,10 @@ from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.engines.fuzzy_match_engine import FuzzyMatchEngine
-from translucid.engines.terminology_engine import (
-    FreeTranslation,
-    LinkedWord,
-    TerminologyEngine,
-    _translating,
-    term_alone,
-)
+from translucid.engines.stages import SearchStages
+from translucid.engines.term_constraint import FreeTranslation, LinkedWord, TermConstraint, _translating, term_alone
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
+from translucid.memory.augmenting import MatchAnnotation
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.matching import TermList
 from translucid.terminology.term import terms_of
@@ -94,18 +88,16 @@ def test_what_the_model_said_tells_where_a_term_goes(translator):
     """The first piece of some word of the translation, for each word of the term."""
     own = translator.own
     terms = TermList(terms_of([("soccer", "x"), ("the beach", "y")]))
-    engine = TerminologyEngine(
-        own, lambda: own, terms, translator.tokenizer, 99, alignment=translator.configuration.alignment
-    )
-    ids = translator.cutter.pieces([TEXTS[3]], split=False)[0][0].ids
+    constraint = TermConstraint(lambda: own, terms, translator.tokenizer, translator.configuration.alignment)
+    ids = translator.pipeline.encode(TEXTS[3]).ids
     ((best,),) = own.decode([ids], translator.configuration.decoding)
     text = translator.tokenizer.decode(best.tokens)
-    task = FreeTranslation(0, ids, ids, best, text, engine.matches(ids), [])
-    ((beach, soccer),) = engine._linked_words([task])
+    task = FreeTranslation(0, TEXTS[3], ids, ids, best, text, terms.matches(TEXTS[3]), [])
+    ((beach, soccer),) = constraint._linked_words([task])
     assert (len(beach), len(soccer)) == (2, 1)
     for word in (*beach, *soccer):
         assert word.token in best.tokens and text[slice(*word.span)] in text.split()
-    assert engine._linked_words([]) == []
+    assert constraint._linked_words([]) == []
 
 
 def test_forms_are_those_of_the_tokenizer(translator):
@@ -138,10 +130,11 @@ def test_a_search_chooses_among_the_forms_of_a_word(translator):
 
 def test_a_model_without_attention_has_terms_too(translator):
     own, terms = translator.own, TermList(terms_of([("soccer", "la")]))
-    engine = TerminologyEngine(own, lambda: own, terms, translator.tokenizer, 99)
-    ids = translator.cutter.pieces(TEXTS[:1], split=False)[0][0].ids
-    ((best,),) = engine.decode([ids], translator.configuration.decoding)
-    assert [use.outcome for use in engine.uses(ids[:-1], best.tokens)] == ["used"]
+    constraint = TermConstraint(lambda: own, terms, translator.tokenizer)
+    stages = SearchStages(translator.pipeline, own, (constraint,))
+    ((best,),) = stages.decode([translator.pipeline.encode(TEXTS[0])], translator.configuration.decoding)
+    text = translator.tokenizer.decode(best.tokens)
+    assert [use.outcome for use in terms.uses(terms.matches(TEXTS[0]), text)] == ["used"]
 
 
 class Saying:
@@ -162,14 +155,14 @@ class Saying:
 
 
 def constrained(translator, monkeypatch, free, constrained, linked, source="I like soccer and music."):
-    """Return what a constrained engine makes of what others say; `linked`: the words that are linked to the term."""
+    """Return what a constraint makes of what others say; `linked`: the words that are linked to the term."""
     engine = Saying(translator.tokenizer, free, constrained)
     terms = TermList(terms_of([("soccer", "pelota")]))
-    constrained = TerminologyEngine(engine, lambda: engine, terms, translator.tokenizer, 99)
+    constraint = TermConstraint(lambda: engine, terms, translator.tokenizer)
     words = [LinkedWord(9, (free.index(word), free.index(word) + len(word))) for word in linked]
-    monkeypatch.setattr(constrained, "_linked_words", lambda tasks: [[words]] * len(tasks))
-    (ids,) = translator.tokenizer.encode_source([source])
-    (nbest,) = constrained.decode([[*ids, SPECIAL.end]], translator.configuration.decoding)
+    monkeypatch.setattr(constraint, "_linked_words", lambda tasks: [[words]] * len(tasks))
+    stages = SearchStages(translator.pipeline, engine, (constraint,))
+    (nbest,) = stages.decode([translator.pipeline.encode(source)], translator.configuration.decoding)
     return [translator.tokenizer.decode(one.tokens) for one in nbest]
 
 
@@ -227,11 +220,9 @@ def test_terms_in_placeholders_and_addresses_are_none(translator):
 
 
 def test_terms_are_reported_where_near_matches_are_shown_too(translator):
-    """Another engine may stand around the one that applies them."""
-    constrained = translator.with_terms([("soccer", "足球")])
-    constrained.engine = FuzzyMatchEngine(constrained.engine, None, translator.tokenizer, 100, 99)
-    assert [str(match.text) for match in constrained.terms_in("I like soccer.")] == ["soccer"]
-    assert constrained.between(None, None).terms is constrained.terms
+    heeding = translator.with_terms([("soccer", "足球")]).showing(MatchAnnotation(None, 100))
+    assert [str(match.text) for match in heeding.terms_in("I like soccer.")] == ["soccer"]
+    assert heeding.between(None, None).terms is heeding.terms
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""Which options of a translation do not go together, in one table, whoever asks: the command line or a `Translator`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from translucid.ground.errors import UserError
+
+DOCUMENT = "a document"
+"""Stands for the file that is translated."""
+CONSTRAINED = "constrained --terms"
+"""Terms that are not pointed out to the model but forced."""
+
+
+class Conflict(NamedTuple):
+    """Two options that exclude each other."""
+
+    first: str
+    second: str
+    why: str
+
+
+CONFLICTS = (
+    Conflict("--rerank-with", "--mbr", "each of them decides on the order"),
+    Conflict("--rerank-with", "--sample", "it ranks what a beam search finds"),
+    Conflict("--rerank-with", "--beam 1", "one hypothesis leaves nothing to rank; 5 are usual"),
+    Conflict(CONSTRAINED, "--sample", "a constrained search draws nothing at random"),
+    Conflict("--adapter", "--ensemble", "an adapter belongs to one run, and several are averaged"),
+    Conflict("--engine ctranslate2", "--ensemble", "our own search averages runs: --engine torch"),
+    Conflict("--wrapped", "--format jsonl", "it gives plain text"),
+    Conflict("--wrapped", "--alignments", "it gives plain text"),
+    Conflict("--wrapped", "--nbest", "it gives one text"),
+    Conflict("--wrapped", "--no-split-sentences", "sentences go on from line to line"),
+    Conflict(DOCUMENT, "--format jsonl", "it becomes a document"),
+    Conflict(DOCUMENT, "--alignments", "it becomes a document"),
+    Conflict(DOCUMENT, "--nbest", "it becomes one document"),
+    Conflict(DOCUMENT, "--wrapped", "its format says where paragraphs end"),
+    Conflict(DOCUMENT, "--ray", "workers of a cluster read lines"),
+)
+NEEDS = {
+    "--memory-from": "--memory",
+    "--reverse-weight": "--rerank-with",
+    "--length-weight": "--rerank-with",
+    "--tune-on": "--rerank-with",
+    "--inflect-terms": "--terms",
+    "--terms-mode": "--terms",
+    "--token-scores": "--format jsonl",
+    "--retranslate": DOCUMENT,
+}
+"""What each option says more about."""
+
+
+def refuse_together(given: Mapping[str, object]) -> None:
+    """Check that the options that are given, those with a true value, go together.
+
+    Raises:
+        UserError: two exclude each other, or one is about another that is not given.
+    """
+    for first, second, why in CONFLICTS:
+        if given.get(first) and given.get(second):
+            raise UserError(f"{first} and {second} do not go together: {why}", fix="Leave one of them out.")
+    for name, needed in NEEDS.items():
+        if given.get(name) and not given.get(needed):
+            raise UserError(f"{name} is for {needed}", fix=f"Add {needed}, or leave {name} out.")

@@ -1,0 +1,155 @@
+"""Every option of `translate` with every other: the two mean what each says, or both are named in one line."""
+
+import json
+import re
+from itertools import combinations
+
+import pytest
+
+from tests.cli.conftest import call  # noqa: F401 - a fixture
+
+LINES = [
+    "I like soccer.",
+    "Ana likes %s and {n}.",
+    "",
+    "She reads a book. We like soccer and the beach.",
+    "Open %s now.",
+]
+SOCCER = 0, 3
+"""Lines with a term."""
+KNOWN = 4
+"""The line that the memory has."""
+OPTIONS = [
+    *("terms", "mbr", "rerank", "ensemble", "memory", "placeholders", "adapter", "languages", "sampling"),
+    *("nbest", "beam 1", "confidence", "alignments", "documents"),
+]
+FLAGS = {
+    "mbr": "--mbr",
+    "rerank": "--rerank-with",
+    "ensemble": "--ensemble",
+    "adapter": "--adapter",
+    "sampling": "--sample",
+    "nbest": "nbest",
+    "beam 1": "beam",
+    "confidence": "--format",
+    "alignments": "--alignments",
+    "documents": "a document",
+}
+"""How a message names what it rejects."""
+REJECTED = {
+    *(frozenset(pair) for pair in (("mbr", "rerank"), ("rerank", "sampling"), ("rerank", "beam 1"))),
+    *(frozenset(pair) for pair in (("ensemble", "adapter"), ("nbest", "beam 1"))),
+    *(frozenset(("documents", other)) for other in ("nbest", "confidence", "alignments")),
+}
+NEUTRAL = {"languages", "confidence", "alignments", "placeholders", "memory", "nbest"}
+"""What says more about a translation, or is about other lines, and changes none of the others."""
+MARKS = re.compile("[⟦⟧\ue0f0-\ue0f3]")
+"""What only the model reads."""
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """What came of options before."""
+    return {}
+
+
+@pytest.fixture
+def translate(call, runs, files, tmp_path, outcomes):  # noqa: F811 - a fixture
+    """Translate with options by name: translate("terms", "mbr")."""
+    arguments = {
+        "terms": ["--terms", files / "terms.tsv"],
+        "mbr": ["--mbr", 4],
+        "rerank": ["--rerank-with", runs / "reverse"],
+        "ensemble": ["--ensemble", runs / "other"],
+        "memory": ["--memory", files / "memory.tsv"],
+        "adapter": ["--adapter", "mine"],
+        "languages": ["--source-language", "en", "--target-language", "es"],
+        "sampling": ["--sample", "--seed", 3],
+        "nbest": ["--nbest", 3],
+        "beam 1": ["--beam", 1],
+        "alignments": ["--alignments"],
+    }
+
+    def translating(*options):
+        (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+        given = [word for option in options for word in arguments.get(option, [])]
+        given += ["--input", files / "strings.json" if "documents" in options else tmp_path / "in.txt"]
+        if "documents" not in options or "confidence" in options:
+            given += ["--format", "jsonl"]
+        if options not in outcomes:
+            outcomes[options] = call("translate", runs / "main", *given)
+        return outcomes[options]
+
+    return translating
+
+
+def rows_of(outcome):
+    assert outcome.code == 0, outcome.err
+    return [json.loads(line) for line in outcome.out.splitlines()]
+
+
+@pytest.mark.parametrize(("first", "second"), [*combinations(OPTIONS, 2)])
+def test_two_options_mean_what_each_says(translate, first, second):
+    both = {first, second}
+    outcome = translate(first, second)
+    if both in REJECTED:
+        message = outcome.err.splitlines()[-1]
+        assert outcome.code == 2 and not outcome.out
+        assert FLAGS[first] in message and FLAGS[second] in message
+        return
+    if "documents" in both:
+        check_document(outcome)
+        return
+    rows = rows_of(outcome)
+    assert [row["source"] for row in rows] == LINES
+    for row in rows:
+        check(row, both)
+    if "sampling" not in both:
+        assert all(use["outcome"] != "missing" for i in SOCCER for use in rows[i].get("terms", []))
+    if "terms" in both:
+        assert [len(row.get("terms", ())) for row in rows] == [1, 0, 0, 1, 0]
+    if "memory" in both:
+        assert (rows[KNOWN]["origin"], rows[KNOWN]["translation"]) == ("memory", "Abre %s ahora.")
+        assert [row["origin"] for row in rows[:KNOWN]] == ["model"] * KNOWN
+    for option, other in ((first, second), (second, first)):
+        if option in NEUTRAL and both != {"sampling", "nbest"}:
+            assert without(rows, option) == without(rows_of(translate(other)), option)
+
+
+def check(row, options):
+    """Check what holds for any line whatever the options are."""
+    versions = row.get("alternatives", [row["translation"]])
+    assert versions[0] == row["translation"] and len({*versions}) == len(versions)
+    if row.get("origin") == "memory":
+        return
+    if "nbest" in options and row["source"]:
+        assert 1 < len(versions) <= 3
+    assert not any(MARKS.search(text) for text in [*versions, *row["warnings"]])
+    scores = row.get("scores", [row["score"]])
+    assert scores == sorted(scores, reverse=True) and scores[0] == row["score"]
+    if "mbr" in options:
+        assert all(0 <= score <= 200 for score in scores)
+    elif "rerank" not in options:
+        assert all(score <= 0 for score in scores)
+    sure = row.get("confidence")
+    assert sure is None or 0 <= sure <= 1
+    if options & {"ensemble", "adapter"}:
+        assert "confidence" not in row
+    words = len(row["source"].split()), len(row["translation"].split())
+    assert ("alignment" in row) == ("alignments" in options)
+    assert all(s < words[0] and t < words[1] for s, t in row.get("alignment", ()))
+
+
+def without(rows, option):
+    """Return the translations, but for the lines that an option is about: those that the memory has, or the like of."""
+    left = {*SOCCER, KNOWN} if option == "memory" else set()
+    return [row["translation"] for i, row in enumerate(rows) if i not in left]
+
+
+def check_document(outcome):
+    """Check that each placeholder is in its string once, in order."""
+    assert outcome.code == 0, outcome.err
+    strings = json.loads(outcome.out)
+    assert list(strings) == ["first", "second", "third"]
+    assert strings["second"].count("%s") == strings["second"].count("{n}") == 1
+    assert strings["third"].count("%s") == 1 and not any(map(MARKS.search, strings.values()))

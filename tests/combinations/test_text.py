@@ -1,0 +1,189 @@
+"""All that feeds text to a model feeds it as `translate` does: with placeholders masked, and back again."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import call  # noqa: F401 - a fixture
+from translucid import Translator
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.data.readers.corpus import Pair
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.documents.tagged_text import Mark, Side, TaggedText
+from translucid.engines.noisy_channel import NoisyChannel
+from translucid.ground.special import SPECIAL
+from translucid.inspection.explain.case import Case
+from translucid.memory.recall import Recall
+from translucid.memory.translation_memory import TranslationMemory
+
+SOURCE, TARGET = "Ana likes %s and {{ a b }}.", "A Ana le gusta %s y {{ a b }}."
+
+
+@pytest.fixture(scope="module")
+def translator(runs):
+    return Translator.load(runs / "main", "cpu", "torch")
+
+
+def test_a_score_is_that_of_the_search(translator):
+    """A translation that the search has found, scored afterwards, is as likely as the search said."""
+    found = translator.translate(SOURCE, beam=4, nbest=4)
+    for one in found.nbest:
+        (hypothesis,) = one.hypotheses
+        if translator.tokenizer.encode_target([translator.tokenizer.decode(hypothesis.tokens)]) == [hypothesis.tokens]:
+            break
+    else:
+        pytest.skip("every translation is spelled in another way than the tokenizer would")
+    scored = translator.score(SOURCE, one.text)
+    assert scored.log_probability == pytest.approx(hypothesis.log_probability, abs=1e-3)
+
+
+def test_a_score_and_a_perplexity_have_no_unknown_tokens(translator):
+    assert SPECIAL.unknown not in translator.score(SOURCE, TARGET).tokens
+    masked = translator.score("Ana likes ⟦1⟧ and ⟦2⟧.", "A Ana le gusta ⟦1⟧ y ⟦2⟧.")
+    assert translator.score(SOURCE, TARGET).log_probability == pytest.approx(masked.log_probability, abs=1e-6)
+    forced, _ = translator.forced_scores([(SOURCE, TARGET)])
+    assert forced.perplexity == pytest.approx(masked.perplexity, rel=1e-5)
+
+
+def test_forced_decoding_reads_masks_and_links_the_words_of_the_texts(translator):
+    (seen,) = translator.inspect([(SOURCE, TARGET)])
+    assert "<unk>" not in seen.source and "<unk>" not in seen.target
+    assert [" ".join(words) for words in seen.text_words] == [SOURCE, TARGET]
+
+
+@pytest.mark.parametrize("command", ["align", "score", "look", "explain"])
+def test_commands_read_placeholders(call, runs, tmp_path, command):  # noqa: F811 - a fixture
+    file = tmp_path / "pairs.tsv"
+    file.write_text(f"{SOURCE}\t{TARGET}\n", encoding="utf-8")
+    main = runs / "main"
+    given = {
+        "align": ["--pairs", file, "--one-side"],
+        "score": [file, "--tokens", "--format", "jsonl"],
+        "look": [SOURCE, "--target", TARGET],
+        "explain": [SOURCE, "--target", TARGET, "--json"],
+    }
+    outcome = call(command, main, *given[command])
+    assert outcome.code == 0, outcome.err
+    assert "<unk>" not in outcome.out and "⁇" not in outcome.out
+    if command == "align":
+        places = [tuple(map(int, link.split("-"))) for link in outcome.out.split()]
+        assert max(t for _, t in places) == len(TARGET.split()) - 1
+
+
+def test_an_explanation_has_the_words_of_the_texts(translator):
+    case = Case(translator.model, translator.pipeline, SOURCE, TARGET)
+    assert SPECIAL.unknown not in [*case.source_ids, *case.target_ids]
+    assert "%s" in case.source_words and "{{ a b }}." in case.source_words and "%s" in case.target_words
+
+
+def test_continuations_of_a_text_have_its_placeholders(runs):
+    pytest.importorskip("fastapi")
+    from fastapi.testclient import TestClient
+
+    from translucid.serving.app import create_app
+    from translucid.serving.catalogue import load
+    from translucid.serving.server_options import ServerOptions
+
+    options = ServerOptions(hosts=("testserver",))
+    with TestClient(create_app(load([str(runs / "main")], "cpu", options), options)) as client:
+        asked = {"q": SOURCE, "source": "en", "target": "es"}
+        tokens = Translator.load(runs / "main", "cpu", "torch").tokenizer.encode_target(["A Ana ⟦1⟧"])[0]
+        answers = client.post("/continue", json={**asked, "prefix": tokens}).json()
+        assert len(answers) > 1 and all(answer["text"].startswith("A Ana %s") for answer in answers)
+
+
+def test_tags_of_a_memorys_translation_are_placed_by_what_the_model_reads(translator, tmp_path, monkeypatch):
+    """As it reads the placeholder as a mask, and not as characters that it does not know."""
+    file = tmp_path / "one.tm"
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair(SOURCE, TARGET)], "")
+    watched = []
+    decode = translator.forced_decoding
+    monkeypatch.setattr(
+        translator, "forced_decoding", lambda pairs, *more: watched.extend(pairs) or decode(pairs, *more)
+    )
+    marks = Mark(0, "<b>", Side.opens, 0), Mark(3, "</b>", Side.closes, 0)
+    with TranslationMemory.open(file) as memory:
+        (target,) = SegmentTranslator(translator, recall=Recall(memory)).stream([TaggedText(SOURCE, marks)])
+    assert target.origin == "memory" and target.marked.text == TARGET
+    assert watched and not any(SPECIAL.unknown in ids for pair in watched for ids in pair)
+
+
+def channel(runs, translator):
+    return NoisyChannel.load(runs / "reverse", translator.configuration, translator.pipeline, "cpu")
+
+
+def test_another_direction_reads_placeholders_as_its_own_run_does(runs, translator):
+    """p(x | y) is what scoring the texts with that run says."""
+    reverse = Translator.load(runs / "reverse", "cpu", "torch")
+    ((piece,),) = translator.pipeline.pieces([SOURCE], split=False)
+    (tokens,) = translator.tokenizer.encode_target(["A Ana ⟦1⟧ y ⟦2⟧"])
+    hypothesis = Hypothesis(tokens, -1.0, -1.0)
+    ((found,),) = channel(runs, translator).reverse_log_probs([piece], [[hypothesis]])
+    assert found == pytest.approx(reverse.score("A Ana %s y {{ a b }}", SOURCE).log_probability, abs=1e-3)
+
+
+def test_another_direction_reads_the_source_without_the_marks_of_terms(call, runs, tmp_path):  # noqa: F811
+    (tmp_path / "terms.tsv").write_text("soccer\tfútbol\n", encoding="utf-8")
+    text, weights = "I like soccer.", ("--reverse-weight", 1, "--length-weight", 0)
+    given = ["--rerank-with", runs / "reverse", *weights, "--terms", tmp_path / "terms.tsv", "--terms-mode", "annotate"]
+    outcome = call("translate", runs / "main", "--engine", "torch", *given, "--format", "jsonl", "--token-scores", text)
+    row = json.loads(outcome.out)
+    reverse = Translator.load(runs / "reverse", "cpu", "torch")
+    from_source = row["score"] - reverse.score(row["translation"], text).log_probability
+    heeding = Translator.load(runs / "main", "cpu", "torch").with_terms([("soccer", "fútbol")], mode="annotate")
+    alone = heeding.translate(text, beam=5, nbest=5)
+    known = {one.text: one.hypotheses[0].log_probability for one in alone.nbest}
+    assert from_source == pytest.approx(known[row["translation"]], abs=1e-3)
+
+
+def test_expected_chrf_is_of_what_a_reader_sees(runs, call):  # noqa: F811 - a fixture
+    """Two candidates that differ by a mask that stands for nothing are one text."""
+    outcome = call("translate", runs / "main", "--mbr", 4, "--nbest", 4, "--format", "jsonl", SOURCE)
+    row = json.loads(outcome.out)
+    assert "⟦" not in "".join(row["alternatives"]) and len({*row["alternatives"]}) == len(row["alternatives"])
+
+
+def test_a_memory_is_asked_for_the_text_and_not_for_the_marks_of_its_terms(runs, files, tmp_path, monkeypatch, call):  # noqa: F811
+    asked = []
+    matches = TranslationMemory.matches
+    monkeypatch.setattr(
+        TranslationMemory,
+        "matches",
+        lambda memory, text, *more, **named: asked.append(text) or matches(memory, text, *more, **named),
+    )
+    given = ["--memory", files / "memory.tsv", "--terms", files / "terms.tsv", "I like soccer."]
+    assert call("translate", runs / "main", *given).code == 0
+    assert asked and {*asked} == {"I like soccer."}
+
+
+@pytest.mark.parametrize("mode", ["annotate", "constrain"])
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_the_first_of_several_is_the_one_that_comes_alone(runs, engine, mode):
+    heeding = Translator.load(runs / "main", "cpu", engine).with_terms([("soccer", "fútbol")], mode=mode)
+    for text in ("I like soccer.", "soccer", "We like the beach and soccer."):
+        alone, several = heeding.translate(text, beam=4), heeding.translate(text, beam=4, nbest=4)
+        assert several.alternatives[0] == alone.text
+        scores = [one.score for one in several.nbest]
+        assert scores == sorted(scores, reverse=True) and len({*several.alternatives}) == len(scores)
+
+
+def test_what_can_not_be_combined_is_named(call, runs, files):  # noqa: F811 - a fixture
+    main = runs / "main"
+    terms = ["--terms", files / "terms.tsv", "--terms-mode", "constrain"]
+    for given, names in (
+        (["--sample", *terms], ("--sample", "--terms")),
+        (["--engine", "ctranslate2", "--ensemble", runs / "other"], ("--engine", "--ensemble")),
+        (["--beam", 1, "--rerank-with", runs / "reverse"], ("--beam", "--rerank-with")),
+        (["--adapter", "mine", "--ensemble", runs / "other"], ("--adapter", "--ensemble")),
+        (["--mbr", 4, "--rerank-with", runs / "reverse"], ("--mbr", "--rerank-with")),
+        (["--sample", "--rerank-with", runs / "reverse"], ("--sample", "--rerank-with")),
+        (["--wrapped", "--nbest", 2], ("--wrapped", "--nbest")),
+        (["--wrapped", "--alignments"], ("--wrapped", "--alignments")),
+        (["--token-scores"], ("--token-scores", "--format")),
+        (["--memory-from", 80], ("--memory-from", "--memory")),
+        (["--reverse-weight", 1], ("--reverse-weight", "--rerank-with")),
+    ):
+        outcome = call("translate", main, *given, "I like soccer.")
+        assert outcome.code == 2 and not outcome.out, given
+        assert all(name in outcome.err.splitlines()[-1] for name in names), outcome.err

@@ -1,11 +1,9 @@
 """Jobs as a user starts them: in a process of their own, which can be killed."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
+from tests.probes.forked import forked
 from translucid.corpora.phrasebook import generate
 
 QUICK = ["--beam", "1", "--max-length-ratio", "0"]
@@ -33,14 +31,8 @@ def start(small_run, text, tmp_path):
     processes = []
 
     def starting(*options, out=tmp_path / "out.txt", **given):
-        command = [sys.executable, "-m", "translucid", "translate", small_run, "--input", text, "--output", out]
-        process = subprocess.Popen(
-            [str(word) for word in [*command, *QUICK, *options]],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **given,
-        )
+        command = ["translate", small_run, "--input", text, "--output", out]
+        process = forked(*command, *QUICK, *map(str, options), errors_apart=True, **given)
         processes.append(process)
         return process
 
@@ -54,7 +46,7 @@ def start(small_run, text, tmp_path):
 def whole(small_run, text, tmp_path_factory):
     """What comes out for the text when nothing is in the way."""
     out = tmp_path_factory.mktemp("whole") / "out.txt"
-    command = [sys.executable, "-m", "translucid", "translate", str(small_run), "--input", str(text)]
-    done = subprocess.run([*command, "--output", str(out), *QUICK], capture_output=True, text=True)
-    assert done.returncode == 2 and "1 lines are not UTF-8" in done.stderr
+    process = forked("translate", small_run, "--input", text, "--output", out, *QUICK)
+    said, _ = process.communicate()
+    assert process.returncode == 2 and "1 lines are not UTF-8" in said
     return out.read_bytes()

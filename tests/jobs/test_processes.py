@@ -1,7 +1,6 @@
 """Jobs that are killed, interrupted, or run out of room or of workers, alone and in several processes."""
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -44,7 +43,7 @@ def brief_run(small_run, tmp_path):
 def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path, given, lines):
     work = tmp_path / "work"
     work.mkdir()
-    counts = killed_jobs.run(work, brief_run, kills=2, lines=lines, options=QUICK[:4], seed=2, given=given)
+    counts = killed_jobs.run(work, brief_run, kills=2, lines=lines, options=QUICK[:4], seed=2, given=given, fork=True)
     assert counts["kills"] >= 2 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)
 
@@ -85,10 +84,7 @@ def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start,
 
 
 def test_ctrl_c_ends_all_and_keeps_what_is_done(start, tmp_path):
-    def listen():  # a suite that was started in the background has been told not to
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    process = start("--workers", 2, start_new_session=True, preexec_fn=listen)
+    process = start("--workers", 2, own_group=True)
     wait_for(tmp_path / ".out.txt.part.json", process)
     workers = killed_jobs.workers_of(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: all of them hear it
@@ -105,7 +101,7 @@ def test_a_full_disk_is_one_clear_line_and_the_rest_can_go_on(start, whole, tmp_
     room = len(b"\n".join(whole.split(b"\n")[: WINDOW + 100]))
     tmpfs = ["mount", "-t", "tmpfs", "-o", f"size={room // 1024 + 16}k", "tmpfs", disk]
     mounted = os.geteuid() == 0 and subprocess.run(tmpfs, capture_output=True).returncode == 0
-    limited = {} if mounted else {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))}
+    limited = {} if mounted else {"file_size": room}
     try:
         process = start(out=disk / "out.txt", **limited)
         _, said = process.communicate(timeout=240)

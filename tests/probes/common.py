@@ -9,10 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.probes.forked import EnsembleRuns, Forked, forked, forked_together
 from tests.probes.kinds import TEXT, Kind
 from translucid.cli.main import run as run_command
 from translucid.runs.run_folder import ADAPTER, RunFolder
 from translucid.runs.tensor_file import load_tensors
+
+Process = subprocess.Popen[str] | Forked | EnsembleRuns
 
 TIMES = {"seconds", "tokens_per_second", "done"}
 
@@ -40,11 +43,20 @@ class Finding:
             self.messages.append(lines[-1])
 
 
-def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | None = None) -> subprocess.Popen[str]:
+class Start:
+    """How commands are started."""
+
+    fork = False
+    """Fork them from a process that has loaded everything, as the test suite does, or start Python, as users do."""
+
+
+def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | None = None) -> Process:
     """Start the command as a user does, on one thread, so that sums come out the same each time.
 
     What it says goes to a file if there is a `log`, else it can be read.
     """
+    if Start.fork and not starter:
+        return forked(*arguments, environment={"COLUMNS": "1000"}, log=log)
     with log.open("wb") if log else contextlib.nullcontext(subprocess.PIPE) as out:
         return subprocess.Popen(
             [sys.executable, *starter, "-m", "translucid", *map(str, arguments)],
@@ -55,7 +67,7 @@ def translucid(*arguments: str | Path, starter: Sequence[str] = (), log: Path | 
         )
 
 
-def said_by(process: subprocess.Popen[str], seconds: float = 600) -> str:
+def said_by(process: Process, seconds: float = 600) -> str:
     """Wait for the end of a command and return all it has said."""
     try:
         return process.communicate(timeout=seconds)[0]
@@ -82,11 +94,14 @@ def training(out: Path, corpus: list[str], steps: int, kind: Kind = TEXT) -> lis
 
 def train(
     out: Path, corpus: list[str], steps: int, kind: Kind = TEXT, *, processes: int = 1, restarts: int = 0
-) -> subprocess.Popen[str]:
-    """Start a training, or go on with it; under torchrun if it has several processes."""
+) -> Process:
+    """Start a training, or go on with it; under torchrun if it has several processes or may be started again."""
+    words = training(out, corpus, steps, kind)
+    if Start.fork and processes > 1 and not restarts:
+        return forked_together(*words, count=processes)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     starter = [*torchrun, f"--max-restarts={restarts}"] if processes > 1 else []
-    return translucid(*training(out, corpus, steps, kind), starter=starter)
+    return translucid(*words, starter=starter)
 
 
 def differences(one: Path, other: Path) -> list[str]:

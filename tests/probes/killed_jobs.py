@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
+from tests.probes.forked import Forked, forked
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes.generation import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
@@ -87,6 +88,7 @@ def run(
     options: Sequence[str] = ("--beam", "1"),
     given: Callable[[Path, Path, int], Job] = texts,
     seed: int = 1,
+    fork: bool = False,
 ) -> dict[str, int]:
     """Kill jobs `kills` times in all and count what went wrong.
 
@@ -99,6 +101,7 @@ def run(
         options: of the command, besides.
         given: makes what the job is given.
         seed: of the moments.
+        fork: commands from a process that has loaded everything, instead of starting Python as users do.
 
     Returns:
         kills; jobs (finished in spite of them); continued (runs that went on after lines of an earlier one);
@@ -109,10 +112,10 @@ def run(
     job = given(work, model, lines)
     whole, out = work / f"whole.{job.form}", work / f"out.{job.form}"
     form = ["--format", "jsonl"] if job.form == "jsonl" else []
-    command = [sys.executable, "-m", "translucid", *job.command, *form, *options]
+    command = [*job.command, *form, *options]
     several = ["--workers", str(workers)]
     started = time.monotonic()
-    _one([*command, "--output", str(whole), *([] if job.repeatable else several)], job.code)
+    _one([*command, "--output", str(whole), *([] if job.repeatable else several)], job.code, fork=fork)
     took = time.monotonic() - started
     command += ["--output", str(out), *several]
     there = set(work.iterdir())
@@ -120,7 +123,7 @@ def run(
     counts = Counter(dict.fromkeys(("kills", "jobs", "continued", *WRONG), 0))
     while counts["kills"] < kills or out.with_name(f".{out.name}.part").exists():
         moment = Moment(out, moments, took) if counts["kills"] < kills else None
-        said, orphans, killed = _one(command, job.code, moment)
+        said, orphans, killed = _one(command, job.code, moment, fork=fork)
         counts["continued"] += "continued after line" in said
         counts["orphans"] += orphans
         if not out.exists():
@@ -145,7 +148,7 @@ class Moment:
         self.writings = moments.choice((0, 1, 1, 2, 3))
         self.after = moments.uniform(0, took) if not self.writings else moments.uniform(0, took / 5)
 
-    def wait(self, process: subprocess.Popen[str]) -> bool:
+    def wait(self, process: subprocess.Popen[str] | Forked) -> bool:
         """Return whether it came before the process had ended."""
         seen, writings = self._written(), 0
         while writings < self.writings and process.poll() is None:
@@ -188,14 +191,19 @@ def _sources(count: int) -> list[str]:
     return list(itertools.islice(itertools.cycle(sources), count))
 
 
-def _one(command: list[str], end: int, moment: Moment | None = None) -> tuple[str, int, bool]:
+def _one(command: list[str], end: int, moment: Moment | None = None, *, fork: bool) -> tuple[str, int, bool]:
     """Run what ends with the exit code `end`, or up to the moment.
 
     Returns:
         What it said, how many of its workers are left, and if it was killed.
     """
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, text=True)
+    with tempfile.NamedTemporaryFile("w+") as said:
+        process: subprocess.Popen[str] | Forked
+        if fork:
+            process = forked(*command, log=Path(said.name))
+        else:
+            python = [sys.executable, "-m", "translucid"]
+            process = subprocess.Popen([*python, *command], stdout=said, stderr=said, text=True)
         orphans = 0
         if moment and moment.wait(process):
             workers = workers_of(process.pid)

@@ -79,6 +79,7 @@ TEXT = Kind(
         *("model.width=32", "model.heads=2", "model.feed_forward=64"),
         *("model.encoder_layers=1", "model.decoder_layers=1"),
         *("data.tokenizer.vocabulary=300", "data.subword_dropout=0.1", *TRAINING),
+        "decoding.max_length_extra=4",  # a model that has learned little would write to the end
     ],
     [
         f"state/corpus/{name}"

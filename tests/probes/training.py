@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +13,17 @@ from typing import NamedTuple
 
 import torch
 
-from tests.probes.common import Finding, differences, here, remount, said_by, small_disk, train, training
+from tests.probes.common import (
+    Finding,
+    Process,
+    differences,
+    here,
+    remount,
+    said_by,
+    small_disk,
+    train,
+    training,
+)
 from tests.probes.kinds import TEXT, Kind
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -28,12 +37,19 @@ NOTED = ["metrics.jsonl", "config.yaml"]
 
 
 def kills(
-    work: Path, count: int, steps: int, kind: Kind = TEXT, *, corpus: list[str] | None = None, seed: int = 1
+    work: Path,
+    count: int,
+    steps: int,
+    kind: Kind = TEXT,
+    *,
+    corpus: list[str] | None = None,
+    seed: int = 1,
+    latest: float = 6,
 ) -> Finding:
     """Kill a training again and again and compare its end with that of one left alone.
 
     The first kills fall while the corpus is being read, if it is still; half of the later ones while a checkpoint is
-    being written.
+    being written, the others until `latest` seconds after the start.
     """
     finding = Finding(f"training on {kind.name} killed (SIGKILL) at random moments, then resumed to its end")
     generator = random.Random(seed)
@@ -49,7 +65,7 @@ def kills(
         elif generator.random() < 0.5:
             _wait_for(process, lambda: bool(_half_files(killed)))
         else:
-            _wait(process, generator.uniform(0.5, 6))
+            _wait(process, generator.uniform(latest / 12, latest))
         halves, read = _half_files(killed), _index(killed)
         process.kill()
         said = said_by(process)
@@ -91,18 +107,18 @@ def _index(run: Path) -> _Index:
     return _Index(0, False)
 
 
-def _wait_until_more_is_read(process: subprocess.Popen[str], run: Path) -> None:
+def _wait_until_more_is_read(process: Process, run: Path) -> None:
     before = _index(run)
     _wait_for(process, lambda: (now := _index(run)).whole or now.lines > before.lines)
 
 
-def _wait_for(process: subprocess.Popen[str], come: Callable[[], bool]) -> None:
+def _wait_for(process: Process, come: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline and not come():
         time.sleep(0.0005)
 
 
-def _wait(process: subprocess.Popen[str], seconds: float) -> None:
+def _wait(process: Process, seconds: float) -> None:
     end = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < end:
         time.sleep(0.005)
@@ -183,7 +199,7 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
     killed: set[int] = set()
     deadline = time.monotonic() + 300
     while len(killed) < count and job.poll() is None and time.monotonic() < deadline:
-        _wait(job, generator.uniform(1, 3))
+        _wait(job, generator.uniform(0.1, 0.5))
         workers = [pid for pid in _running("translucid", "--out", str(run)) if pid not in {job.pid, *killed}]
         if len(workers) == 2 and (run / "state" / "checkpoint.safetensors").exists():
             victim = generator.choice(workers)
@@ -218,9 +234,9 @@ def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Find
     torch.set_num_threads(1)
     generator = random.Random(seed)
     corpus, whole, begun = kind.write(work / "corpus", kind.few), work / "whole", work / "begun"
-    _train_here(whole, corpus, 12, kind)
+    _train_here(whole, corpus, 6, kind)
+    _train_here(begun, corpus, 2, kind)
     _train_here(begun, corpus, 4, kind)
-    _train_here(begun, corpus, 8, kind)
     files, refused, mended = [*KEPT, *kind.stored, *NOTED], 0, 0
     for number in range(count):
         run = work / "damaged"
@@ -230,7 +246,7 @@ def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Find
         # A bit that is flipped in the configuration may make another number: that can't be told from an edit.
         how = _damage(run / name, generator, HOW[3:] if name == "config.yaml" else HOW)
         try:
-            said = _train_here(run, corpus, 12, kind)
+            said = _train_here(run, corpus, 6, kind)
         except UserError as error:
             refused += 1
             if "\n" in str(error) or str(run) not in str(error):
@@ -264,7 +280,7 @@ def _train_here(run: Path, corpus: list[str], steps: int, kind: Kind) -> str:
         configuration = configuration.model_copy(update={"training": options})
     else:
         files = {f"data.{option[2:]}": [file] for option, file in zip(corpus[::2], corpus[1::2], strict=True)}
-        short = ["training.validate_every=4", f"training.max_steps={steps}"]
+        short = ["training.validate_every=2", f"training.max_steps={steps}"]
         configuration = resolve(preset=kind.model, assignments=[*kind.settings, *short], overrides=files)
     run_experiment(configuration, run, resume=True, device="cpu", console=Console(file=said))
     return said.getvalue()

@@ -3,8 +3,13 @@
 import pytest
 
 from tests.probes import killed_jobs, outputs, refusals, training
-from tests.probes.common import said_by, train
+from tests.probes.common import Start, said_by, train
 from tests.probes.kinds import IMAGES, LABELS, LANGUAGE, TUNED
+
+
+@pytest.fixture(autouse=True)
+def _forked(monkeypatch):
+    monkeypatch.setattr(Start, "fork", True)
 
 
 def check(finding):
@@ -15,7 +20,7 @@ def check(finding):
 
 
 def test_a_training_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 3, 120))["kills"] >= 1
+    assert check(training.kills(tmp_path, 3, 60, latest=1))["kills"] >= 1
 
 
 def test_a_full_disk_is_said_and_gone_on_from(tmp_path):
@@ -31,7 +36,7 @@ def test_a_second_training_in_one_folder_is_refused_and_ctrl_c_ends_the_first(tm
 
 
 def test_a_process_that_is_killed_is_started_again_by_torchrun(tmp_path):
-    assert check(training.lost_workers(tmp_path, 1, 100))["processes killed"] == 1
+    assert check(training.lost_workers(tmp_path, 1, 60))["processes killed"] == 1
 
 
 def test_a_refused_command_changes_nothing(tmp_path):
@@ -47,20 +52,20 @@ def test_damaged_files_are_found_or_made_good(tmp_path):
 
 
 def test_a_captioner_killed_while_it_reads_images_or_learns_ends_as_if_it_had_not_been(tmp_path):
-    figures = check(training.kills(tmp_path, 3, 30, IMAGES))
+    figures = check(training.kills(tmp_path, 3, 30, IMAGES, latest=1))
     assert figures["kills"] >= 1 and figures["while reading the corpus"] >= 1
 
 
 def test_a_model_of_language_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 2, 60, LANGUAGE))["kills"] >= 1
+    assert check(training.kills(tmp_path, 2, 40, LANGUAGE, latest=1))["kills"] >= 1
 
 
 def test_a_classifier_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 2, 60, LABELS))["kills"] >= 1
+    assert check(training.kills(tmp_path, 2, 40, LABELS, latest=1))["kills"] >= 1
 
 
 def test_a_fine_tuning_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 2, 60, TUNED))["kills"] >= 1
+    assert check(training.kills(tmp_path, 2, 40, TUNED, latest=1))["kills"] >= 1
 
 
 @pytest.mark.parametrize("kind", [LANGUAGE, LABELS], ids=lambda kind: kind.name)
@@ -76,6 +81,6 @@ def test_a_caption_job_that_is_killed_loses_nothing(tmp_path):
     run, work = tmp_path / "run", tmp_path / "work"
     said_by(train(run, IMAGES.write(tmp_path / "corpus", IMAGES.few), 10, IMAGES))
     work.mkdir()
-    counts = killed_jobs.run(work, run, kills=1, lines=600, given=killed_jobs.pictures)
+    counts = killed_jobs.run(work, run, kills=1, lines=600, given=killed_jobs.pictures, fork=True)
     assert counts["kills"] >= 1 and counts["jobs"] > 0
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)

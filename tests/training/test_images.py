@@ -1,16 +1,14 @@
 """Captioners are trained, interrupted and continued as translators are."""
 
 import io
-import os
 import re
-import subprocess
-import sys
 import tarfile
 
 import numpy as np
 import pytest
 import torch
 
+from tests.probes.forked import forked, forked_together
 from tests.training.conftest import KINDS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.images.image_files import ImageFiles
@@ -206,14 +204,11 @@ def test_two_processes_learn_what_one_learns(scenes, tmp_path):
     settings = [*TINY, *TRAINING, "model.dropout=0", "training.max_steps=6"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
     command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out"]
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
     one, two = tmp_path / "one", tmp_path / "two"
-    for start, out in ((["-m", "translucid"], one), (torchrun, two)):
-        told = [sys.executable, *start, *map(str, [*command, out])]
-        done = subprocess.run(
-            told, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
-        assert done.returncode == 0, done.stderr
+    for start, out in ((forked, one), (forked_together, two)):
+        process = start(*command, out)
+        said, _ = process.communicate()
+        assert process.returncode == 0, said
     ours, theirs = (RunFolder(run).load_state()[0] for run in (two, one))
     for name, tensor in theirs.items():
         if name.startswith("model."):
@@ -225,8 +220,7 @@ def test_a_process_without_images_goes_along_when_the_weights_are_in_parts(scene
     settings = [*TINY, *TRAINING, "training.max_steps=2", "training.batch_tokens=1", "training.sharded=true"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
     command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out", tmp_path / "run"]
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
-    told = [sys.executable, *torchrun, *map(str, command)]
-    done = subprocess.run(told, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stderr
-    assert "step 2 after" in done.stderr
+    job = forked_together(*command)
+    said, _ = job.communicate()
+    assert job.returncode == 0, said
+    assert "step 2 after" in said

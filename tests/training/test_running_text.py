@@ -4,14 +4,13 @@ import io
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 import yaml
 
+from tests.probes.forked import forked_together
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
@@ -221,10 +220,10 @@ def test_for_sentence_pairs_a_window_is_nothing():
     assert "window" not in fixed_settings(resolve()) and "window" in fixed_settings(resolve(preset="lm-lstm"))
 
 
-def torchrun(texts, out, *more):
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
-    done = subprocess.run(command + arguments(texts, out, *more), capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stdout + done.stderr
+def in_two_processes(texts, out, *more):
+    job = forked_together(*arguments(texts, out, *more))
+    said, _ = job.communicate()
+    assert job.returncode == 0, said
 
 
 def losses_of(folder):
@@ -243,9 +242,9 @@ def arguments(texts, out, *more):
 
 def test_two_processes_learn_what_one_learns_and_another_number_goes_on(texts, tmp_path):
     assert run(arguments(texts, tmp_path / "alone")) == 0
-    torchrun(texts, tmp_path / "two")
+    in_two_processes(texts, tmp_path / "two")
     assert run(arguments(texts, tmp_path / "mixed", "training.max_steps=7")) == 0
-    torchrun(texts, tmp_path / "mixed", "training.max_steps=18")
+    in_two_processes(texts, tmp_path / "mixed", "training.max_steps=18")
     assert run(arguments(texts, tmp_path / "mixed", "training.max_steps=30")) == 0
     losses = [losses_of(tmp_path / name) for name in ("alone", "two", "mixed")]
     assert len(losses[0]) == 31  # 30 updates and the last validation

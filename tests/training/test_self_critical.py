@@ -4,14 +4,13 @@ import io
 import os
 import random
 import signal
-import subprocess
-import sys
 from itertools import product
 
 import pytest
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
+from tests.probes.forked import forked_together
 from tests.training.conftest import TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.batching import Batch
@@ -188,15 +187,12 @@ def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner,
 def test_several_processes_go_on_exactly(scenes, tmp_path):
     settings = [*TINY, *TRAINING, "training.self_critical=1", "training.cooldown=0"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
 
     def train(run, steps, *more):
-        told = [*torchrun, "train", "--model", "caption-soft", *files, "--out", run, *more, "--set", *settings]
-        told = [*map(str, told), f"training.max_steps={steps}"]
-        done = subprocess.run(
-            told, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
-        assert done.returncode == 0, done.stderr
+        told = ["train", "--model", "caption-soft", *files, "--out", run, *more, "--set", *settings]
+        job = forked_together(*told, f"training.max_steps={steps}")
+        said, _ = job.communicate()
+        assert job.returncode == 0, said
 
     train(tmp_path / "whole", 6)
     train(tmp_path / "parts", 3)

@@ -1,18 +1,15 @@
 """Two processes learn what one learns, save what one saves, and end together."""
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 
+from tests.probes.forked import forked_together, script_together
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.ground.errors import UserError
@@ -44,9 +41,7 @@ def arguments(corpus, out, *more, resume=False):
 
 def start(corpus, out, *more, resume=False):
     """Start a training in two processes."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "translucid"]
-    command += arguments(corpus, out, *more, resume=resume)
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return forked_together(*arguments(corpus, out, *more, resume=resume))
 
 
 def finish(process):
@@ -132,8 +127,7 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
         "    saved = sum(t.numel() for t in weights.tensors().values())\n"
         "    print('held', whole, held, average, hull, saved if workers.leads else -saved)\n"
     )
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
-    said = subprocess.run(torchrun, capture_output=True, text=True, timeout=120).stdout
+    said, _ = script_together(script).communicate()
     found = [list(map(int, line.split()[1:])) for line in said.splitlines() if line.startswith("held")]
     assert len(found) == 2, said
     for whole, held, average, hull, _ in found:
@@ -153,31 +147,18 @@ def test_another_number_of_processes_goes_on(corpus, alone, tmp_path):
     assert steps == pytest.approx(whole, rel=1e-3)
 
 
-def running_with(argument):
-    """Return the ids of processes that have an argument; not by pgrep, which a small system may lack."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            arguments = file.read_bytes().decode(errors="replace").split("\0")
-        except OSError:  # it has ended
-            continue
-        if argument in arguments and "train" in arguments:
-            found.append(int(file.parent.name))
-    return found
-
-
-def test_a_process_that_dies_ends_the_job_and_the_rest_can_go_on(corpus, tmp_path):
+def test_a_process_that_dies_ends_the_others_and_the_rest_can_go_on(corpus, tmp_path):
+    """Without torchrun, which would end them; what it does is in tests/reliability."""
     out = tmp_path / "run"
-    long = ["--set", "training.max_steps=100000", "training.save_minutes=0.001"]
-    process = start(corpus, out, *long)
+    job = start(corpus, out, "--set", "training.max_steps=100000", "training.save_minutes=0.001")
+    first, other = job.processes
     end = time.monotonic() + 120
     while not (out / "state" / "checkpoint.safetensors").exists() and time.monotonic() < end:
-        time.sleep(0.1)
-    workers = [pid for pid in running_with(str(out)) if pid != process.pid]
-    os.kill(max(workers), signal.SIGKILL)
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode != 0
-    assert "SIGKILL" in said or "Signal 9" in said
+        time.sleep(0.02)
+    other.kill()
+    said, _ = first.communicate(timeout=120)
+    assert other.wait(timeout=120) == -signal.SIGKILL
+    assert first.returncode == 2 and "another training process has died" in " ".join(said.split())
     step = RunFolder(out).load_state()[1]["place"]["step"]
     assert run(arguments(corpus, out, "--set", f"training.max_steps={step + 3}", resume=True)) == 0
 

@@ -1,0 +1,199 @@
+"""Our command in a process of its own that can be killed, without the seconds in which Python loads PyTorch.
+
+One server process a test session has loaded everything and never computes anything; each command is forked from it.
+Where a platform can't fork, Python starts the process anew, and the same tests take longer.
+"""
+
+import multiprocessing
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+_FORKING = "forkserver" in multiprocessing.get_all_start_methods()
+_context = multiprocessing.get_context("forkserver" if _FORKING else "spawn")
+if _FORKING:
+    _context.set_forkserver_preload(["tests.probes.loaded"])
+
+
+class Forked:
+    """A process with the methods of `subprocess.Popen` that tests need; standard input is empty."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        environment: dict[str, str] | None = None,
+        log: Path | None = None,
+        errors_apart: bool = False,
+        own_group: bool = False,
+        file_size: int | None = None,
+    ) -> None:
+        """Call a function in another process.
+
+        Args:
+            function: of a module; what it returns is the exit code.
+            arguments: of the function.
+            environment: what is added to that of this process.
+            log: a file that gets standard output and standard error; without it, `communicate` returns them.
+            errors_apart: whether standard error is returned separately.
+            own_group: whether the process leads a group, as one that is started in a terminal does.
+            file_size: the most bytes that a file may have.
+        """
+        self.returncode: int | None = None
+        self._folder = tempfile.TemporaryDirectory()
+        folder = Path(self._folder.name)
+        self._out = log or folder / "out"
+        self._err = folder / "err" if errors_apart else self._out
+        for file in (self._out, self._err):
+            file.write_bytes(b"")
+        whole = {**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})}
+        place = (str(Path.cwd()), str(self._out), str(self._err), own_group, file_size)
+        self._process = _context.Process(target=_call, args=(whole, *place, function, arguments))
+        _start(self._process)
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit code if the process has ended."""
+        self.returncode = self._process.exitcode
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end; return the exit code."""
+        self._process.join(timeout)
+        if self.poll() is None:
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+        assert self.returncode is not None
+        return self.returncode
+
+    def kill(self) -> None:
+        """Kill the process, unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the process has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for the end; return what was written to standard output and to standard error."""
+        self.wait(timeout)
+        out, err = self._out.read_text(encoding="utf-8"), self._err.read_text(encoding="utf-8")
+        return out, err if self._err != self._out else ""
+
+
+def _start(process: BaseProcess) -> None:
+    """Start a process, and before the first one the server, which gets one thread and finds `tests.probes`."""
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    before = dict(os.environ)
+    os.environ.update(OMP_NUM_THREADS="1", PYTHONPATH=path)
+    try:
+        process.start()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+class EnsembleRuns:
+    """Processes that train one model, as torchrun starts them on one machine."""
+
+    def __init__(self, processes: Sequence[Forked]) -> None:
+        self.processes = processes
+
+    def kill(self) -> None:
+        """Kill those that have not ended."""
+        for process in self.processes:
+            process.kill()
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code of the first process that failed; 0 if none did, None if one is still at work."""
+        codes = [process.poll() for process in self.processes]
+        return next((code for code in codes if code), None if None in codes else 0)
+
+    def communicate(self, timeout: float = 240) -> tuple[str, str]:
+        """Wait for the end; return what all have written. If one fails, the others are ended, as torchrun does."""
+        deadline = time.monotonic() + timeout
+        while self.returncode is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("forked processes", timeout)
+            time.sleep(0.01)
+        if self.returncode:
+            self.kill()
+        said = [process.communicate()[0] for process in self.processes]
+        return "".join(said), ""
+
+
+def forked(*words: str | Path, **given: Any) -> Forked:
+    """Start our command with these words; `given`: see `Forked`."""
+    return Forked(_command, [str(word) for word in words], **given)
+
+
+def together(count: int, function: Callable[..., Any], *arguments: Any) -> EnsembleRuns:
+    """Call a function in several processes, in the environment that torchrun would give them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
+    shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    each = [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+    return EnsembleRuns([Forked(function, *arguments, environment=environment) for environment in each])
+
+
+def script_together(script: Path, count: int = 2) -> EnsembleRuns:
+    """Run a Python script in several processes."""
+    return together(count, _script, str(script))
+
+
+def forked_together(*words: str | Path, count: int = 2) -> EnsembleRuns:
+    """Start our command in several processes that train one model, without torchrun, which loads PyTorch once more."""
+    return together(count, _command, [str(word) for word in words])
+
+
+def _command(words: list[str]) -> None:
+    from translucid.cli.main import main
+
+    main(words)
+
+
+def _script(file: str) -> None:
+    runpy.run_path(file, run_name="__main__")
+
+
+def _call(
+    environment: dict[str, str],
+    folder: str,
+    out: str,
+    err: str,
+    own_group: bool,
+    file_size: int | None,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+) -> None:
+    """Become a process as a shell would have started it, and call the function."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    # A suite that was started in the background ignores Ctrl-C, and its children would too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if own_group:
+        os.setsid()
+    if file_size:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+    for number, file in ((1, out), (2, err)):
+        target = os.open(file, os.O_WRONLY | os.O_APPEND)
+        os.dup2(target, number)
+        os.close(target)
+    sys.exit(function(*arguments))

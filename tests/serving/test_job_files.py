@@ -38,7 +38,7 @@ def test_a_result_that_can_not_be_kept_whole_leaves_the_one_before(tmp_path, mon
     with pytest.raises(OSError, match="No space left"):
         files.keep(b"second")
     assert files.result.read_bytes() == b"first"
-    assert sorted(file.name for file in (tmp_path / "job").iterdir()) == ["document", "result"]
+    assert sorted(file.name for file in (tmp_path / "job").iterdir()) == ["document", "result-1"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -221,7 +222,10 @@ def bound(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "win32":  # where a second server could use the same port, with the other option even more
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
     except OSError as error:
         raise _not_ours(host, port, error.strerror) from error
@@ -236,7 +240,6 @@ def _not_ours(host: str, port: int, why: str | None) -> UserError:
 
 def _log_requests() -> None:
     import logging
-    import sys
 
     from translucid.serving.edge.measuring import requests
 

@@ -53,13 +53,17 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _replace(temporary, path)
+        replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _replace(temporary: Path, path: Path) -> None:
-    """Put a file in the place of another; try for a second if Windows refuses, as while a viewer reads the other."""
+def replace(temporary: Path, path: Path) -> None:
+    """Put a file in the place of another; try for a second if Windows refuses, as while a viewer reads the other.
+
+    Raises:
+        OSError: it can't be.
+    """
     until = time.monotonic() + 1.0
     while True:
         try:
@@ -159,5 +163,6 @@ def resolve_symlinks(path: Path) -> Path:
 
 def _descriptor(path: Path) -> int | None:
     """Return the number of what is open already; to open such a name anew would empty the file that it stands for."""
-    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", str(path))
-    return int(found[1]) if found else _DESCRIPTORS.get(str(path))
+    name = path.as_posix()  # on Windows, too, where some shells know such names
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
+    return int(found[1]) if found else _DESCRIPTORS.get(name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from translucid.ground.errors import UserError
+from translucid.ground.paths import remove_folder, replace_folder
 from translucid.ground.reading import digest
 
 _SUMS = "sha256.json"
@@ -60,11 +60,15 @@ def keep(kind: str, made_from: str, make: Callable[[Path], object], most: int) -
         half = Path(name) / "made"
         make(half)
         (half / _SUMS).write_text(json.dumps(_sums(half, [file.name for file in half.iterdir() if file.is_file()])))
-        shutil.rmtree(kept, ignore_errors=True)
-        half.rename(kept)
+        try:
+            replace_folder(half, kept)
+        except OSError:
+            # Another process may have been quicker: Windows leaves its folder in place while a file of it is open.
+            if find_kept(kind, made_from) is None:
+                raise
     there = [folder for folder in root.iterdir() if not folder.name.startswith(".")]
     for old in sorted(there, key=lambda folder: -folder.stat().st_mtime)[most:]:
-        shutil.rmtree(old, ignore_errors=True)
+        remove_folder(old)
     return kept
 
 

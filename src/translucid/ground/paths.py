@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from translucid.ground.atomic import resolve_symlinks
@@ -41,24 +41,31 @@ def whole_folder(out: Path) -> Iterator[Path]:
         UserError: the folder can't be written.
     """
     out = resolve_symlinks(out)
-    half, replaced = out.with_name(f".{out.name}.tmp"), out.with_name(f".{out.name}.old")
+    half, replaced = out.with_name(f".{out.name}.tmp"), _aside(out)
     try:
-        if replaced.exists() and not out.exists():  # a process was killed between the two renamings below
+        if replaced.exists() and not out.exists():  # a process was killed between the renamings of `replace_folder`
             replaced.rename(out)
-        for left in (half, replaced):
-            shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(half, ignore_errors=True)
         half.mkdir()
         yield half
-        _replace(out, half, replaced)
+        replace_folder(half, out)
     except OSError as error:
         raise UserError(f"can't be written ({error.strerror})", file=out, fix="Choose another folder.") from error
     finally:
         shutil.rmtree(half, ignore_errors=True)
-        shutil.rmtree(replaced, ignore_errors=True)
 
 
-def _replace(out: Path, new: Path, replaced: Path) -> None:
-    """Rename: a folder can't be replaced in one step, but what was there is removed only when the new one is."""
+def replace_folder(new: Path, out: Path) -> None:
+    """Put a folder in the place of another.
+
+    This takes two renamings, and what was there is removed last: Windows neither moves nor removes a folder while one
+    of its files is open, and refuses the first renaming, when nothing is lost.
+
+    Raises:
+        OSError: it can't be; both folders are as they were.
+    """
+    replaced = _aside(out)
+    shutil.rmtree(replaced, ignore_errors=True)
     if out.exists():
         out.rename(replaced)
     try:
@@ -67,3 +74,18 @@ def _replace(out: Path, new: Path, replaced: Path) -> None:
         if replaced.exists():
             replaced.rename(out)
         raise
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, or leave it whole where Windows refuses because one of its files is open."""
+    going = _aside(folder)
+    shutil.rmtree(going, ignore_errors=True)
+    with suppress(OSError):
+        folder.rename(going)
+    shutil.rmtree(going, ignore_errors=True)
+
+
+def _aside(folder: Path) -> Path:
+    """Return the name that a folder has while it is replaced or removed."""
+    return folder.with_name(f".{folder.name}.old")

@@ -13,7 +13,15 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from translucid.ground.atomic import explained, is_stream, open_stream, resolve_symlinks, sync_folder, write_atomically
+from translucid.ground.atomic import (
+    explained,
+    is_stream,
+    open_stream,
+    replace,
+    resolve_symlinks,
+    sync_folder,
+    write_atomically,
+)
 from translucid.ground.errors import UserError
 from translucid.jobs.job import Say
 from translucid.jobs.warning_summary import WarningSummary
@@ -94,7 +102,7 @@ class StreamOutput(Output):
         Raises:
             UserError: it can't be written to.
         """
-        with explained(self.file or Path("/dev/stdout")):
+        with explained(self.file or Path("-")):
             self.stream.write(text)
             self.stream.flush()
 
@@ -215,7 +223,7 @@ class FileOutput(Output):
             os.fsync(self.stream.fileno())
             self.stream.close()
             self.stream = None
-            self.part.replace(self.file)
+            replace(self.part, self.file)
             sync_folder(self.file.parent)
             self.record_file.unlink(missing_ok=True)
         except OSError as error:
@@ -227,7 +235,9 @@ class FileOutput(Output):
         self.part.unlink(missing_ok=True)
 
     def _failed(self, error: OSError) -> UserError:
-        kept = f"The first {self.kept:,} lines are kept: make room" if self.kept else "Make room"
+        # Windows replaces no file that is open.
+        way = "close the program that has it open" if isinstance(error, PermissionError) else "make room"
+        kept = f"The first {self.kept:,} lines are kept: {way}" if self.kept else way.capitalize()
         fix = f"{kept}, and give the same command again."
         return UserError(f"can't be written ({error.strerror})", file=self.file, fix=fix)
 

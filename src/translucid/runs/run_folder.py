@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from translucid import __version__
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.atomic import write_atomically
+from translucid.ground.atomic import replace, write_atomically
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
@@ -177,7 +177,7 @@ class RunFolder:
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
         for file in (*(self.path / name for name in OURS), *states):
             refuse_strange(file, self.path, _LARGEST.get(file.name))
-        for name in (".lock", "state", "state/corpus", "state/images", ".preparing", ".ready", ".moving"):
+        for name in (".lock", "state", "state/corpus", "state/images", ".preparing", ".ready", ".moving", ".replaced"):
             written = self.path / name
             if written.is_symlink():
                 raise UserError("is a link, and would be written through", file=written, fix="Remove it.")
@@ -286,8 +286,8 @@ class RunFolder:
         """Let a whole new checkpoint take the place of the last one, and that the place of the one before."""
         if self.next_state_file.exists():
             if self.state_file.exists():
-                self.state_file.replace(self.previous_state_file)
-            self.next_state_file.replace(self.state_file)
+                replace(self.state_file, self.previous_state_file)
+            replace(self.next_state_file, self.state_file)
 
     def load_state(
         self, on_damage: Callable[[str], None] | None = None

@@ -2,7 +2,8 @@
 
     OUT/.preparing   the new run, as long as it may still be refused
     OUT/.ready       the new run, complete: what is in OUT gives way
-    OUT/.moving      the new run, when nothing of the old one is left: its files move to OUT, `config.yaml` last
+    OUT/.replaced    the old run, which is removed last
+    OUT/.moving      the new run, when nothing of the old one is in its way: its files move to OUT, `config.yaml` last
 
 Each step is one renaming, so a crash leaves the old run or the new one, and `finish_replacing` ends what was begun.
 """
@@ -20,7 +21,7 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import OURS, RunFolder
 
-_READY, _MOVING = ".ready", ".moving"
+_READY, _MOVING, _REPLACED = ".ready", ".moving", ".replaced"
 
 
 def prepared_folder(run: RunFolder) -> RunFolder:
@@ -60,7 +61,11 @@ def staged(run: RunFolder, *, overwrite: bool = False, resume: bool = False) -> 
         if folder.is_dir():
             sync_folder(folder)
     new.path.rename(run.path / _READY)
-    _replace(run)
+    try:
+        _replace(run)
+    except UserError:
+        shutil.rmtree(run.path / _READY, ignore_errors=True)
+        raise
 
 
 def finish_replacing(run: RunFolder) -> None:
@@ -130,23 +135,36 @@ def _same(folder: Path, other: Path) -> bool:
 
 
 def _replace(run: RunFolder) -> None:
-    ready, moving = run.path / _READY, run.path / _MOVING
+    ready, moving, replaced = run.path / _READY, run.path / _MOVING, run.path / _REPLACED
     if ready.is_dir():
-        _remove_run(run)
+        _set_aside(run, replaced)
         ready.rename(moving)
     # The configuration makes the folder a run.
     for file in sorted(moving.iterdir(), key=lambda file: file.name == run.config_file.name):
         file.replace(run.path / file.name)
     moving.rmdir()
     sync_folder(run.path)
+    shutil.rmtree(replaced, ignore_errors=True)
 
 
-def _remove_run(run: RunFolder) -> None:
-    """Remove what is ours of a run, and nothing else."""
-    run.config_file.unlink(missing_ok=True)
+def _set_aside(run: RunFolder, replaced: Path) -> None:
+    """Move what is ours of a run, and nothing else, into a folder; the configuration first.
+
+    Raises:
+        UserError: another program has a file of it open, and Windows does not move it; the run stays as it was.
+    """
     run.tidy()
-    for name in OURS:
-        (run.path / name).unlink(missing_ok=True)
-    for events in run.path.glob("events.out.tfevents.*"):
-        events.unlink()
-    shutil.rmtree(run.path / "state", ignore_errors=True)
+    names = [*OURS, "state", *(events.name for events in run.path.glob("events.out.tfevents.*"))]
+    moved = []
+    shutil.rmtree(replaced, ignore_errors=True)
+    try:
+        replaced.mkdir(exist_ok=True)
+        for name in names:
+            if (run.path / name).exists():
+                (run.path / name).replace(replaced / name)
+                moved.append(name)
+    except OSError as error:
+        for earlier in reversed(moved):
+            (replaced / earlier).replace(run.path / earlier)
+        fix = "Close the program that has it open, such as TensorBoard."
+        raise UserError(f"can't be replaced ({error.strerror})", file=run.path / name, fix=fix) from error

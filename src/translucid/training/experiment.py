@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -182,9 +183,17 @@ def _begun(
             material = _material_again(configuration, new, corpora, console)
         trainer = _trainer(configuration, setup, new, material)
         trainer.save()
-        workers.wait()  # until all have opened what is moved now
+        tokenizer, validates_in_bfloat16 = trainer.validator.tokenizer, trainer.validator.bfloat16
+        if sys.platform == "win32":
+            del trainer.epochs, trainer.validator  # they map the encoded corpus, and no mapped file is moved
+        workers.wait()  # until all have opened, or closed, what is moved now
     workers.wait()
     trainer.run = run
+    if sys.platform == "win32":
+        place = Initialization(run, tokenizer, trainer.weights.model, workers, Console(quiet=True), None)
+        moved = material.lessons(place)
+        trainer.epochs, trainer.validator = moved.epochs, moved.validator
+        trainer.validator.bfloat16 = validates_in_bfloat16
     return trainer, material.corpora.files
 
 

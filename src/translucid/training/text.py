@@ -188,7 +188,9 @@ class TextDataset:
                 if at.before is not None:
                     built = beside.open(identity)
                     assert built is not None
-                    at.run.refuse_changes(at.before, {TEXT: built.fingerprint})
+                    fingerprint = built.fingerprint
+                    del built  # Windows moves no file that is mapped into memory
+                    at.run.refuse_changes(at.before, {TEXT: fingerprint})
                     beside.replace(store)
         except UserError:
             beside.remove()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from translucid.ground.atomic import replace
 from translucid.ground.errors import UserError
 
 
@@ -58,7 +59,7 @@ class BadLines:
                 self._stream.writelines(map(_row, self.first))
                 yield
             if self.count or self.first:
-                half.replace(file)
+                replace(half, file)
             else:
                 file.unlink(missing_ok=True)
         except OSError as error:

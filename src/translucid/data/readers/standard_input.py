@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import IO
 
 from translucid.ground.errors import UserError
 
@@ -19,14 +18,15 @@ _PACKED = b"\x1f\x8b"
 
 
 @cache
-def _kept() -> IO[bytes]:
-    """Read standard input to its end, once."""
+def _kept() -> tempfile.TemporaryDirectory[str]:
+    """Read standard input to its end, once; the folder goes when the process ends."""
     if sys.stdin is None:
         raise UserError("is closed", file=NAME, fix="Give a file.")
-    kept = tempfile.NamedTemporaryFile(prefix="translucid-")  # noqa: SIM115 - it is there as long as the process
-    shutil.copyfileobj(sys.stdin.buffer, kept)
-    kept.flush()
-    return kept
+    # A folder, as Windows opens no temporary file a second time while it is open.
+    folder = tempfile.TemporaryDirectory(prefix="translucid-")
+    with _file(folder).open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return folder
 
 
 def standard_input() -> Path:
@@ -35,7 +35,11 @@ def standard_input() -> Path:
     Raises:
         UserError: it is closed.
     """
-    return Path(_kept().name)
+    return _file(_kept())
+
+
+def _file(folder: tempfile.TemporaryDirectory[str]) -> Path:
+    return Path(folder.name) / "standard-input"
 
 
 def is_packed(file: Path) -> bool:

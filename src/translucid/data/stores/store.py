@@ -24,6 +24,7 @@ from translucid.data.stores.chunked import ChunkedFiles, checksum
 from translucid.data.stores.encoded import EncodedCorpus, encode_chunks
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
+from translucid.ground.paths import replace_folder
 
 FILES = "source.ids", "source.offsets", "target.ids", "target.offsets"
 
@@ -124,9 +125,16 @@ class CorpusStore:
         self.files.end({"sizes": sizes, "kept": skipped.kept, "reasons": dict(skipped.reasons)})
 
     def replace(self, other: CorpusStore) -> None:
-        """Take the place of another store."""
-        other.remove()
-        self.files.folder.rename(other.files.folder)
+        """Take the place of another store; neither may be open.
+
+        Raises:
+            UserError: a program has the other one open, and Windows does not move it.
+        """
+        try:
+            replace_folder(self.files.folder, other.files.folder)
+        except OSError as error:
+            fix = "Close the program that has it open, and give the same command again."
+            raise UserError(f"can't be replaced ({error.strerror})", file=other.files.folder, fix=fix) from error
 
     def remove(self) -> None:
         """Throw the folder away, if it is there."""

@@ -134,11 +134,6 @@ class TextStore:
         """Throw the folder away, if it is there."""
         self.files.remove()
 
-    def replace(self, other: TextStore) -> None:
-        """Take the place of another store."""
-        other.remove()
-        self.files.folder.rename(other.files.folder)
-
 
 def _added(chunks: list[dict[str, Any]]) -> Size:
     return (

@@ -10,7 +10,7 @@ from typing import Any
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.ctranslate2.conventions import Quantization
-from translucid.ground.atomic import write_atomically
+from translucid.ground.atomic import replace, write_atomically
 from translucid.ground.errors import UserError, missing_package
 from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.interop.onnx.graphs import AFTER, DECODER, ENCODER, IDS, LOGITS, TOKENS, quiet, write_graphs
@@ -95,7 +95,7 @@ def _make_smaller(file: Path) -> None:
     small = file.with_suffix(".int8")
     with quiet():
         quantize_dynamic(file, small, list(SMALLER), per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
-    small.replace(file)
+    replace(small, file)
 
 
 def _facts(

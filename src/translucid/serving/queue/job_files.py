@@ -9,7 +9,9 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any, NamedTuple
 
 from translucid.documents.document import Segment, Target
@@ -63,8 +65,10 @@ class JobFiles:
         self.folder = folder
         folder.mkdir(mode=0o700)
         self._document = folder / "document"
-        self.result = folder / "result"
-        """The translated document."""
+        self.result = folder / "result-0"
+        """The translated document; each has a name of its own, as Windows replaces none that is being sent."""
+        self._results = count(1)
+        self._changing = Lock()
         try:
             with self._document.open("xb") as file:
                 shutil.copyfileobj(content, file)
@@ -90,15 +94,18 @@ class JobFiles:
 
     def keep(self, result: bytes) -> None:
         """Keep the translated document."""
-        temporary = self.folder / "result.new"  # one that is being sent stays as it is
+        new = self.folder / f"result-{next(self._results)}"
         with self._kept():
             try:
-                temporary.write_bytes(result)
-                temporary.replace(self.result)
+                new.write_bytes(result)
             except OSError:  # such as a full disk, which would stay full
                 with suppress(OSError):
-                    temporary.unlink()
+                    new.unlink()
                 raise
+        with self._changing:
+            before, self.result = self.result, new
+            with suppress(OSError):  # there is none; or it is being sent, and Windows removes no file that is open
+                before.unlink()
 
     def sent(self) -> tuple[Iterator[bytes], int]:
         """Open the translated document; return its parts, which are there whatever becomes of the file, and its size.
@@ -106,15 +113,17 @@ class JobFiles:
         Raises:
             GoneError: it was deleted.
         """
-        with self._kept():
+        with self._kept(), self._changing:
             file = self.result.open("rb")
         return _parts(file), os.fstat(file.fileno()).st_size
 
     def delete(self) -> None:
         """Forget all; who is reading meanwhile is told `GoneError`."""
         going = self.folder.with_suffix(".going")
-        with suppress(OSError):  # it was deleted before
+        try:
             self.folder.rename(going)
+        except OSError:  # it was deleted before; or a file of it is open, which Windows does not move: the others go
+            going = self.folder
         shutil.rmtree(going, ignore_errors=True)
 
     def begin(self, segments: Sequence[Segment]) -> None:

@@ -110,7 +110,7 @@ def test_what_is_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
     def as_attention(*given, layer):
         return [replace(one, links=one.cross()) for one in forced_decoding(*given)]
 
-    monkeypatch.setattr("translucid.api.alignment_fitting.watch", as_attention)
+    monkeypatch.setattr("translucid.api.alignment_fitting.forced_decoding", as_attention)
     outcome = call("tune", run, "--alignments", gold / "gold.jsonl")
     assert outcome.code == 0 and "not kept: the attention is right at least as often" in outcome.out
     assert not (run / "alignment.safetensors").exists() and (run / "config.yaml").read_bytes() == config

@@ -13,6 +13,8 @@ from translucid.jobs.output import FileOutput
 from translucid.jobs.running import run
 from translucid.jobs.windows import Reader
 
+from .conftest import WINDOW
+
 
 @pytest.fixture(scope="module")
 def environment():
@@ -34,7 +36,8 @@ def ray(environment):
     ray.shutdown()
 
 
-def test_ray_writes_what_one_process_writes_and_goes_on_where_that_stopped(ray, small_run, text, tmp_path):
+def test_ray_writes_what_one_process_writes_and_goes_on_where_that_stopped(ray, small_run, text, tmp_path, monkeypatch):
+    monkeypatch.setattr("translucid.jobs.job.WINDOW", WINDOW)
     job = Job(small_run, DecodingOptions(beam=1, max_length_ratio=0), "cpu")
     said = []
 
@@ -49,14 +52,14 @@ def test_ray_writes_what_one_process_writes_and_goes_on_where_that_stopped(ray, 
     summary = said[1]
     assert (
         summary.startswith("warning: ")
-        and "of 20,000 lines look wrong" in summary
+        and "of 1,250 lines look wrong" in summary
         and "too long for the model: line" in summary
     )
     said.clear()
     with text.open("rb") as stream:
         way = ray_cluster(job, text, "auto", workers=1)
         assert run(job, stream, FileOutput(tmp_path / "out"), way, say=said.append) == 1
-    assert said[:2] == ["continued after line 4,096 of an earlier, interrupted run", "line 17002: not UTF-8"]
+    assert said[:2] == ["continued after line 256 of an earlier, interrupted run", "line 1102: not UTF-8"]
     assert said[2:] == [summary]
     assert (tmp_path / "out").read_bytes() == (tmp_path / "one").read_bytes()
 

@@ -16,9 +16,7 @@ from translucid.jobs.processes import processes
 from translucid.jobs.windows import Place, Window
 from translucid.kernels.devices import device_of_worker
 
-from .conftest import QUICK
-
-WINDOW = 4096
+from .conftest import QUICK, WINDOW
 
 
 def wait_for(file, process, patience=240):
@@ -39,11 +37,11 @@ def brief_run(small_run, tmp_path):
     return copied
 
 
-@pytest.mark.parametrize(("given", "lines"), [(killed_jobs.texts, 5000), (killed_jobs.document, 800)])
+@pytest.mark.parametrize(("given", "lines"), [(killed_jobs.texts, 700), (killed_jobs.document, 500)])
 def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path, given, lines):
     work = tmp_path / "work"
     work.mkdir()
-    counts = killed_jobs.run(work, brief_run, kills=2, lines=lines, options=QUICK[:4], seed=2, given=given, fork=True)
+    counts = killed_jobs.run(work, brief_run, kills=2, lines=lines, options=QUICK[:4], seed=2, given=given, window=128)
     assert counts["kills"] >= 2 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)
 
@@ -77,8 +75,8 @@ def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start,
     _, said = process.communicate(timeout=240)
     assert process.returncode == 2 and said.count("\n") == 4
     assert "continued after line" in said
-    assert "line 17002: not UTF-8" in said and "1 lines are not UTF-8" in said
-    assert "1 text is too long for the model: line 20,000." in said
+    assert "line 1102: not UTF-8" in said and "1 lines are not UTF-8" in said
+    assert "1 text is too long for the model: line 1,250." in said
     assert (tmp_path / "out.txt").read_bytes() == whole  # which one process wrote
     assert sorted(item.name for item in tmp_path.iterdir()) == ["out.txt"]
 
@@ -98,20 +96,20 @@ def test_ctrl_c_ends_all_and_keeps_what_is_done(start, tmp_path):
 def test_a_full_disk_is_one_clear_line_and_the_rest_can_go_on(start, whole, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    room = len(b"\n".join(whole.split(b"\n")[: WINDOW + 100]))
-    tmpfs = ["mount", "-t", "tmpfs", "-o", f"size={room // 1024 + 16}k", "tmpfs", disk]
+    room = len(b"\n".join(whole.split(b"\n")[: WINDOW + 60]))
+    tmpfs = ["mount", "-t", "tmpfs", "-o", f"size={room // 1024 + 8}k", "tmpfs", disk]
     mounted = os.geteuid() == 0 and subprocess.run(tmpfs, capture_output=True).returncode == 0
     limited = {} if mounted else {"file_size": room}
     try:
         process = start(out=disk / "out.txt", **limited)
         _, said = process.communicate(timeout=240)
         assert process.returncode == 2
-        assert said.count("\n") == 1 and "The first 4,096 lines are kept: make room" in said
+        assert said.count("\n") == 1 and "The first 256 lines are kept: make room" in said
         assert ("No space left on device" if mounted else "File too large") in said
         if mounted:
             subprocess.run(["mount", "-o", "remount,size=10m", disk], check=True)
         _, said = start(out=disk / "out.txt").communicate(timeout=240)
-        assert "continued after line 4,096 of an earlier, interrupted run" in said
+        assert "continued after line 256 of an earlier, interrupted run" in said
         assert (disk / "out.txt").read_bytes() == whole
     finally:
         if mounted:

@@ -6,6 +6,7 @@ Where a platform can't fork, Python starts the process anew, and the same tests 
 
 import multiprocessing
 import os
+import pkgutil
 import runpy
 import signal
 import socket
@@ -134,9 +135,15 @@ class EnsembleRuns:
         return "".join(said), ""
 
 
-def forked(*words: str | Path, **given: Any) -> Forked:
-    """Start our command with these words; `given`: see `Forked`."""
-    return Forked(_command, [str(word) for word in words], **given)
+def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **given: Any) -> Forked:
+    """Start our command with these words.
+
+    Args:
+        words: of the command.
+        replaced: values of constants in that process, by their names, such as `translucid.jobs.job.WINDOW`.
+        given: as for `Forked`.
+    """
+    return Forked(_command, [str(word) for word in words], replaced or {}, **given)
 
 
 def together(count: int, function: Callable[..., Any], *arguments: Any) -> EnsembleRuns:
@@ -157,10 +164,15 @@ def script_together(script: Path, count: int = 2) -> EnsembleRuns:
 
 def forked_together(*words: str | Path, count: int = 2) -> EnsembleRuns:
     """Start our command in several processes that train one model, without torchrun, which loads PyTorch once more."""
-    return together(count, _command, [str(word) for word in words])
+    return together(count, _command, [str(word) for word in words], {})
 
 
-def _command(words: list[str]) -> None:
+def _command(words: list[str], replaced: dict[str, Any]) -> None:
+    for name, value in replaced.items():
+        where, _, constant = name.rpartition(".")
+        owner = pkgutil.resolve_name(where)  # a module or a class
+        assert hasattr(owner, constant)
+        setattr(owner, constant, value)
     from translucid.cli.main import main
 
     main(words)

@@ -32,6 +32,8 @@ from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes.generation import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
 
+WINDOWS = ("translucid.jobs.job.WINDOW", "translucid.jobs.captioning.CaptionJob.window")
+"""How many lines, and how many images, are written together."""
 WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
 """What must be 0."""
 
@@ -88,7 +90,7 @@ def run(
     options: Sequence[str] = ("--beam", "1"),
     given: Callable[[Path, Path, int], Job] = texts,
     seed: int = 1,
-    fork: bool = False,
+    window: int | None = None,
 ) -> dict[str, int]:
     """Kill jobs `kills` times in all and count what went wrong.
 
@@ -101,7 +103,8 @@ def run(
         options: of the command, besides.
         given: makes what the job is given.
         seed: of the moments.
-        fork: commands from a process that has loaded everything, instead of starting Python as users do.
+        window: lines that are written together, if fewer than usual. With it, commands are forked from a process that
+            has loaded everything; without, Python is started, as users do it.
 
     Returns:
         kills; jobs (finished in spite of them); continued (runs that went on after lines of an earlier one);
@@ -115,7 +118,7 @@ def run(
     command = [*job.command, *form, *options]
     several = ["--workers", str(workers)]
     started = time.monotonic()
-    _one([*command, "--output", str(whole), *([] if job.repeatable else several)], job.code, fork=fork)
+    _one([*command, "--output", str(whole), *([] if job.repeatable else several)], job.code, window=window)
     took = time.monotonic() - started
     command += ["--output", str(out), *several]
     there = set(work.iterdir())
@@ -123,7 +126,7 @@ def run(
     counts = Counter(dict.fromkeys(("kills", "jobs", "continued", *WRONG), 0))
     while counts["kills"] < kills or out.with_name(f".{out.name}.part").exists():
         moment = Moment(out, moments, took) if counts["kills"] < kills else None
-        said, orphans, killed = _one(command, job.code, moment, fork=fork)
+        said, orphans, killed = _one(command, job.code, moment, window=window)
         counts["continued"] += "continued after line" in said
         counts["orphans"] += orphans
         if not out.exists():
@@ -191,7 +194,7 @@ def _sources(count: int) -> list[str]:
     return list(itertools.islice(itertools.cycle(sources), count))
 
 
-def _one(command: list[str], end: int, moment: Moment | None = None, *, fork: bool) -> tuple[str, int, bool]:
+def _one(command: list[str], end: int, moment: Moment | None = None, *, window: int | None) -> tuple[str, int, bool]:
     """Run what ends with the exit code `end`, or up to the moment.
 
     Returns:
@@ -199,8 +202,9 @@ def _one(command: list[str], end: int, moment: Moment | None = None, *, fork: bo
     """
     with tempfile.NamedTemporaryFile("w+") as said:
         process: subprocess.Popen[str] | Forked
-        if fork:
-            process = forked(*command, log=Path(said.name))
+        if window:
+            constants = dict.fromkeys(WINDOWS, window)
+            process = forked(*command, log=Path(said.name), replaced=constants)
         else:
             python = [sys.executable, "-m", "translucid"]
             process = subprocess.Popen([*python, *command], stdout=said, stderr=said, text=True)

@@ -1,12 +1,14 @@
 """What a process has loaded from which `forked.py` forks commands: all that is slow to import, and no threads."""
 
-import ctranslate2  # noqa: F401
-import sacrebleu.metrics  # noqa: F401
+# ruff: noqa: F401
+
+import ctranslate2
+import sacrebleu.metrics
 import torch._dynamo
-import torch.utils.tensorboard  # noqa: F401
+import torch.utils.tensorboard
 
 import translucid.api.captioner
-import translucid.api.translator  # noqa: F401
+import translucid.api.translator
 import translucid.jobs.processes
 import translucid.training.experiment
 import translucid.training.post_training

@@ -81,6 +81,6 @@ def test_a_caption_job_that_is_killed_loses_nothing(tmp_path):
     run, work = tmp_path / "run", tmp_path / "work"
     said_by(train(run, IMAGES.write(tmp_path / "corpus", IMAGES.few), 10, IMAGES))
     work.mkdir()
-    counts = killed_jobs.run(work, run, kills=1, lines=600, given=killed_jobs.pictures, fork=True)
+    counts = killed_jobs.run(work, run, kills=1, lines=300, given=killed_jobs.pictures, window=64)
     assert counts["kills"] >= 1 and counts["jobs"] > 0
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)

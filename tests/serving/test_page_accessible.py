@@ -8,8 +8,8 @@ from tests.probes.fonts import FONTS, set_in
 from tests.probes.page_states import opened, states
 
 from .test_clients import serving
-from .test_judging import models  # noqa: F401
 from .test_page import browser  # noqa: F401
+from .test_text_models import models  # noqa: F401
 
 SAME = ("slow", "busy", "refused", "long", "swapped", "dropping", "accepting")
 """States with nothing that another one has not; left out for the time they take."""

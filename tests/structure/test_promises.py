@@ -38,12 +38,21 @@ def mentions_in(text: str) -> list[str]:
     return [" ".join(span.split()).removesuffix(" ...") for span in spans]
 
 
+def after_group_options(arguments: list[str], group) -> list[str]:
+    """Return the arguments after the options of a group that take a value, such as `--code FILE`."""
+    with_value = {option for parameter in group.params if not parameter.is_flag for option in parameter.opts}
+    while arguments and arguments[0] in with_value:
+        arguments = arguments[2:]
+    return arguments
+
+
 def check(command: str, *, whole: bool = True) -> None:
     """Let a command line be parsed, without running it; one that is not `whole` may lack arguments."""
     node = COMMAND
     arguments = several(without_log_format(shlex.split(command)[1:])[0], node)
     context = typer.Context(node, info_name="translucid")
     while hasattr(node, "commands"):
+        arguments = after_group_options(arguments, node)
         name = next((argument for argument in arguments if not argument.startswith("-")), None)
         if name is None:
             options = {option for parameter in node.params for option in parameter.opts} | {"--help"}

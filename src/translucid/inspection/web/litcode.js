@@ -14,9 +14,9 @@ export function litCode(seen, { layer, head, weights }) {
   if (!weights) return [...opened(seen), looked(seen), "print(looked.words, looked.log_probs)"].join("\n");
   const chosen = [layer === null ? "" : `, layer=${layer}`, head === null ? "" : `, head=${head}`].join("");
   return [
-    ...opened(seen, "from translucid.inspection.saliency_overlay import LitImage", plots("draw_lit")),
+    ...opened(seen, "from translucid.inspection.saliency_overlay import SaliencyOverlay", plots("draw_lit")),
     looked(seen),
-    `save_figure(draw_lit(LitImage.of(looked${chosen})), Path("looked.pdf"))`,
+    `save_figure(draw_lit(SaliencyOverlay.of(looked${chosen})), Path("looked.pdf"))`,
   ].join("\n");
 }
 

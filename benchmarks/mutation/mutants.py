@@ -18,7 +18,7 @@ from benchmarks.mutation.behaviour import behaviour
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "translucid"
 CORE = ("kernels", "attention", "layers", "models", "training", "decoding", "evaluation")
-AROUND = ("data", "documents", "memory", "engines", "interop", "serving")
+AROUND = ("data", "documents", "memory", "terminology", "engines", "interop", "api", "serving")
 ROOMS = CORE + AROUND
 SETTINGS = {"runs/presets.py"}
 """Tables of numbers that were chosen: a test could only say them again."""

@@ -1,5 +1,6 @@
 # make demo   install, then train, test and look inside a small translator (about two minutes of training)
 # make test   install, then check style and types and run all tests
+# make quick  install, then run the tests that take little time (about a minute and a half); no browser, no training
 # make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
 # make gpu    what needs an NVIDIA GPU: its tests, then training and search against others (ten minutes); gpu.md has the tables
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
@@ -11,13 +12,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test reliability gpu mutation docs pictures browser check format clean
+.PHONY: demo test quick reliability gpu mutation docs pictures browser check format clean
+
+# Two processes; each takes the next file, in the order of tests/costs.py, which begins with those that take longest.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Half of the time in which tests are collected is that of compiling them, if what is compiled may not be kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(VENV)/.installed
 	$(BIN)/translucid demo
 
 test: check browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST)
+
+quick: $(VENV)/.installed-dev
+	$(PYTEST) -m 'not browser and not slow and not train'
 
 reliability: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.reliability

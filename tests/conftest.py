@@ -2,13 +2,17 @@
 
 import json
 import os
+import shutil
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
 import pytest
 import torch
+from filelock import FileLock
 
+from tests.costs import SECONDS, file_of, markers_of, missing
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes.writing import write_corpus
@@ -73,6 +77,54 @@ LANGUAGE = [
 ]
 
 
+def pytest_configure() -> None:
+    if gone := missing():
+        raise pytest.UsageError(f"tests/costs.py names no files: {', '.join(gone)}")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not read a file whose tests are all deselected, by `-m "not slow"` or the like."""
+    if not collection_path.name.startswith("test_"):
+        return None
+    deselected = {f"not {marker}" for marker in markers_of(file_of(collection_path))}
+    return True if deselected & {*config.option.markexpr.split(" and ")} else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests, and begin with the files that take longest."""
+    seconds = {}
+    for item in items:
+        file = file_of(item.path)
+        seconds[item.path] = SECONDS.get(file, 0)
+        for marker in markers_of(file):
+            item.add_marker(marker)
+    items.sort(key=lambda item: -seconds[item.path])
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Fill a folder once for all processes of a run of the tests: made_once("corpus", write) is the folder.
+
+    Nobody may change what is in it; a test that would has to copy it.
+    """
+    own = tmp_path_factory.getbasetemp()
+    # Each process of pytest-xdist has a folder in that of the run.
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    shared.mkdir(exist_ok=True)
+
+    def making(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, made = shared / name, shared / f"{name}.made"
+        with FileLock(shared / f"{name}.lock"):
+            if not made.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # of a process that failed
+                fill(folder)
+                made.touch()
+        return folder
+
+    return making
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of real corpora, from $TRANSLUCID_DATA or beside the checkout; tests that need it skip without."""
@@ -102,59 +154,64 @@ def _same_numbers_each_time():
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory):
+def corpus(made_once):
     """Files of phrasebook sentences: train.tsv and test.tsv."""
-    folder = tmp_path_factory.mktemp("corpus")
-    for split, count in (("train", 300), ("test", 20)):
-        lines = [f"{p.source}\t{p.target}\n" for p in generate(count, split=split, max_words=8)]
-        (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
-    return folder
+
+    def fill(folder: Path) -> None:
+        folder.mkdir()
+        for split, count in (("train", 300), ("test", 20)):
+            lines = [f"{p.source}\t{p.target}\n" for p in generate(count, split=split, max_words=8)]
+            (folder / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+
+    return made_once("corpus", fill)
 
 
 @pytest.fixture(scope="session")
-def small_run(corpus, tmp_path_factory):
+def small_run(corpus, made_once):
     """A run folder whose model has learned next to nothing, but works."""
-    folder = tmp_path_factory.mktemp("runs") / "small"
-    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
-    limits = ["training.max_steps=20", "training.validate_every=10"]
-    code = run([str(a) for a in ["train", *files, "--out", folder, "--no-tune", "--set", *SHAPE, *limits]])
-    assert code == 0
-    return folder
+
+    def fill(folder: Path) -> None:
+        files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+        limits = ["training.max_steps=20", "training.validate_every=10"]
+        code = run([str(a) for a in ["train", *files, "--out", folder, "--no-tune", "--set", *SHAPE, *limits]])
+        assert code == 0
+
+    return made_once("small", fill)
 
 
 @pytest.fixture(scope="session")
-def texts(corpus):
-    """Files of running text: train.jsonl and test.jsonl, the English side of `corpus`."""
-    for split in ("train", "test"):
-        lines = (corpus / f"{split}.tsv").read_text(encoding="utf-8").splitlines()
-        rows = [json.dumps({"text": line.split("\t")[0]}) + "\n" for line in lines]
-        (corpus / f"{split}.jsonl").write_text("".join(rows))
-    return corpus
+def texts(corpus, made_once):
+    """Files of running text: train.jsonl and test.jsonl, the English side of `corpus`, whose files are there too."""
+
+    def fill(folder: Path) -> None:
+        shutil.copytree(corpus, folder)
+        for split in ("train", "test"):
+            lines = (corpus / f"{split}.tsv").read_text(encoding="utf-8").splitlines()
+            rows = [json.dumps({"text": line.split("\t")[0]}) + "\n" for line in lines]
+            (folder / f"{split}.jsonl").write_text("".join(rows))
+
+    return made_once("texts", fill)
 
 
 @pytest.fixture(scope="session")
-def language_run(texts, tmp_path_factory):
+def language_run(texts, made_once):
     """Train a language model: language_run("lm-bilstm", "model.characters=true"); a run folder."""
-    made = {}
 
     def training(preset: str, *settings: str) -> Path:
-        if (preset, settings) not in made:
-            folder = tmp_path_factory.mktemp("runs") / preset
+        def fill(folder: Path) -> None:
             files = ["--train", texts / "train.jsonl", "--valid", texts / "test.jsonl", "--out", folder]
             more = [*LANGUAGE, *settings]
             assert run([str(a) for a in ["train", *files, "--model", preset, "--set", *more]]) == 0
-            made[preset, settings] = folder
-        return made[preset, settings]
+
+        return made_once("-".join([preset, *settings]), fill)
 
     return training
 
 
 @pytest.fixture(scope="session")
-def scenes(tmp_path_factory):
+def scenes(made_once):
     """Pictures with captions: images.tar, train.tsv, valid.tsv and so on."""
-    folder = tmp_path_factory.mktemp("scenes")
-    write_corpus(folder, 24, size=32)
-    return folder
+    return made_once("scenes", lambda folder: write_corpus(folder, 24, size=32))
 
 
 @pytest.fixture

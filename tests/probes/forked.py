@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-_FORKING = "forkserver" in multiprocessing.get_all_start_methods()
+_FORKING = sys.platform == "linux"  # libraries of macOS may not be forked once they are loaded
 _context = multiprocessing.get_context("forkserver" if _FORKING else "spawn")
 if _FORKING:
     _context.set_forkserver_preload(["tests.probes.loaded"])

@@ -159,8 +159,8 @@ def test_the_page_needs_no_network_and_no_script(small_star, tmp_path):
     sections = re.findall(r"<section.*?</section>", text, flags=re.DOTALL)
     assert [re.findall(r"class='word'>(.*?)<", one) for one in sections] == [["the image", "small", "star"]] * 3
     assert all(one.count("type='radio'") == 3 and one.count("checked") == 1 for one in sections)
-    assert "25%; looked at: top left 100%" in sections[1]
-    assert "75%; looked at: bottom right 100%" in sections[1]
+    assert "25%; attends to: top left 100%" in sections[1]
+    assert "75%; attends to: bottom right 100%" in sections[1]
     assert re.search(r"--picture: url\((.*?)\)", text)
     np.testing.assert_array_equal(decoded(re.search(r"--picture: url\((.*?)\)", text)[1]), small_star.pixels)
 

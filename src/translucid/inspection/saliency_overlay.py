@@ -37,7 +37,7 @@ class SaliencyOverlay:
     """What is said beside each word, such as its probability."""
     weights: NDArray[np.float32]
     """[words, rows, columns], not negative: as many rows and columns as there are cells, or as pixels."""
-    verb: str = "looked at"
+    verb: str = "attends to"
     """What the word did with the places that light up."""
 
     @classmethod

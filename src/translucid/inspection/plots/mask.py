@@ -25,7 +25,7 @@ def draw_padding(mask: Tensor, texts: Sequence[Sequence[str]]) -> Figure:
     axes = figure.subplots()
     flat = mask.reshape(batch, length)
     _squares(axes, flat, [f"text {i}" for i in range(1, batch + 1)], list(map(str, range(1, length + 1))))
-    axes.set(xlabel="padding mask: green positions may be looked at")
+    axes.set(xlabel="padding mask: attention to green positions is allowed")
     for row, text in enumerate(texts):
         for column, piece in enumerate(text):
             axes.text(column, row, piece, ha="center", va="center", fontsize=7)
@@ -33,7 +33,7 @@ def draw_padding(mask: Tensor, texts: Sequence[Sequence[str]]) -> Figure:
 
 
 def draw_mask(mask: Tensor, rows: Sequence[str], columns: Sequence[str], title: str = "") -> Figure:
-    """Draw a mask [.., rows, columns], of whose leading dimensions only the first entry is taken; filled = may look.
+    """Draw a mask [.., rows, columns], of whose leading dimensions only the first entry is taken; filled = attention is allowed.
 
     Raises:
         ValueError: the labels are not as many as the mask is large.
@@ -68,7 +68,7 @@ def _draw(axes: Axes, mask: Tensor, rows: Sequence[str], columns: Sequence[str])
     if tuple(mask.shape) != (len(rows), len(columns)):
         raise ValueError(f"a mask {tuple(mask.shape)} for {len(rows)} rows and {len(columns)} columns")
     _squares(axes, mask, rows, columns)
-    axes.set(xlabel="may be looked at", ylabel="looks")
+    axes.set(xlabel="key", ylabel="query")
     axes.xaxis.set_label_position("bottom")
     for row in range(len(rows)):
         for column in range(len(columns)):

@@ -17,6 +17,7 @@ import json
 import subprocess
 import tempfile
 import time
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def marian(folder: Path, lines: Path, beam: int, kind: str, python: str) -> tupl
 
 def ours(translator: Translator, engine: Engine, texts: list[str], beam: int) -> tuple[float, list[str]]:
     options = translator.configuration.decoding.model_copy(update={"beam": beam})
-    mine = Translator(translator.tokenizer, translator.configuration, lambda: translator.own, engine)
+    mine = replace(translator, engine=engine)
     list(mine.stream(texts[:64], options, split=False))
     started = time.perf_counter()
     found = [one.text for one in mine.stream(texts, options, split=False)]
@@ -106,7 +107,7 @@ def main() -> None:
     texts, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     translator = Translator.load(given.run, "cpu", "torch")
     engines = {
-        kind: CTranslate2Engine.of(translator.own, translator.tokenizer, quantization=kind, threads=THREADS)
+        kind: CTranslate2Engine.of(translator.torch_engine, translator.tokenizer, quantization=kind, threads=THREADS)
         for kind in ("float32", "int8")
     }
     with tempfile.TemporaryDirectory() as name:

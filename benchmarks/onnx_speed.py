@@ -55,13 +55,13 @@ def main() -> None:
     model, tokenizer = translator.model, translator.tokenizer
     pairs = list(islice(read_pairs(arguments.test), arguments.sentences))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
-    ways: dict[str, Translate] = {"our search, float32": by(translator.own)}
+    ways: dict[str, Translate] = {"our search, float32": by(translator.torch_engine)}
     sizes = {"our search, float32": (arguments.run / "model.safetensors").stat().st_size / 1e6}
     with tempfile.TemporaryDirectory() as name:
         for weights in ("float32", "int8"):
             if isinstance(model, Transformer):
                 ways[f"CTranslate2, {weights}"] = by(
-                    CTranslate2Engine.of(translator.own, tokenizer, quantization=weights, threads=1)
+                    CTranslate2Engine.of(translator.torch_engine, tokenizer, quantization=weights, threads=1)
                 )
                 export_ctranslate2(model, tokenizer, Path(name) / f"ct2-{weights}", weights)
                 sizes[f"CTranslate2, {weights}"] = size(Path(name) / f"ct2-{weights}")

@@ -94,7 +94,7 @@ def tried(translator: Translator, pairs: list[Pair], terms: TermList, beam: int)
 
 def searched(translator: Translator, pairs: list[Pair], terms: TermList, beam: int) -> Iterator[dict[str, Any]]:
     """Compare the ordinary search with one that gets all terms at once, with the same beam; both in our own engine."""
-    own, tokenizer = translator.own, translator.tokenizer
+    own, tokenizer = translator.torch_engine, translator.tokenizer
     options = translator.configuration.decoding.model_copy(update={"beam": beam})
     forms = TermForms(tokenizer)
     sources = [pair.source for pair in pairs]

@@ -14,13 +14,13 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding import pair_scores
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.engine import TorchEngine
 from translucid.models.transformer import Transformer
 from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")
-def translator():
+def translator(tmp_path_factory):
     """An untrained model: what it says is nonsense, but always the same nonsense."""
     torch.manual_seed(1)
     shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
@@ -28,8 +28,10 @@ def translator():
     configuration = resolve(overrides={**overrides, "data.tokenizer.vocabulary": 200})
     pairs = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
     tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)
-    model = Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model).eval()
-    return Translator(tokenizer, configuration, lambda: TorchEngine.of(model, tokenizer, torch.device("cpu")))
+    run = RunFolder(tmp_path_factory.mktemp("translator") / "run")
+    run.begin(configuration, tokenizer)
+    run.save_model(Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model), tokenizer, {})
+    return Translator.load(run.path, "cpu", "torch")
 
 
 TEXTS = ["I like soccer.", "", "She works at the hospital", "Do you like sports?", "  ", "I like soccer."]

@@ -192,8 +192,7 @@ def test_what_can_not_be_is_one_line(small_run, pairs, call, given, said):
 def test_a_new_model_forgets_what_was_fitted_to_the_old_one(fitted):
     run, _ = fitted("--features", "search")
     opened = Translator.load(run, "cpu")
-    assert isinstance(opened._opened, LoadedRun)
-    opened._opened.folder.save_model(opened.model, opened.tokenizer, {})
+    opened.loaded.folder.save_model(opened.model, opened.tokenizer, {})
     assert not (run / "confidence.json").exists()
 
 
@@ -204,13 +203,15 @@ def test_other_features_say_something_else(fitted):
     assert one != Translator.load(run, "cpu").translate("She works at the hospital.").confidence
 
 
-def test_attention_that_is_detached_is_named_where_it_was_seen(fitted, monkeypatch):
+def test_warnings_are_the_same_whether_the_attention_was_read_or_not(fitted, monkeypatch):
     run, _ = fitted()
     translator = Translator.load(run, "cpu")
     limits = translator.estimator.detached
     assert limits and not any("detached" in w for w in translator.translate("She works at the hospital.").warnings)
     low = translator.estimator.model_copy(update={"detached": limits.model_copy(update={"limit": -9.0})})
-    monkeypatch.setattr(translator, "_fitted", lambda languages: (low, ""))
-    found = translator.translate("She works at the hospital.")
-    assert found.alignment and any(warning.startswith("detached attention: ") for warning in found.warnings)
-    assert not any("detached" in w for w in translator.translate("She works at the hospital.").warnings)
+    monkeypatch.setattr(LoadedRun, "confidence", lambda self, languages: (low, ""))
+    unread, read = (translator.translate("She works at the hospital.") for _ in range(2))
+    assert read.alignment and read.warnings == unread.warnings
+    assert not any("detached" in warning for warning in read.warnings)
+    for found in (read, unread):
+        assert [warning.partition(":")[0] for warning in found.attention_warnings] == ["detached attention"]

@@ -77,16 +77,16 @@ def test_with_an_adapter_a_run_says_what_the_tuned_one_says(tuned, engine):
     bare = [found.text for found in base.translate(TEXTS)]
     for name in ("one", "other", "one"):
         wanted = Translator.load(tuned / name, "cpu", engine).translate(TEXTS)
-        base.use(tuned / name)
-        found = base.translate(TEXTS)
+        adapted = base.with_adapter(tuned / name)
+        found = adapted.translate(TEXTS)
         assert [one.text for one in found] == [one.text for one in wanted] != bare
         for one, other in zip(found, wanted, strict=True):
             assert one.score == pytest.approx(other.score, abs=1e-4)
         drawn = [
-            translator.translate(TEXTS, sample=True, seed=3) for translator in (base, Translator.load(tuned / name))
+            translator.translate(TEXTS, sample=True, seed=3) for translator in (adapted, Translator.load(tuned / name))
         ]
         assert [one.text for one in drawn[0]] == [one.text for one in drawn[1]]  # which our own search draws
-    base.use(None)
+    assert adapted.with_adapter(None).engine is base.engine
     assert [found.text for found in base.translate(TEXTS)] == bare
     begun = load_tensors(tuned / "base" / "model.safetensors")[0]
     assert all(torch.equal(base.model.get_parameter(name).data, begun[name]) for name in begun)
@@ -94,6 +94,36 @@ def test_with_an_adapter_a_run_says_what_the_tuned_one_says(tuned, engine):
     assert [found.text for found in loaded.translate(TEXTS)] == [
         found.text for found in found_by(tuned / "one", engine)
     ]
+
+
+def test_what_was_translated_before_another_adapter_was_chosen_stays_as_it_was(tuned):
+    base = Translator.load(tuned / "base", "cpu", "torch")
+    before, asked_before = base.translate(TEXTS[0]), base.translate(TEXTS[0]).attention
+    probabilities = base.translate(TEXTS[0]).word_probabilities
+    adapted = base.with_adapter(tuned / "one")
+    assert adapted.translate(TEXTS[0]).word_probabilities != probabilities  # so the adapter changes something
+    assert before.word_probabilities == probabilities
+    assert all(torch.equal(before.attention[name], weights) for name, weights in asked_before.items())
+
+
+def test_siblings_keep_the_adapter_that_they_were_made_with(tuned):
+    base = Translator.load(tuned / "base", "cpu", "torch")
+    sibling = base.between("en", "es")
+    bare = sibling.translate(TEXTS[0]).word_probabilities
+    adapted = base.with_adapter(tuned / "one")
+    wanted = adapted.translate(TEXTS[0]).word_probabilities
+    assert sibling.translate(TEXTS[0]).word_probabilities == bare != wanted
+    assert adapted.between("en", "es").translate(TEXTS[0]).word_probabilities == wanted
+    assert sibling.with_adapter(tuned / "one").translate(TEXTS[0]).word_probabilities == wanted
+
+
+def test_an_adapter_keeps_the_terms_and_shares_all_other_weights(tuned):
+    base = Translator.load(tuned / "base", "cpu", "torch")
+    adapted = base.with_terms([("soccer", "playa")]).with_adapter(tuned / "one")
+    assert "playa" in adapted.translate(TEXTS[0]).text.lower()
+    names = {name.rpartition(".")[0] for name in load_tensors(tuned / "one" / "adapter.safetensors")[0]}
+    for name, weight in base.model.named_parameters():
+        assert (adapted.model.get_parameter(name) is weight) == (name not in names), name
 
 
 def found_by(folder, engine):
@@ -163,7 +193,7 @@ def test_one_that_does_not_fit_leaves_the_other_on(tuned, tmp_path):
     translator = Translator.load(tuned / "base", "cpu", "torch", adapter=tuned / "one")
     wanted = [found.text for found in translator.translate(TEXTS)]
     with pytest.raises(UserError, match="does not fit the model: a"):
-        translator.use(tmp_path / "wrong.safetensors")
+        translator.with_adapter(tmp_path / "wrong.safetensors")
     assert [found.text for found in translator.translate(TEXTS)] == wanted
 
 

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from translucid import Translator
-from translucid.api.loaded_run import LoadedRun
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
 from translucid.documents.tagged_text import Mark, Side, TaggedText
@@ -126,8 +125,7 @@ def test_it_holds_for_the_model_that_was_taught_alone(run, train, tmp_path, call
     assert outcome.code == 2 and "alignment.safetensors: belongs to another model" in outcome.err
     assert call("translate", other, "I like soccer.").code == 0
     opened = Translator.load(run, "cpu")
-    assert isinstance(opened._opened, LoadedRun)
-    opened._opened.folder.save_model(opened.model, opened.tokenizer, {})
+    opened.loaded.folder.save_model(opened.model, opened.tokenizer, {})
     assert not (run / "alignment.safetensors").exists()
 
 

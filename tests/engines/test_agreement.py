@@ -102,10 +102,10 @@ def test_edits_that_change_long_sentences_alone_are_noticed(trained, monkeypatch
         return usual(query, key, value, mask, causal=causal)
 
     monkeypatch.setattr(multi_head, "attend_fused", window)
-    assert CTranslate2Engine.difference_from(own.own, own.tokenizer) > TOLERANCE
+    assert CTranslate2Engine.difference_from(own.torch_engine, own.tokenizer) > TOLERANCE
 
 
 def test_damaged_weights_are_no_disagreement(trained):
     own = Translator.load(trained, engine="torch")
     own.model.output.weight.data.fill_(torch.nan)
-    assert CTranslate2Engine.difference_from(own.own, own.tokenizer) == 0
+    assert CTranslate2Engine.difference_from(own.torch_engine, own.tokenizer) == 0

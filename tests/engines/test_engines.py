@@ -91,7 +91,7 @@ def test_what_was_found_is_used(run):
     translator = Translator.load(run.path, "cpu")
     assert str(translator.engine) == "torch, float32, seen pieces"
     assert translator.engine.shortlist
-    assert translator.own.shortlist is None
+    assert translator.torch_engine.shortlist is None
     assert Translator.load(run.path, "cpu", "torch").engine.shortlist is None
     (run.path / "tuned.json").write_text('{"engine": "../../evil"}')
     with pytest.raises(UserError, match=r"tuned\.json: can't be read"):

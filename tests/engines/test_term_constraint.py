@@ -79,14 +79,9 @@ def test_pointing_terms_out_to_a_model_that_does_not_know_it_is_refused(translat
         translator.with_terms([("soccer", "fútbol")], mode="annotate")
 
 
-def test_an_adapter_is_for_the_translator_that_was_loaded(translator):
-    with pytest.raises(UserError, match="loaded"):
-        translator.with_terms([("soccer", "fútbol")]).use(None)
-
-
 def test_what_the_model_said_tells_where_a_term_goes(translator):
     """The first piece of some word of the translation, for each word of the term."""
-    own = translator.own
+    own = translator.torch_engine
     terms = TermList(terms_of([("soccer", "x"), ("the beach", "y")]))
     constraint = TermConstraint(lambda: own, terms, translator.tokenizer, translator.configuration.alignment)
     ids = translator.pipeline.encode(TEXTS[3]).ids
@@ -129,7 +124,7 @@ def test_a_search_chooses_among_the_forms_of_a_word(translator):
 
 
 def test_a_model_without_attention_has_terms_too(translator):
-    own, terms = translator.own, TermList(terms_of([("soccer", "la")]))
+    own, terms = translator.torch_engine, TermList(terms_of([("soccer", "la")]))
     constraint = TermConstraint(lambda: own, terms, translator.tokenizer)
     stages = SearchStages(translator.pipeline, own, (constraint,))
     ((best,),) = stages.decode([translator.pipeline.encode(TEXTS[0])], translator.configuration.decoding)

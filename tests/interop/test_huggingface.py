@@ -128,7 +128,7 @@ def test_the_same_is_written(opened, beam):
         if wanted[-1] != config.eos_token_id:  # cut off, where we end an output
             continue
         ended += 1
-        (found,) = opened.ours.own.decode([mine], options)[0]
+        (found,) = opened.ours.torch_engine.decode([mine], options)[0]
         assert found.tokens == [place[row] for row in wanted[1:-1]]
     assert ended > 5
 

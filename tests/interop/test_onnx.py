@@ -129,7 +129,9 @@ def test_a_model_of_many_languages_is_given_away_for_two_of_them(tmp_path):
         assert exported.facts[side]["opening"] == list(opening) and len(opening) == 1
     sources = [[*ids, 3] for ids in ours.tokenizer.encode_source([pair.source for pair in PAIRS[:20]])]
     options = DecodingOptions(beam=1, max_loops=0)
-    assert exported.greedy(sources, options) == [found[0].tokens for found in ours.own.decode(sources, options)]
+    assert exported.greedy(sources, options) == [
+        found[0].tokens for found in ours.torch_engine.decode(sources, options)
+    ]
 
 
 def test_what_is_written_is_said_in_its_facts(exported_run):

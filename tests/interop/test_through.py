@@ -136,7 +136,7 @@ def test_doubts_count_the_tokens_of_the_text(m2m):
     tokenizer = m2m.tokenizer
     opened = [*tokenizer.source_opening, *range(40, 48)]
     short = [*tokenizer.target_opening, 40, 41]
-    about = m2m._doubts.about
+    about = m2m.quality_checks.about
     assert about("a b c d", opened, "x y", short, 0.0) == ["too short: 2 words for 4"]
     assert about("a b c d", opened[:-1], "x y", short, 0.0) == []
     assert about("a b c d", opened, "x y", [*short, 42], 0.0) == []

@@ -120,3 +120,28 @@ def test_an_import_upwards_would_be_seen():
 def test_files_are_short():
     lines = {str(file.relative_to(SOURCE)): len(file.read_text().splitlines()) for file in FILES}
     assert not {file: count for file, count in lines.items() if count > 400}
+
+
+def private_attributes_set(tree: ast.AST) -> list[str]:
+    """Return the attributes beginning with `_` that are set on anything but `self` and `cls`."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and node.attr.startswith("_"):
+            if ast.unparse(node.value) not in {"self", "cls"} and not node.attr.startswith("__"):
+                found.append(ast.unparse(node))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in {"setattr", "object.__setattr__"}:
+            target, *name = node.args[:2]
+            private = any(isinstance(one, ast.Constant) and str(one.value).startswith("_") for one in name)
+            if private and ast.unparse(target) not in {"self", "cls"}:
+                found.append(ast.unparse(node))
+    return found
+
+
+def test_nothing_private_is_set_from_outside():
+    found = {str(file.relative_to(SOURCE)): private_attributes_set(ast.parse(file.read_text())) for file in FILES}
+    assert not {file: attributes for file, attributes in found.items() if attributes}
+
+
+def test_what_is_private_and_set_from_outside_would_be_seen():
+    code = "self._a = cls._b = 1\nother._c, self.d._e = 1, 2\nother._f += 1\nsetattr(other, '_g', 1)\nx.__doc__ = ''"
+    assert {*private_attributes_set(ast.parse(code))} == {"other._c", "self.d._e", "other._f", "setattr(other, '_g', 1)"}

@@ -1,5 +1,7 @@
 """Training pairs with near matches, and a model that is shown them."""
 
+from dataclasses import replace
+
 import pytest
 
 from translucid import Translator
@@ -66,7 +68,8 @@ def run(train, tmp_path):
 
 def test_a_model_that_was_trained_so_is_shown_matches(run, tmp_path):
     translator = Translator.load(run, "cpu", "torch")
-    watched = translator.engine = Watched(translator.engine)
+    watched = Watched(translator.engine)
+    translator = replace(translator, engine=watched)
     separator = translator.tokenizer.encode_source([MATCH])[0][-1]
     assert translator.tokenizer.source_pieces([separator]) == [MATCH]
     with TranslationMemory.open(tmp_path / "m.memory", write=True) as memory:

@@ -22,6 +22,7 @@ from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
+from translucid.interop.run_resolution import resolve_run
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
 from translucid.models.captioner.image_encoder import ImageEncoder
@@ -59,13 +60,13 @@ class Captioner:
         """Load a run folder.
 
         Args:
-            run: what `translucid train` wrote.
+            run: a folder, a name, or a Hugging Face folder; see `resolve_run`.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
             UserError: it is not one, or it is damaged, or its model does not read images.
         """
-        folder = RunFolder(Path(run))
+        folder = RunFolder(resolve_run(run))
         return cls.open(folder, folder.configuration(), device)
 
     @classmethod

@@ -18,6 +18,7 @@ from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.interop.run_resolution import resolve_run
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
 from translucid.layers.mix import Mix
@@ -85,13 +86,13 @@ class Embedder:
         """Load a run folder.
 
         Args:
-            run: what `translucid train` wrote.
+            run: a folder, a name, or a Hugging Face folder; see `resolve_run`.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
             UserError: it is not one, or it is damaged, or its model is no language model.
         """
-        folder = RunFolder(Path(run))
+        folder = RunFolder(resolve_run(run))
         configuration = folder.configuration()
         configuration.refuse_other_reader("running text", folder.path)
         tokenizer = folder.tokenizer()

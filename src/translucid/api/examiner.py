@@ -27,14 +27,24 @@ INSPECTED = 256
 class Examiner:
     """What a translator can tell of translations that others made (forced decoding)."""
 
-    tokenizer: Tokenizer
     pipeline: TextPipeline
     """Makes of texts what the model reads."""
     configuration: Configuration
-    longest: int
-    """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
-    run: str = ""
-    """The run folder that it was loaded from, if it was."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's, for its languages."""
+        return self.pipeline.tokenizer
+
+    @property
+    def longest(self) -> int:
+        """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
+        return self.pipeline.longest
+
+    @property
+    def run(self) -> str:
+        """The run folder."""
+        raise NotImplementedError
 
     @property
     def model(self) -> SequenceModel:

@@ -23,6 +23,7 @@ from translucid.evaluation.language import TextScores, measured, readings, strid
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.interop.run_resolution import resolve_run
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
 from translucid.models.language.model import LanguageModel
@@ -76,13 +77,13 @@ class Generator:
         """Load a run folder.
 
         Args:
-            run: what `translucid train` wrote.
+            run: a folder, a name, or a Hugging Face folder; see `resolve_run`.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
             UserError: it is not one, or it is damaged, or its model is no language model.
         """
-        folder = RunFolder(Path(run))
+        folder = RunFolder(resolve_run(run))
         return cls.open(folder, folder.configuration(), device)
 
     @classmethod

@@ -1,8 +1,9 @@
-"""A run that is opened to translate with: its model, when it is wanted, and an engine for each adapter it wears."""
+"""What was loaded of a run. All translators that are made of one another share it, and nothing in it changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +19,10 @@ from translucid.engines.tuned import SHORTLIST, listed_sources
 from translucid.engines.validation_file import load_validation_scores
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import Familiarity
+from translucid.evaluation.quality_checks import known_scripts
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
-from translucid.runs.adapters import AdapterSlot
+from translucid.runs.adapters import Adapter, with_adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
@@ -29,109 +31,156 @@ if TYPE_CHECKING:
     from translucid.engines.engine import Engine, TorchEngine
 
 
+@dataclass(frozen=True, eq=False)
 class LoadedRun:
-    """The run, or several whose probabilities are averaged."""
+    """A run, or several whose probabilities are averaged; with an adapter or without.
 
-    def __init__(
-        self,
+    The model and what was fitted to it are read when they are first needed.
+    """
+
+    folder: RunFolder
+    configuration: Configuration
+    """Of the run, for the languages that it was loaded with."""
+    tokenizer: Tokenizer
+    ensemble: EnsembleRuns
+    """The run and those that it is averaged with."""
+    device: str
+    engine_name: EngineName
+    threads: int | None = None
+    adapter: Adapter | None = None
+    base: LoadedRun | None = None
+    """The same without the adapter, if there is one."""
+    _confidence: dict[Languages, tuple[Estimator | None, str]] = field(default_factory=dict, init=False)
+    _familiarity: dict[Languages, Familiarity] = field(default_factory=dict, init=False)
+    _alignment: dict[Languages, AlignmentLayer | None] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def load(
+        cls,
         folder: RunFolder,
         configuration: Configuration,
-        tokenizer: Tokenizer,
         device: str,
         engine: EngineName,
-        others: Sequence[str | Path],
-        threads: int | None,
-    ) -> None:
-        """See `Translator.load`.
+        others: Sequence[str | Path] = (),
+        threads: int | None = None,
+    ) -> LoadedRun:
+        """Read the settings and the tokenizer of a run, and the settings of those that it is averaged with.
 
         Raises:
             UserError: one of the others does not go with the run, or the engine can't average.
         """
         refuse_together({"--engine ctranslate2": engine == "ctranslate2", "--ensemble": others})
-        self.folder, self.configuration, self.tokenizer = folder, configuration, tokenizer
-        self.device, self.threads = device, threads
-        self.name: EngineName = "torch" if others else engine
-        self.together = EnsembleRuns.of(folder, configuration, tokenizer, others)
-        self.averages = bool(others)
-        self.worn = AdapterSlot(folder)
-        self._engines: dict[tuple[str | None, bool], Engine] = {}
-        self._confidence: dict[Languages, tuple[Estimator | None, str]] = {}
-        self._familiarity: dict[Languages, Familiarity] = {}
-        self._alignment: dict[Languages, AlignmentLayer | None] = {}
+        tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
+        ensemble = EnsembleRuns.of(folder, configuration, tokenizer, others)
+        return cls(folder, configuration, tokenizer, ensemble, device, "torch" if others else engine, threads)
 
-    def engine(self, adapter: str | Path | None) -> Engine:
-        """Return what searches for translations when this adapter is worn; see `Translator.use`.
+    def with_adapter(self, adapter: str | Path | None) -> LoadedRun:
+        """Return the run with another adapter, or with none; the model stays loaded. See `Adapter.find`.
 
         Raises:
             UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
         """
+        base = self.base or self
+        if not adapter:
+            return base
         refuse_together({"--adapter": adapter, "--ensemble": self.averages})
-        self.worn.activate(adapter)
-        return self._chosen(listed=True)
+        return replace(base, adapter=Adapter.find(adapter, self.folder), base=base)
 
-    def wide(self) -> Engine:
-        """Return what searches, with what is worn now, where the target language is another one."""
-        return self._chosen(listed=not self.configuration.data.tokenizer.languages)
+    @property
+    def averages(self) -> bool:
+        """Whether there are several runs."""
+        return len(self.ensemble.folders) > 1
+
+    @property
+    def as_trained(self) -> bool:
+        """Whether the model is that of the run's folder: what was fitted to it holds for no other."""
+        return not (self.averages or self.adapter)
+
+    @cached_property
+    def torch_engine(self) -> TorchEngine:
+        """Our own search; it has the model.
+
+        Raises:
+            UserError: the model or the adapter is damaged.
+        """
+        from translucid.engines.engine import TorchEngine
+
+        if self.base and self.adapter:
+            engine = self.base.torch_engine
+            return TorchEngine.of(with_adapter(engine.model, self.adapter), self.tokenizer, engine.device)
+        tune_ours(exact=self.configuration.training.precision == "float32")
+        device = choose_device(self.device)
+        return TorchEngine.of(self.ensemble.model().to(device), self.tokenizer, device)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Searches for translations."""
+        return self._engine(listed=True)
+
+    @cached_property
+    def full_vocabulary_engine(self) -> Engine:
+        """Searches where the target language is another one: a shortlist holds for one pair of languages."""
+        return self._engine(listed=False) if self.configuration.data.tokenizer.languages else self.engine
+
+    def engine_for(self, languages: Languages, tokenizer: Tokenizer) -> Engine:
+        """Return the engine for two languages; `tokenizer`: for the same."""
+        if languages == self.configuration.data.languages:
+            return self.engine
+        return self.full_vocabulary_engine.opened(tokenizer)
+
+    def _engine(self, *, listed: bool) -> Engine:
+        return choose_engine(
+            self.engine_name,
+            self.folder,
+            self.configuration,
+            self.tokenizer,
+            lambda: self.torch_engine,
+            device=self.device,
+            threads=self.threads,
+            adapter=self.adapter.fingerprint if self.adapter else None,
+            listed=listed,
+        )
+
+    @cached_property
+    def known_scripts(self) -> set[str | None]:
+        """The scripts that the source vocabulary is written in, whatever the languages."""
+        return known_scripts(self.tokenizer)
 
     def confidence(self, languages: Languages) -> tuple[Estimator | None, str]:
-        """Return what tells how sure translations between two languages are; or why what was fitted does not hold.
+        """Return what estimates the quality of translations between two languages, or why what was fitted is ignored.
 
         Raises:
             UserError: its file is damaged.
         """
-        if self.averages or self.worn.fingerprint:
-            return None, ""  # it was fitted to the run as it is
+        if not self.as_trained:
+            return None, ""
         if languages not in self._confidence:
             self._confidence[languages] = load_confidence(self.folder, self.tokenizer, languages)
         return self._confidence[languages]
 
     def alignment_layer(self, languages: Languages) -> AlignmentLayer | None:
-        """Return what tells which words belong together, of the run as it is, if that was taught.
+        """Return the alignment layer for two languages, if one was trained.
 
         Raises:
             UserError: its file is damaged, or belongs to another model.
         """
-        if self.averages or self.worn.fingerprint:
+        if not self.as_trained:
             return None
         if languages not in self._alignment:
-            self._alignment[languages] = load_alignment_layer(self.folder, languages, self._loaded.model)
+            self._alignment[languages] = load_alignment_layer(self.folder, languages, self.torch_engine.model)
         return self._alignment[languages]
 
     def familiarity(self, languages: Languages, tokenizer: Tokenizer) -> Familiarity:
-        """Return what tells whether the model knows the kind of a sentence, between two languages.
+        """Return what tells whether the model knows sentences of this kind, between two languages.
 
         Raises:
             UserError: the file of the run's validation scores, or of its shortlist, is damaged.
         """
         if languages not in self._familiarity:
-            as_it_is = not (self.averages or self.worn.fingerprint)
-            scores = load_validation_scores(self.folder, tokenizer, languages) if as_it_is else None
+            scores = load_validation_scores(self.folder, tokenizer, languages) if self.as_trained else None
             listed = None
-            engine = self._chosen(listed=True)
-            if languages == self.configuration.data.languages and getattr(engine, "considered", "") in BY_WORDS:
+            considered = getattr(self.engine, "considered", "")
+            if languages == self.configuration.data.languages and considered in BY_WORDS:
                 listed = listed_sources(self.folder.path / SHORTLIST, tokenizer)
             self._familiarity[languages] = Familiarity(tokenizer, scores, listed)
         return self._familiarity[languages]
-
-    def _chosen(self, *, listed: bool) -> Engine:
-        mark = self.worn.fingerprint
-        if (mark, listed) not in self._engines:
-            given = self.name, self.folder, self.configuration, self.tokenizer, self.own
-            self._engines[mark, listed] = choose_engine(
-                *given, device=self.device, threads=self.threads, adapter=mark, listed=listed
-            )
-        return self._engines[mark, listed]
-
-    def own(self) -> TorchEngine:
-        """Return our own search, with the model that wears what is worn."""
-        return self._loaded
-
-    @cached_property
-    def _loaded(self) -> TorchEngine:
-        from translucid.engines.engine import TorchEngine
-
-        tune_ours(exact=self.configuration.training.precision == "float32")
-        device = choose_device(self.device)
-        model = self.together.model().to(device)
-        self.worn.attach(model)
-        return TorchEngine.of(model, self.tokenizer, device)

@@ -81,8 +81,9 @@ class SegmentTranslator:
         """Return a translation with the marks and placeholders of its source, and what looks wrong in it."""
         links = found.word_weights if way.source.marks and self.translator.can_look() else []
         marked = way.target(found.text, links)
+        warnings = [*found.warnings, *(found.attention_warnings if links else [])]
         # What the translator has missed may only have stood in; what counts is in the text that comes out.
-        seen = [way.restored(doubt) for doubt in found.warnings if doubt.partition(":")[0] not in ("lost", "invented")]
+        seen = [way.restored(doubt) for doubt in warnings if doubt.partition(":")[0] not in ("lost", "invented")]
         doubts = (*seen, *lost_and_invented_doubts(source, marked), *way.doubts)
         others = tuple(self._alternatives(way, found))
         return Target(marked, "model", found.confidence, doubts, self._near(source), others)

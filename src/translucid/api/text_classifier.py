@@ -17,6 +17,7 @@ from translucid.data.readers.labelled import text_ids
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.interop.run_resolution import resolve_run
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
 from translucid.models.classifier import Classifier
@@ -105,7 +106,7 @@ class TextClassifier:
         """Load run folders.
 
         Args:
-            runs: what `translucid train` wrote, one or several that know the same labels.
+            runs: folders or names, one or several that know the same labels.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
@@ -113,7 +114,7 @@ class TextClassifier:
         """
         tune_ours()
         chosen = choose_device(device)
-        judges = [Judge.open(RunFolder(Path(run)), chosen) for run in runs]
+        judges = [Judge.open(RunFolder(resolve_run(run)), chosen) for run in runs]
         for run, judge in zip(runs, judges, strict=True):
             if judge.model.options.labels != judges[0].model.options.labels:
                 raise UserError(f"has other labels than {runs[0]}", file=run, fix="Give runs with the same labels.")

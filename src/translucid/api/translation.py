@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Protocol, Self
 
 from translucid.data.text_pipeline import Piece, TextPipeline
-from translucid.decoding.hypothesis import Hypothesis, ScoreUnit
+from translucid.decoding.hypothesis import Hypothesis, ScoreUnit, total_score
 from translucid.decoding.nbest import NBest
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
@@ -45,8 +45,13 @@ class Alternative:
 class Maker(Protocol):
     """What a translation asks when somebody wants to know more about it: the `Translator`."""
 
-    pipeline: TextPipeline
-    configuration: Configuration
+    @property
+    def pipeline(self) -> TextPipeline:
+        """Makes of texts what the model reads, and texts of what it writes."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """Of the run."""
 
     @property
     def model(self) -> SequenceModel:
@@ -61,8 +66,11 @@ class Maker(Protocol):
     ) -> list[Inspected]:
         """Watch the model write given targets for given sources, ids of both."""
 
-    def doubts_about(self, found: Translation) -> list[str]:
+    def warnings(self, found: Translation) -> list[str]:
         """Return what looks wrong in a translation."""
+
+    def attention_warnings(self, found: Translation) -> list[str]:
+        """Return what looks wrong in its attention."""
 
     def confidences(self, found: Sequence[Translation]) -> list[float | None]:
         """Return the probability that each translation is good."""
@@ -88,6 +96,18 @@ class Translation(NBest):
     """What the text was cut into."""
     _translator: Maker | None = field(default=None, repr=False, compare=False)
 
+    @classmethod
+    def of(
+        cls, source: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int, translator: Maker
+    ) -> Translation:
+        """Put the `count` best translations of a text together from what was found for its pieces."""
+        nbest: dict[str, Alternative] = {}
+        for way in best_together(found, count):
+            text = translator.pipeline.join(pieces, [hypothesis.tokens for hypothesis in way])
+            score, unit = total_score(way)
+            nbest.setdefault(text, Alternative(text, score, way, unit))
+        return cls(source, [*nbest.values()], pieces, translator)
+
     @property
     def parts(self) -> list[tuple[Piece, Hypothesis]]:
         """The pieces that the model has translated, and what was found for each."""
@@ -96,7 +116,15 @@ class Translation(NBest):
     @cached_property
     def warnings(self) -> list[str]:
         """What looks wrong, each as `kind: what was seen`, such as `unknown characters: 足`."""
-        return self._translator.doubts_about(self) if self._translator else []
+        return self._translator.warnings(self) if self._translator else []
+
+    @cached_property
+    def attention_warnings(self) -> list[str]:
+        """What looks wrong in its attention, if `tune --confidence` has fitted what is usual.
+
+        Unlike `warnings`, they need the attention, and so another pass through the model.
+        """
+        return self._translator.attention_warnings(self) if self._translator else []
 
     @cached_property
     def confidence(self) -> float | None:
@@ -177,11 +205,6 @@ class Translation(NBest):
         ids = piece.ids, [*found.tokens, SPECIAL.end]
         return equation(t.model, *ids, name, head, t.device, (seen.source, seen.target))
 
-    @property
-    def was_inspected(self) -> bool:
-        """Whether `inspected` has been made."""
-        return "inspected" in vars(self)
-
     @cached_property
     def words(self) -> list[WordMap]:
         """Cross-attention averaged over heads and layers and merged from pieces of words to words, for each piece."""
@@ -237,7 +260,7 @@ class Translation(NBest):
     def _repr_html_(self) -> str:
         """Show itself in a notebook: the texts, and where the model looked."""
         texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
-        texts += "".join(f"<p>⚠ {escape(warning)}</p>" for warning in self.warnings)
+        texts += "".join(f"<p>⚠ {escape(warning)}</p>" for warning in (*self.warnings, *self.attention_warnings))
         looked = [one for one in self.inspected if one.layers]
         if not looked:
             return texts

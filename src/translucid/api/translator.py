@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from translucid.api import translation
 from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
-from translucid.api.translation import Alternative, Translation, Translations, given_texts, refuse_one_text
-from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
-from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.api.quality_warnings import attention_warnings, text_warnings
+from translucid.api.translation import Translation, Translations, given_texts, refuse_one_text
+from translucid.data.text_pipeline import TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis, total_score
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import Languages
 from translucid.engines.name_stand_ins import NameStandIns, Search
@@ -29,7 +27,7 @@ from translucid.engines.term_reader import TermReader
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.on_the_fly import run_of
+from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.marking import TermAnnotation
@@ -43,67 +41,65 @@ if TYPE_CHECKING:
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine, TorchEngine
     from translucid.evaluation.confidence.estimator import Estimator
-    from translucid.evaluation.familiarity import Familiarity
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
 """Lines read ahead, sorted by length and translated together; what bounds the memory of a long job."""
 
 
+class TextCounter:
+    """Counts texts from call to call: with the seed, a text's number decides what sampling draws for it."""
+
+    next_number = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Translator(Examiner, TermReader):
-    """A trained model, its tokenizer and its settings."""
+    """A trained model, its tokenizer and its settings; `Translator.load` makes one.
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        configuration: Configuration,
-        own: Callable[[], TorchEngine],
-        engine: Engine | None = None,
-        longest: int | None = None,
-        wide: Callable[[], Engine] | None = None,
-    ) -> None:
-        """`Translator.load` is the usual way in.
+    A translator does not change. `between`, `with_terms` and `with_adapter` return others, which share what was loaded.
+    """
 
-        Args:
-            tokenizer: the model's.
-            configuration: of the run.
-            own: gives our own search, and with it the model, when it is wanted.
-            engine: what searches for translations; our own if not given.
-            longest: source tokens that are translated in one piece; those of the configuration if not given.
-            wide: gives what searches where the target language is another one; the same if not given.
-        """
-        self.tokenizer, self.configuration = tokenizer, configuration
-        self.longest = longest or configuration.longest
-        self.pipeline = TextPipeline(tokenizer, self.longest, configuration.data.languages[0])
-        """Makes of texts what the model reads, and texts of what it writes."""
-        self.constraint: TermConstraint | None = None
-        """What translations have to have."""
-        self.ranking: Ranking | None = None
-        """What puts hypotheses into another order."""
-        self._doubts = QualityChecks(tokenizer, *configuration.data.languages)
-        self._drawn = 0
-        self._own = own
-        self._opened: LoadedRun | None = None
-        self._fitted: Callable[[Languages], tuple[Estimator | None, str]] = lambda languages: (None, "")
-        self._linking: Callable[[Languages], AlignmentLayer | None] = lambda languages: None
-        self._familiar: Callable[[Languages, Tokenizer], Familiarity] | None = None
-        self.engine = engine or own()
-        self._wide = wide or (lambda: self.engine)
+    loaded: LoadedRun
+    """The model, and what was fitted to it."""
+    configuration: Configuration
+    """Of the run, for the languages of this translator."""
+    pipeline: TextPipeline
+    """Makes of texts what the model reads, and texts of what it writes."""
+    engine: Engine
+    """Searches for translations."""
+    terms: TermList | None = None
+    """The terms that translations have to use, if there are any."""
+    terms_mode: TermsMode = "auto"
+    ranking: Ranking | None = None
+    """What puts hypotheses into another order."""
+    counter: TextCounter = field(default_factory=TextCounter, init=False)
+
+    @property
+    def run(self) -> str:
+        """The run folder."""
+        return str(self.loaded.folder.path)
+
+    @property
+    def languages(self) -> Languages:
+        """Codes of source and target, if known."""
+        return self.configuration.data.languages
 
     @cached_property
-    def own(self) -> TorchEngine:
+    def torch_engine(self) -> TorchEngine:
         """Our own search; it has the model."""
-        return self._own()
+        engine = self.loaded.torch_engine
+        return engine if self.tokenizer is self.loaded.tokenizer else engine.opened(self.tokenizer)
 
     @property
     def model(self) -> SequenceModel:
         """In evaluation mode."""
-        return self.own.model
+        return self.torch_engine.model
 
     @property
     def device(self) -> torch.device:
         """Where the model is."""
-        return self.own.device
+        return self.torch_engine.device
 
     @property
     def stages(self) -> SearchStages:
@@ -111,20 +107,34 @@ class Translator(Examiner, TermReader):
         constraints = (self.constraint,) if self.constraint else ()
         return SearchStages(self.pipeline, self.engine, constraints, self.ranking)
 
+    @cached_property
+    def constraint(self) -> TermConstraint | None:
+        """Forces the terms, unless they are only pointed out to the model."""
+        if self.terms is None or self.terms_mode == "annotate":
+            return None
+        return self._constraint(self.terms, pointed_out=self.tokenizer.marks_terms and self.terms_mode != "constrain")
+
+    def _constraint(self, terms: TermList, *, pointed_out: bool = False) -> TermConstraint:
+        alignment = self.configuration.alignment if self.can_look() else None
+        return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, alignment, pointed_out=pointed_out)
+
+    @cached_property
+    def quality_checks(self) -> QualityChecks:
+        """Finds what looks wrong in a translation, without a reference."""
+        return QualityChecks(self.tokenizer, *self.languages, scripts=lambda: self.loaded.known_scripts)
+
     def showing(self, *steps: TextStep) -> Translator:
         """Return a translator whose model is shown something besides the text, with the same model."""
-        other = copy(self)
-        other._opened, other.pipeline = None, self.pipeline.showing(*steps)
-        return other
+        return replace(self, pipeline=self.pipeline.showing(*steps))
 
     def ranked(self, ranking: Ranking | None) -> Translator:
         """Return a translator whose hypotheses are put into another order, with the same model."""
-        other = copy(self)
-        other._opened, other.ranking = None, ranking
-        return other
+        return replace(self, ranking=ranking)
 
     def between(self, source: str | None, target: str | None) -> Translator:
         """Return a translator between two other languages of a model that has many, with the same weights.
+
+        Terms and a ranking belong to a pair of languages, and are left behind.
 
         Args:
             source: code of the source language; as it is if not given.
@@ -136,28 +146,21 @@ class Translator(Examiner, TermReader):
         configuration = self.configuration.between(source, target)
         languages = configuration.data.languages
         tokenizer = self.tokenizer.between(*languages, configuration.data.tokenizer)
-        engine = (self.engine if languages == self.configuration.data.languages else self._wide()).opened(tokenizer)
-        given = engine, self.longest, self._wide
-        other = Translator(tokenizer, configuration, lambda: self.own.opened(tokenizer), *given)
-        other._fitted, other._linking, other.run = self._fitted, self._linking, self.run
-        other._familiar = self._familiar
-        if languages == self.configuration.data.languages:
-            other.terms, other.constraint = self.terms, self.constraint
-            other.pipeline, other.ranking = self.pipeline, self.ranking
-        other._doubts = self._doubts.between(tokenizer, *languages)
-        return other
+        if languages == self.languages:
+            return self
+        pipeline = TextPipeline(tokenizer, self.longest, languages[0])
+        return Translator(self.loaded, configuration, pipeline, self.loaded.engine_for(languages, tokenizer))
 
-    def use(self, adapter: str | Path | None) -> None:
-        """Translate with another adapter of the run, or with none; the model stays loaded.
+    def with_adapter(self, adapter: str | Path | None) -> Translator:
+        """Return a translator with another adapter of the run, or with none; the model stays loaded.
 
         `adapter`: its file, the run that learned it, or its name in the run's folder `adapters`.
 
         Raises:
-            UserError: there is none, it belongs to another model, or this translator was made by `between`.
+            UserError: there is none, it belongs to another model, or several runs are averaged.
         """
-        if not self._opened:
-            raise UserError("only a translator that was loaded takes an adapter", fix="Give it to load.")
-        self.engine = self._opened.engine(adapter)
+        loaded = self.loaded.with_adapter(adapter)
+        return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))
 
     def with_terms(
         self,
@@ -166,7 +169,7 @@ class Translator(Examiner, TermReader):
         inflect: bool = False,
         mode: TermsMode = "auto",
     ) -> Translator:
-        """Return a translator that applies terms, with the same model; see docs/terms.md.
+        """Return a translator that uses these terms, and no others, with the same model; see docs/terms.md.
 
         Args:
             terms: a file of them, or they, each a `Term` or (source, target, ...) as in the lines of a file.
@@ -178,19 +181,11 @@ class Translator(Examiner, TermReader):
         """
         tokenizer = self.tokenizer
         refuse_mode(mode, tokenizer)
-        found = term_list(terms, self.configuration.data.languages, inflect, told=tokenizer.marks_terms)
-        points_out = tokenizer.marks_terms and mode != "constrain"
-        other = copy(self)
-        other._opened, other.terms = None, found
-        if points_out:
-            other.pipeline = self.pipeline.before(TermAnnotation(found, tokenizer))
-        if mode != "annotate":
-            other.constraint = self._constraint(found, pointed_out=points_out)
-        return other
-
-    def _constraint(self, terms: TermList, *, pointed_out: bool = False) -> TermConstraint:
-        alignment = self.configuration.alignment if self.can_look() else None
-        return TermConstraint(lambda: self.own, terms, self.tokenizer, alignment, pointed_out=pointed_out)
+        found = term_list(terms, self.languages, inflect, told=tokenizer.marks_terms)
+        others = [step for step in self.pipeline.steps if not isinstance(step, TermAnnotation)]
+        if tokenizer.marks_terms and mode != "constrain":
+            others.insert(0, TermAnnotation(found, tokenizer))
+        return replace(self, pipeline=replace(self.pipeline, steps=tuple(others)), terms=found, terms_mode=mode)
 
     @classmethod
     def load(
@@ -219,15 +214,15 @@ class Translator(Examiner, TermReader):
             others: runs whose probabilities are averaged with those of `run` at each step; our own search does it.
             threads: how many CTranslate2 works with; one for each core if not given. If given, what comes out is the
                 same for any number.
-            adapter: of the run, to translate with; see `use`.
+            adapter: of the run, to translate with; see `with_adapter`.
 
         Raises:
             UserError: it is not one, or it is damaged, or the engine can't run its model there; or one of the others
                 has another vocabulary or direction.
         """
-        folder = RunFolder(run_of(Path(run)))
+        folder = RunFolder(resolve_run(run))
         between = folder.configuration().between(source, target)
-        found = [run_of(Path(other)) for other in others]
+        found = [resolve_run(other) for other in others]
         return cls.open(folder, between, device, engine, others=found, threads=threads, adapter=adapter)
 
     @classmethod
@@ -244,13 +239,9 @@ class Translator(Examiner, TermReader):
     ) -> Translator:
         """Load a run folder whose configuration has been read; see `load`."""
         configuration.refuse_other_reader("text", folder.path)
-        tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
-        opened = LoadedRun(folder, configuration, tokenizer, device, engine, others, threads)
-        made = cls(tokenizer, configuration, opened.own, opened.engine(adapter), opened.together.longest, opened.wide)
-        made._opened, made._fitted, made._linking = opened, opened.confidence, opened.alignment_layer
-        made._familiar = opened.familiarity
-        made.run = str(folder.path)
-        return made
+        loaded = LoadedRun.load(folder, configuration, device, engine, others, threads).with_adapter(adapter)
+        pipeline = TextPipeline(loaded.tokenizer, loaded.ensemble.longest, configuration.data.languages[0])
+        return cls(loaded, configuration, pipeline, loaded.engine)
 
     @overload
     def translate(
@@ -313,58 +304,40 @@ class Translator(Examiner, TermReader):
         """
         refuse_one_text(texts)
         options = options or self.configuration.decoding
-        number = self._drawn if first is None else first
+        number = self.counter.next_number if first is None else first
         iterator = iter(texts)
         while window := list(islice(iterator, WINDOW)):
             pieces = self.pipeline.pieces(window, split=split)
             search = partial(search_pieces, self.stages, options=options, first=number, on_done=on_done)
             if self.terms and not options.sample:
                 again = partial(self._search_again, options, number)
-                names = NameStandIns(self.tokenizer, self.terms, self.configuration.data.languages[1])
+                names = NameStandIns(self.tokenizer, self.terms, self.languages[1])
                 pieces, found = names.search(pieces, search, again)
             else:
                 found = search(pieces)
             number += len(window)
             if first is None:
-                self._drawn = number
+                self.counter.next_number = number
             for text, of_text, hypotheses in zip(window, pieces, found, strict=True):
-                yield self._joined(text, of_text, hypotheses, options.nbest)
+                yield Translation.of(text, of_text, hypotheses, options.nbest, self)
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search for pieces as `stream` makes it, with these terms as well if there are any."""
         stages = self.stages.constrained(self._constraint(terms)) if terms else self.stages
         return partial(search_pieces, stages, options=options, first=first)
 
-    def _joined(self, text: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int) -> Translation:
-        """Put the `count` best translations of a text together from what was found for its pieces."""
-        nbest: dict[str, Alternative] = {}
-        for way in translation.best_together(found, count):
-            joined = self.pipeline.join(pieces, [hypothesis.tokens for hypothesis in way])
-            score, unit = total_score(way)
-            nbest.setdefault(joined, Alternative(joined, score, way, unit))
-        return Translation(text, [*nbest.values()], pieces, self)
+    def warnings(self, found: Translation) -> list[str]:
+        """Return what looks wrong in a translation, each as `kind: what was seen`."""
+        return text_warnings(self, found)
 
-    def doubts_about(self, found: Translation) -> list[str]:
-        """Return what looks wrong in a translation, each as `kind: what was seen`; in attention, if that was seen."""
-        doubts = list(self.pipeline.warnings(found.pieces))
-        if found.was_inspected and self.estimator and (detached := self.estimator.detached):
-            watched = map(self.observer.watched, found.parts, found.inspected)
-            doubts += [doubt for seen in watched for doubt in detached.about(seen)]
-        uses = self.term_uses(found)
-        doubts += [f"term not used: {use}" for use in uses if use.outcome == "missing"]
-        given = {word.casefold() for use in uses for word in use.source.split()}
-        familiarity = self._familiar(self.configuration.data.languages, self.tokenizer) if self._familiar else None
-        for piece, best in found.parts:
-            text = self.pipeline.text(piece, best.tokens)
-            doubts += self._doubts.about(piece.text, piece.ids[:-1], text, best.tokens, best.log_probability)
-            if familiarity:
-                doubts += familiarity.about(piece.text, piece.ids[:-1], best.tokens, best.log_probability, given)
-        return list(dict.fromkeys(doubts))
+    def attention_warnings(self, found: Translation) -> list[str]:
+        """Return what looks wrong in the attention of a translation, if `tune --confidence` has fitted its limits."""
+        return attention_warnings(self, found)
 
     @property
     def observer(self) -> ConfidenceFeatures:
         """Looks again at what was found."""
-        return ConfidenceFeatures(self.stages, lambda: self.own)
+        return ConfidenceFeatures(self.stages, lambda: self.torch_engine)
 
     def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
         """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.
@@ -377,17 +350,17 @@ class Translator(Examiner, TermReader):
     @property
     def estimator(self) -> Estimator | None:
         """What tells how sure translations are, if `translucid tune --confidence` has fitted it and it holds."""
-        return self._fitted(self.configuration.data.languages)[0]
+        return self.loaded.confidence(self.languages)[0]
 
     @property
     def alignment_layer(self) -> AlignmentLayer | None:
         """See `Examiner`."""
-        return self._linking(self.configuration.data.languages)
+        return self.loaded.alignment_layer(self.languages)
 
     @property
     def estimator_note(self) -> str:
         """Why what was fitted does not hold, if something was and does not."""
-        return self._fitted(self.configuration.data.languages)[1]
+        return self.loaded.confidence(self.languages)[1]
 
     def confidences(self, found: Sequence[Translation]) -> list[float | None]:
         """Return for each translation the probability that it is good; of several sentences, that of the worst.
@@ -421,7 +394,7 @@ class Translator(Examiner, TermReader):
         if len(pieces) != 1:
             raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
-        trace, found = self.own.traced(pieces[0].ids, options)
+        trace, found = self.torch_engine.traced(pieces[0].ids, options)
         masked = pieces[0].masked
         trace.finish([*found.tokens, SPECIAL.end], lambda ids: masked.unmask_pieces(self.tokenizer.target_pieces(ids)))
         return trace

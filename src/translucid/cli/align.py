@@ -8,17 +8,18 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import SourceOption, TargetOption, pair_up, refuse_to_replace
+from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, pair_up, refuse_to_replace, resolved
 from translucid.ground.console import Console
 
 
 def align(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     pairs: Annotated[
         list[str] | None, typer.Option("--pairs", metavar="FILES", help="Sentence pairs to align.")
     ] = None,
     reverse: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="A run of the other direction, which is asked as well.")
+        Path | None,
+        typer.Option(metavar="RUN", callback=resolved, help="A run of the other direction, which is asked as well."),
     ] = None,
     layer: Annotated[int | None, typer.Option(help="Decoder layer to read; the run's own choice if not given.")] = None,
     shift: Annotated[

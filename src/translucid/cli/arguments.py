@@ -18,6 +18,20 @@ from translucid.engines.term_constraint import TermsMode
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
 
+
+def resolved(context: typer.Context, given: Path | list[Path] | None) -> Path | list[Path] | None:
+    """Let every command find a run in the same way; a callback of arguments and options."""
+    if given is None or context.resilient_parsing:  # a shell that completes a line imports no model
+        return given
+    from translucid.interop.run_resolution import resolve_run
+
+    return list(map(resolve_run, given)) if isinstance(given, list) else resolve_run(given)
+
+
+RunArgument = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", callback=resolved, help="A run: its folder, its name, or a Hugging Face folder."),
+]
 EngineOption = Annotated[
     Literal["auto", "torch", "ctranslate2"],
     typer.Option("--engine", help="What searches: our own code, CTranslate2, or the faster one of those that can."),
@@ -29,7 +43,10 @@ SetOption = Annotated[
 WithOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--ensemble", metavar="RUN", help="Average with this run's probabilities; give it again for each more."
+        "--ensemble",
+        metavar="RUN",
+        callback=resolved,
+        help="Average with this run's probabilities; give it again for each more.",
     ),
 ]
 SourceOption = Annotated[

@@ -10,13 +10,16 @@ from typing import Annotated, BinaryIO, cast
 
 import typer
 
-from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, input_bytes, refuse_to_replace
+from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, input_bytes, refuse_to_replace, resolved
 from translucid.ground.console import Console
 
 
 def back_translate(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A translator from the language of the text, trained the other way.")
+        Path,
+        typer.Argument(
+            metavar="RUN", callback=resolved, help="A translator from the language of the text, trained the other way."
+        ),
     ],
     text: Annotated[
         Path,
@@ -63,7 +66,6 @@ def back_translate(
     from translucid.data.readers.file_kinds import refuse_as_texts
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
-    from translucid.interop.on_the_fly import run_of
     from translucid.jobs.back_translating import BackTranslationJob, pairs_made
     from translucid.jobs.job import alone
     from translucid.jobs.output import output_to
@@ -73,7 +75,6 @@ def back_translate(
 
     refuse_as_texts(str(text))
     refuse_to_replace(out, overwrite, (".tsv",))
-    run = run_of(run)
     configuration = RunFolder(run).configuration().between(source_language, target_language)
     configuration.refuse_other_reader("text", run)
     given = {

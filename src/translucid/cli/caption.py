@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import Format, input_bytes, refuse_to_replace
+from translucid.cli.arguments import Format, RunArgument, input_bytes, refuse_to_replace
 from translucid.ground.console import Console
 
 
 def caption(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     images: Annotated[
         list[Path] | None, typer.Argument(metavar="[IMAGE ...]", help="Image files, folders of them, or tars.")
     ] = None,

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import Format, WithOption, input_bytes, refuse_to_replace, text_bytes
+from translucid.cli.arguments import Format, RunArgument, WithOption, input_bytes, refuse_to_replace, text_bytes
 from translucid.ground.console import Console
 
 
 def classify(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help="What to classify.")] = None,
     others: WithOption = None,
     input_file: Annotated[

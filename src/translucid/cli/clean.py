@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.arguments import pair_up, refuse_to_replace, resolved
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -41,9 +41,14 @@ def clean(
         str | None, typer.Option(metavar="CODE", help="Of the target; guessed if not given.")
     ] = None,
     forward: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="A translator that is asked about each pair, with --backward.")
+        Path | None,
+        typer.Option(
+            metavar="RUN", callback=resolved, help="A translator that is asked about each pair, with --backward."
+        ),
     ] = None,
-    backward: Annotated[Path | None, typer.Option(metavar="RUN", help="A translator of the other direction.")] = None,
+    backward: Annotated[
+        Path | None, typer.Option(metavar="RUN", callback=resolved, help="A translator of the other direction.")
+    ] = None,
     min_gain: Annotated[
         float | None,
         typer.Option(help="Share of the surprise that the other side must take away; 0.22 if not given.", min=0, max=1),

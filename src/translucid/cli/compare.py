@@ -74,14 +74,14 @@ def compare(
     from translucid.evaluation.rare_words import frequencies as counted
     from translucid.evaluation.rare_words import split_words
     from translucid.ground.errors import UserError
-    from translucid.interop.on_the_fly import run_of
+    from translucid.interop.run_resolution import resolve_run
     from translucid.runs.corpus_files import pairs_of
     from translucid.runs.data_options import DataOptions
 
     refuse_twice(test, reference, frequencies)
     files = pair_up(test)
     names = str(a), str(b)
-    a, b = run_of(a), run_of(b)
+    a, b = resolve_run(a), resolve_run(b)
     data = [_data(path) for path in (a, b) if path.is_dir()]
     if len({one.reverse for one in data}) > 1:
         raise UserError("translates the other way round than A", file=names[1], fix="Give runs of the same direction.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from translucid.cli.arguments import SourceOption, TargetOption, refuse_to_replace
+from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, refuse_to_replace, resolved
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Draw pictures: heads, masks, positions, beam search, training curves.")
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")]
 Text = Annotated[
     str, typer.Argument(metavar="TEXT|IMAGE", help="What to translate; of a captioner's run, an image file.")
 ]
@@ -25,7 +24,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace --out if i
 
 @app.command()
 def heads(
-    run: Run,
+    run: RunArgument,
     text: Text,
     out: Out,
     layer: Annotated[int | None, typer.Option(help="From 0; all layers, smaller, if not given.")] = None,
@@ -50,9 +49,8 @@ def heads(
     """
     _refuse(out, overwrite, text)
     from translucid.cli.images import captioner_of, heads_of_image
-    from translucid.interop.on_the_fly import run_of
 
-    if captioner := captioner_of(run := run_of(run)):
+    if captioner := captioner_of(run):
         _save(heads_of_image(captioner, text, layer, kind), out)
         return
     from translucid.api.translator import Translator
@@ -71,7 +69,7 @@ def heads(
 
 @app.command()
 def mask(
-    run: Run,
+    run: RunArgument,
     texts: Annotated[
         list[str],
         typer.Argument(metavar="TEXT|IMAGE...", help="What to translate, or image files; several are one batch."),
@@ -98,9 +96,8 @@ def mask(
     from translucid.cli.images import captioner_of, mask_of_images
     from translucid.ground.errors import UserError
     from translucid.inspection.masks import draw_batch_mask
-    from translucid.interop.on_the_fly import run_of
 
-    if captioner := captioner_of(run := run_of(run)):
+    if captioner := captioner_of(run):
         _save(mask_of_images(captioner, run, texts, kind), out)
         return
     translator = Translator.load(run, source=source_language, target=target_language)
@@ -136,7 +133,7 @@ def positions(
 
 @app.command()
 def beam(
-    run: Run,
+    run: RunArgument,
     text: Text,
     out: Out,
     width: Annotated[int, typer.Option("--beam", help="Beam width; 1 is greedy.", min=1, max=50)] = 4,
@@ -156,9 +153,8 @@ def beam(
     from translucid.api.translator import Translator
     from translucid.cli.images import captioner_of, picture_of
     from translucid.inspection.plots import draw_beam
-    from translucid.interop.on_the_fly import run_of
 
-    if captioner := captioner_of(run := run_of(run)):
+    if captioner := captioner_of(run):
         trace = captioner.trace(picture_of(captioner, text), width)
     else:
         translator = Translator.load(run, engine="torch", source=source_language, target=target_language)
@@ -168,7 +164,7 @@ def beam(
 
 @app.command()
 def curves(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", callback=resolved, help="Runs.")],
     out: Out,
     overwrite: Overwrite = False,
 ) -> None:

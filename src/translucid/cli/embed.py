@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from translucid.cli.arguments import input_bytes, refuse_to_replace
+from translucid.cli.arguments import RunArgument, input_bytes, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LayerOption = Annotated[
 
 
 def embed(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder of a language model.")],
+    run: RunArgument,
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="[FILE ...]", help="A text a line, .tsv or .jsonl, gz or not.")
     ] = None,

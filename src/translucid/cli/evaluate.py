@@ -11,6 +11,7 @@ import typer
 from translucid.cli.arguments import (
     EngineOption,
     InflectTermsOption,
+    RunArgument,
     SourceOption,
     TargetOption,
     TermsModeOption,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[FILES]", help="What to test on, as with --test.")
     ] = None,
@@ -122,7 +123,6 @@ def evaluate(
     from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
     from translucid.inspection.terminal import alignment_table
-    from translucid.interop.on_the_fly import run_of
     from translucid.runs.corpus_files import pairs_of
     from translucid.runs.run_folder import RunFolder
     from translucid.terminology.term_score import terms_table
@@ -132,7 +132,7 @@ def evaluate(
     refuse_twice(test, reference)
     refuse_together({"--terms": terms, "--inflect-terms": inflect_terms, "--terms-mode": terms_mode != "auto"})
     refuse_to_replace(hypotheses, overwrite)
-    run, beside = run_of(run), [run_of(other) for other in beside or []]
+    beside = beside or []
     folder = RunFolder(run)
     configuration = folder.configuration().between(source_language, target_language)
     about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}

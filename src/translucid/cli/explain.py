@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from translucid.cli.arguments import SourceOption, TargetOption, refuse_to_replace
+from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ KINDS = (".png", ".svg", ".pdf", ".html", ".json")
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     text: Annotated[
         str, typer.Argument(metavar="TEXT|IMAGE", help="What to translate; of a captioner's run, an image file.")
     ],
@@ -84,7 +84,6 @@ def explain(
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.shown import record
     from translucid.inspection.terminal import importance_table
-    from translucid.interop.on_the_fly import run_of
 
     refuse_method(method)
     refuse_to_replace(save, overwrite, KINDS)
@@ -92,7 +91,6 @@ def explain(
         refuse_picture(save)
     if share is not None and not 0 < share <= 1:
         raise UserError(f"--share {share} is no share of an image", fix="Give more than 0, at most 1.")
-    run = run_of(run)
     captioner = captioner_of(run, device)
     if not captioner:
         refuse_file_names([text])

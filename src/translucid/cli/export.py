@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from translucid.cli.arguments import SourceOption, TargetOption, pair_up
+from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, pair_up
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
     to: Annotated[
         Literal["ctranslate2", "onnx", "marian", "huggingface"],
@@ -52,9 +52,6 @@ def export(
 
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
-    from translucid.interop.on_the_fly import run_of
-
-    run = run_of(run)
     if to == "huggingface":
         languages = source_language, target_language
         _to_huggingface(run, out, languages, plain=quantization == "float32" and not check, overwrite=overwrite)
@@ -101,7 +98,7 @@ def export(
             judge(exported_texts(folder, tokenizer, pairs, model.eos), "onnxruntime")
 
     if to != "onnx":  # which is written down from what the model computes
-        _refuse_edited(translator.own, tokenizer, run)
+        _refuse_edited(translator.torch_engine, tokenizer, run)
     if to == "marian":
         export_marian(model, tokenizer, out, beam=configuration.decoding.beam, overwrite=overwrite)
     elif to == "onnx":

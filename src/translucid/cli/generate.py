@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import Format, input_bytes, refuse_to_replace, text_bytes
+from translucid.cli.arguments import Format, RunArgument, input_bytes, refuse_to_replace, text_bytes
 from translucid.ground.console import Console
 
 
 def generate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help="What to go on from.")] = None,
     input_file: Annotated[Path | None, typer.Option("--input", help="One prompt a line; - is standard input.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,

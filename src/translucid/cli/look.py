@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from translucid.cli.arguments import SourceOption, TargetOption, pair_up, refuse_to_replace
+from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, pair_up, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def look(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     text: Annotated[
         str | None,
         typer.Argument(metavar="[TEXT|IMAGE]", help="What to translate; of a captioner's run, an image file."),
@@ -84,9 +84,7 @@ def look(
     from translucid.cli.images import captioner_of, look_at_image, refuse_for
     from translucid.cli.texts import classifier_of, look_at_text
     from translucid.data.readers.file_kinds import refuse_file_names
-    from translucid.interop.on_the_fly import run_of
 
-    run = run_of(run)
     captioner = captioner_of(run, device)
     if not captioner:
         refuse_file_names([text or ""])
@@ -136,7 +134,7 @@ def look(
     if target is None:
         if found.confidence is not None:
             console.print(f"confidence {percent(found.confidence)}")
-        for line in filter(None, [translator.estimator_note, *found.warnings]):
+        for line in filter(None, [translator.estimator_note, *found.warnings, *found.attention_warnings]):
             console.print(f"warning: {line}", soft_wrap=True)
     if not pieces:
         console.print("\nThe model translates no part of this text: it stays as it is.")

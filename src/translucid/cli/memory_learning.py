@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import SetOption
+from translucid.cli.arguments import SetOption, resolved
 from translucid.cli.train import shares
 from translucid.ground.console import Console
 
 
 def learn(
     context: typer.Context,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run that goes on learning; it stays as it is.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", callback=resolved, help="The run that goes on learning; it stays as it is.")
+    ],
     memory: Annotated[Path, typer.Argument(metavar="MEMORY", help="What `memory add` wrote, or a corpus.")],
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
     adapter: Annotated[

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from translucid.cli.arguments import RunArgument
 from translucid.cli.embed import LayerOption, layer_of
 from translucid.ground.console import Console
 
@@ -21,7 +22,7 @@ AROUND = 8
 
 
 def nearest(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder of a language model.")],
+    run: RunArgument,
     sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="What the word stands in.")],
     word: Annotated[str, typer.Option(help="A word of the sentence; the first, if it is there more than once.")],
     among: Annotated[list[Path], typer.Option(metavar="FILES", help="A text a line, .tsv or .jsonl, gz or not.")],

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from translucid.cli.arguments import Format, SourceOption, TargetOption, pair_up
+from translucid.cli.arguments import Format, RunArgument, SourceOption, TargetOption, pair_up
 from translucid.ground.console import Console
 
 
 def score(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILES", help="Sentence pairs.")],
     tokens: Annotated[bool, typer.Option("--tokens", help="Add each token with its log-probability.")] = False,
     output_format: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from translucid.cli import completing
-from translucid.cli.arguments import SetOption, pair_up, refuse_to_replace
+from translucid.cli.arguments import SetOption, pair_up, refuse_to_replace, resolved
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -125,19 +125,30 @@ def train(
     ] = None,
     begin_from: Annotated[
         Path | None,
-        typer.Option("--init-from", metavar="RUN", help="Begin with the tokenizer and the weights of this run."),
+        typer.Option(
+            "--init-from",
+            metavar="RUN",
+            callback=resolved,
+            help="Begin with the tokenizer and the weights of this run.",
+        ),
     ] = None,
     init_encoder: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Let the encoder begin as this language model, vocabulary and all."),
+        typer.Option(
+            metavar="RUN", callback=resolved, help="Let the encoder begin as this language model, vocabulary and all."
+        ),
     ] = None,
     init_decoder: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Let the decoder begin as this language model, vocabulary and all."),
+        typer.Option(
+            metavar="RUN", callback=resolved, help="Let the decoder begin as this language model, vocabulary and all."
+        ),
     ] = None,
     elmo: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Tell the encoder what this lm-bilstm makes of each source word."),
+        typer.Option(
+            metavar="RUN", callback=resolved, help="Tell the encoder what this lm-bilstm makes of each source word."
+        ),
     ] = None,
     settings: SetOption = None,
     skip_bad: Annotated[

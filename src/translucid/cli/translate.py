@@ -13,6 +13,7 @@ from translucid.cli.arguments import (
     EngineOption,
     Format,
     InflectTermsOption,
+    RunArgument,
     SourceOption,
     TargetOption,
     TermsModeOption,
@@ -21,6 +22,7 @@ from translucid.cli.arguments import (
     input_bytes,
     pair_up,
     refuse_to_replace,
+    resolved,
     text_bytes,
 )
 from translucid.ground.console import Console
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def translate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="[TEXT ... | FILE]", help="What to translate: texts, or a document.")
     ] = None,
@@ -53,7 +55,9 @@ def translate(
     max_length_ratio: Annotated[float | None, typer.Option(help="Output tokens for each input token, at most.")] = None,
     rerank_with: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Rank what the beam finds by a run of the other direction, too."),
+        typer.Option(
+            metavar="RUN", callback=resolved, help="Rank what the beam finds by a run of the other direction, too."
+        ),
     ] = None,
     reverse_weight: Annotated[float | None, typer.Option(help="Of that run's log-probability.", min=0)] = None,
     length_weight: Annotated[float | None, typer.Option(help="Of each token, in that ranking.")] = None,
@@ -176,7 +180,6 @@ def translate(
     from translucid.engines.confidence_file import confidence_note
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
-    from translucid.interop.on_the_fly import run_of
     from translucid.jobs.job import Job
     from translucid.jobs.output import output_to
     from translucid.jobs.running import run as run_job
@@ -201,7 +204,6 @@ def translate(
         "top_p": top_p,
         "seed": seed,
     }
-    run = run_of(run)
     configuration = RunFolder(run).configuration().between(source_language, target_language)
     options = configuration.searching(given)
     refuse_together(
@@ -246,8 +248,8 @@ def translate(
         token_scores=token_scores,
         adapter=adapter,
         configuration=configuration,
-        others=tuple(run_of(other) for other in others or ()),
-        reverse=run_of(rerank_with) if rerank_with else None,
+        others=tuple(others or ()),
+        reverse=rerank_with,
         channel_weights=_weights(reverse_weight, length_weight),
         risk_candidates=mbr or 0,
         memory=memory,

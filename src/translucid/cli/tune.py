@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from translucid.cli.arguments import SourceOption, TargetOption, pair_up, refuse_to_replace
+from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, pair_up, refuse_to_replace
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console
 
@@ -25,7 +25,7 @@ _GO_WITH = {
 
 
 def tune(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that `translucid train` wrote.")],
+    run: RunArgument,
     train: Annotated[
         list[str] | None, typer.Option("--train", metavar="FILES", help="The pairs that it was trained on; see below.")
     ] = None,
@@ -116,7 +116,6 @@ def tune(
     from translucid.engines.tuning import SENTENCES, find_fastest
     from translucid.ground.errors import UserError
     from translucid.inspection import PICTURES, refuse_picture
-    from translucid.interop.on_the_fly import run_of
 
     console = Console(stderr=True)
     given = {
@@ -139,7 +138,7 @@ def tune(
     if alignments:
         files = pair_up(train or [])
         between = source_language, target_language
-        _show_links(fit_alignment(run_of(run), links=alignments, pairs=files, languages=between, console=console))
+        _show_links(fit_alignment(run, links=alignments, pairs=files, languages=between, console=console))
         return
     if confidence:
         refuse_to_replace(diagram, overwrite, PICTURES)
@@ -147,7 +146,7 @@ def tune(
             refuse_picture(diagram)
         asked = {"threshold": threshold, "sentences": sentences, "kind": features, "passes": dropout_passes}
         found = fit_confidence(
-            run_of(run),
+            run,
             console=console,
             valid=pair_up(valid or []),
             source=source_language,
@@ -158,7 +157,7 @@ def tune(
         return
     train_files, valid_files = pair_up(train or []), pair_up(valid or [])
     fit_validation_scores(
-        run_of(run),
+        run,
         console=console,
         train=train_files,
         valid=valid_files,
@@ -166,7 +165,7 @@ def tune(
         target=target_language,
     )
     tried, best = find_fastest(
-        run_of(run),
+        run,
         train=train_files,
         valid=valid_files,
         allow=allow,

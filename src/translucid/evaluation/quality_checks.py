@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 
@@ -54,17 +54,24 @@ ALIKE, WORDS = 0.8, 4
 class QualityChecks:
     """Looks at translations by one model."""
 
-    def __init__(self, tokenizer: Tokenizer, source_language: str | None, target_language: str | None) -> None:
-        """`tokenizer`: the model's; the languages by code, if known."""
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        source_language: str | None,
+        target_language: str | None,
+        scripts: Callable[[], set[str | None]] | None = None,
+    ) -> None:
+        """Prepare the checks; nothing is computed before it is needed.
+
+        Args:
+            tokenizer: the model's.
+            source_language: its code, if known.
+            target_language: likewise.
+            scripts: returns `known_scripts`, for who has computed them already.
+        """
         self.tokenizer = tokenizer
         self.source_language, self.target_language = source_language, target_language
-        self._scripts = cache(lambda: known_scripts(tokenizer))
-
-    def between(self, tokenizer: Tokenizer, source_language: str | None, target_language: str | None) -> QualityChecks:
-        """Return the same for other languages of a model that has many; what its vocabulary knows is shared."""
-        other = QualityChecks(tokenizer, source_language, target_language)
-        other._scripts = self._scripts
-        return other
+        self._scripts = scripts or cache(lambda: known_scripts(tokenizer))
 
     def about(
         self, source: str, ids: Sequence[int], target: str, tokens: Sequence[int], log_probability: float

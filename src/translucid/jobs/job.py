@@ -256,8 +256,7 @@ class Worker:
                 translation = next(found)
                 text, line = translation.text, partial(self._line, translation)
             written += wrapped(text, [texts[i] for i in group]) if self.job.wrapped else [line()]
-            # Last, as there is more to warn of where the attention has been seen.
-            warnings += [(group[0], warning) for warning in translation.warnings] if translation else []
+            warnings += [(group[0], warning) for warning in self._warnings(translation)] if translation else []
         return window, Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
 
     def _remembered(self, source: str, match: Match) -> str:
@@ -301,7 +300,11 @@ class Worker:
             record["alignment"] = found.alignment
         if job.terms:
             record["terms"] = [asdict(use) for use in found.terms]
-        return {**record, "warnings": found.warnings}
+        return {**record, "warnings": self._warnings(found)}
+
+    def _warnings(self, found: Translation) -> list[str]:
+        """Return what looks wrong; also in the attention, where alignments need it anyway."""
+        return [*found.warnings, *(found.attention_warnings if self.job.alignments else [])]
 
 
 def _ranking(job: Job, translator: Translator) -> Ranking | None:

@@ -223,7 +223,7 @@ def beam_sentence(models: Models, text: str) -> Record:
         options = demo.configuration.decoding.model_copy(update={"beam": width, "nbest": 1})
         trace = BeamTrace()
         with torch.inference_mode():
-            problem = prepare(demo.model, torch.tensor([ids]), options, demo.own.word_starts)
+            problem = prepare(demo.model, torch.tensor([ids]), options, demo.torch_engine.word_starts)
             ((best,),) = beam_search(problem, width, 1, trace).best(1)
         trace.finish([*best.tokens, demo.model.eos], demo.tokenizer.target_pieces)
         searches.append(

@@ -6,8 +6,9 @@ translucid translate RUN --adapter OUT                         or a file, or NAM
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from translucid.ground.errors import UserError, nearest
 from translucid.ground.reading import digest, refuse_strange
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from translucid.layers.low_rank import Difference
 
+AnyModel = TypeVar("AnyModel", bound="nn.Module")
 _FIX = "Give the run that it was learned from, or an adapter of this one."
 
 
@@ -51,9 +53,10 @@ class Adapter:
         """
         self.file = file
         shapes, facts = read_header(file)
-        self.scale = facts.get("scale")
-        if not isinstance(self.scale, float) or "base" not in facts:
+        scale = facts.get("scale")
+        if not isinstance(scale, float) or "base" not in facts:
             raise UserError("is no adapter", file=file, fix="Give what training.adapter_rank has made.")
+        self.scale = scale
         if facts["base"] != run.model_digest():
             raise UserError(f"belongs to another model than that of {run.path}", file=file, fix=_FIX)
         weights, self.names = read_header(run.model_file)[0], sorted({name.rpartition(".")[0] for name in shapes})
@@ -92,43 +95,20 @@ class Adapter:
         return {name: (tensors[f"{name}.up"], tensors[f"{name}.down"]) for name in self.names}
 
 
-class AdapterSlot:
-    """A model that wears one adapter or none, and changes it without being loaded anew."""
+def with_adapter(model: AnyModel, adapter: Adapter) -> AnyModel:
+    """Return a model with W + s B A in the place of each matrix W of an adapter; the given model stays as it is.
 
-    def __init__(self, run: RunFolder) -> None:
-        """There is no model yet, and no adapter; `run` is whose both are."""
-        self.run = run
-        self.model: nn.Module | None = None
-        self.adapter: Adapter | None = None
-        self._bare: dict[str, Tensor] = {}
+    Both share all other weights.
 
-    def attach(self, model: nn.Module) -> None:
-        """Let this be the model; it is loaded only when somebody wants it."""
-        self.model = model
-        self._change(self.adapter)
-
-    @property
-    def fingerprint(self) -> str | None:
-        """Of the adapter that is worn, if one is."""
-        return self.adapter.fingerprint if self.adapter else None
-
-    def activate(self, given: str | Path | None) -> None:
-        """Wear this adapter instead of what is worn.
-
-        Raises:
-            UserError: see `Adapter.find`; or it is damaged, and the model wears what it wore.
-        """
-        self._change(Adapter.find(given, self.run) if given else None)
-
-    def _change(self, adapter: Adapter | None) -> None:
-        """Let the weights be W + s B A; without an adapter they are what they were."""
-        if self.model is not None:
-            new = adapter.differences() if adapter else {}
-            for name, bare in self._bare.items():
-                self.model.get_parameter(name).data.copy_(bare)
-            self._bare = {name: self.model.get_parameter(name).data.clone() for name in new}
-            for name, (up, down) in new.items():
-                weight = self.model.get_parameter(name).data
-                assert adapter is not None and adapter.scale is not None
-                weight.addmm_(up.to(weight), down.to(weight), alpha=adapter.scale)
-        self.adapter = adapter
+    Raises:
+        UserError: the adapter's file is damaged.
+    """
+    differences = adapter.differences()
+    own = {id(model.get_parameter(name)) for name in differences}
+    # `deepcopy` does not copy what its memo lists as copied.
+    shared: dict[int, object] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    adapted = copy.deepcopy(model, {key: tensor for key, tensor in shared.items() if key not in own})
+    for name, (up, down) in differences.items():
+        weight = adapted.get_parameter(name).data
+        weight.addmm_(up.to(weight), down.to(weight), alpha=adapter.scale)
+    return adapted

@@ -14,7 +14,7 @@ from translucid.api.text_classifier import TextClassifier
 from translucid.api.translator import Translator
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
-from translucid.interop.on_the_fly import run_of
+from translucid.interop.run_resolution import resolve_run
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import ANY, LanguagePairs, Served, begin_with, is_language, offer
@@ -167,7 +167,7 @@ def load(
         taken = {served.name for kind in (models, captioners, classifiers, generators) for served in kind}
         name = folder.rstrip("/").rsplit("/", 1)[-1] or "model"
         unique = next(n for n in (name, *(f"{name} {i}" for i in range(2, len(runs) + 2))) if n not in taken)
-        run = RunFolder(run_of(Path(folder)))
+        run = RunFolder(resolve_run(folder))
         configuration = run.configuration()
         reads = configuration.model.reads
         if reads != "text" and source:
@@ -178,7 +178,7 @@ def load(
             captioners.append(Named(unique, Captioner.open(run, configuration, device)))
             continue
         if reads == "texts with labels":
-            classifiers.append(Named(unique, TextClassifier.load(folder, device=device)))
+            classifiers.append(Named(unique, TextClassifier.load(run.path, device=device)))
             continue
         if reads == "running text":
             generators.append(Named(unique, Generator.open(run, configuration, device)))

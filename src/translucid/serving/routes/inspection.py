@@ -218,7 +218,8 @@ def _sentence(served: Served, found: Translation, method: str, sides: Sequence[s
     parts = zip(found.inspected, found.parts, strict=True)
     pieces = [_piece(served, one, hypothesis.tokens, sides) for one, (_, hypothesis) in parts]
     row: dict[str, Any] = {"source_text": found.source, "text": found.text, "pieces": pieces}
-    row |= {"warnings": found.warnings, "confidence": found.confidence if served.translator.estimator else None}
+    row["warnings"] = [*found.warnings, *found.attention_warnings]
+    row["confidence"] = found.confidence if served.translator.estimator else None
     row |= _origin(from_memory=False)
     return row | _why(served, found.source, found.text if found.parts else "", method)
 
@@ -274,7 +275,7 @@ def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
     if len(prefix) > length_limit(len(ids) - 1, options, model.max_length):
         raise ApiError(400, "Invalid request: prefix is longer than a translation of this text may be")
     source = torch.tensor([ids], device=translator.device)
-    found = continuations(model, source, prefix, CHOICES, options, translator.own.word_starts, told)
+    found = continuations(model, source, prefix, CHOICES, options, translator.torch_engine.word_starts, told)
     rows = []
     for hypothesis in found:
         pieces = piece.masked.unmask_pieces(tokenizer.target_pieces(hypothesis.tokens))

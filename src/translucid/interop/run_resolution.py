@@ -1,4 +1,4 @@
-"""A model of somebody else's where a run is expected: it is imported into the user's own cache, once."""
+"""Finds the run that a folder, a name or a Hugging Face folder stands for: one function for all commands and Python."""
 
 from __future__ import annotations
 
@@ -11,22 +11,32 @@ from translucid import __version__
 from translucid.ground.cache import find_kept, keep
 from translucid.ground.errors import UserError
 
+RUNS = Path("runs")
+"""The folder of the runs that are given by name."""
 KEPT = 4
 """Imported models that stay, those used last."""
 
 
-def run_of(given: Path) -> Path:
-    """Return a run folder: what was given, or what comes of the model of somebody else's that it is.
+def resolve_run(given: str | Path) -> Path:
+    """Return the run folder that is meant.
 
-    What is no folder at all is returned as it is: who opens it says so.
+    A Hugging Face folder is imported first, once, into the user's cache. What is not there is returned as it is, and
+    reported by the function that opens it.
+
+    Args:
+        given: a run folder, the name of one in `runs`, or a Hugging Face folder.
 
     Raises:
         UserError: it is a folder of neither kind, or the model can't be imported or kept.
     """
+    given = Path(given)
     try:
-        if (given / "config.yaml").exists() or not given.is_dir():
+        if (given / "config.yaml").exists():
             return given
-    except OSError:
+        if not given.is_dir():
+            named = RUNS / given
+            return named if len(given.parts) == 1 and (named / "config.yaml").exists() else given
+    except OSError:  # such as a sentence in its place, too long for a name
         return given
     from translucid.ground.console import Console  # Rich draws random numbers when it is loaded
     from translucid.interop.importing import import_model, reader

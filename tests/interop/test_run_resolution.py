@@ -3,16 +3,19 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from tests.probes.foreign import marian_folder
 from translucid.api.translator import Translator
+from translucid.cli.main import app
 from translucid.cli.main import run as call
 from translucid.ground.errors import UserError
-from translucid.interop import on_the_fly
+from translucid.interop import run_resolution
 from translucid.interop.importing import import_model
-from translucid.interop.on_the_fly import run_of
+from translucid.interop.run_resolution import resolve_run
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,7 @@ def test_it_is_imported_once_and_translates_as_its_run(folder, tmp_path, capsys,
     assert Translator.load(folder, "cpu").translate("I like soccer").text == wanted
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("importing") == said.err.count("\n") == 1
-    monkeypatch.setattr(on_the_fly, "keep", lambda *_: pytest.fail("imported again"))
+    monkeypatch.setattr(run_resolution, "keep", lambda *_: pytest.fail("imported again"))
     assert Translator.load(str(folder), "cpu").translate("I like soccer").text == wanted
     assert capsys.readouterr().err == ""
 
@@ -42,28 +45,54 @@ def test_it_is_imported_once_and_translates_as_its_run(folder, tmp_path, capsys,
 def test_one_that_has_changed_is_imported_again_and_a_damaged_copy_too(folder, tmp_path):
     mine = tmp_path / "mine"
     shutil.copytree(folder, mine)
-    first = run_of(mine)
-    assert run_of(mine) == first
+    first = resolve_run(mine)
+    assert resolve_run(mine) == first
     os.utime(mine / "vocab.json", (1, 1))
-    second = run_of(mine)
+    second = resolve_run(mine)
     assert second != first
     (second / "model.safetensors").write_bytes(b"damaged")
-    assert run_of(mine) == second
+    assert resolve_run(mine) == second
     assert Translator.load(mine, "cpu", "torch").model
 
 
 def test_what_is_found_for_it_stays(folder):
-    run = run_of(folder)
+    run = resolve_run(folder)
     (run / "tuned.json").write_text('{"engine": "torch"}')
-    assert run_of(folder) == run and (run / "tuned.json").exists()
+    assert resolve_run(folder) == run and (run / "tuned.json").exists()
     assert Translator.load(folder, "cpu").engine.name == "torch"
 
 
 def test_a_folder_of_neither_kind_is_one_line(tmp_path):
     with pytest.raises(UserError, match=r"neither a run folder, .* nor a Hugging Face folder, which"):
-        run_of(tmp_path)
+        resolve_run(tmp_path)
     for given in (tmp_path / "gone", tmp_path / ("x" * 5000)):
-        assert run_of(given) == given
+        assert resolve_run(given) == given
+
+
+def test_a_name_is_that_of_a_run_in_the_folder_of_runs(small_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(small_run, tmp_path / "runs" / "mine")
+    assert resolve_run("mine") == Path("runs/mine") and resolve_run("other") == Path("other")
+    assert Translator.load("mine", "cpu", "torch").run == str(Path("runs/mine"))
+    assert call(["translate", "mine", "I like soccer", "--max-length-ratio", "1"]) == 0
+    (tmp_path / "mine").mkdir()  # a folder comes first
+    with pytest.raises(UserError, match="mine: is neither a run folder"):
+        resolve_run("mine")
+
+
+def test_every_command_finds_a_run_in_the_same_way():
+    missing, waiting, seen = [], [("translucid", get_command(app))], 0
+    while waiting:
+        path, command = waiting.pop()
+        waiting += [(f"{path} {name}", one) for name, one in getattr(command, "commands", {}).items()]
+        for parameter in command.params:
+            if (parameter.metavar or "").startswith("RUN"):
+                seen += 1
+                if parameter.callback is None:
+                    missing.append(f"{path} {parameter.name}")
+    # These make a run, read outputs too, and read a pair of languages besides.
+    known = {"translucid import out", "translucid compare a", "translucid compare b", "translucid serve runs"}
+    assert seen > 25 and {*missing} <= known
 
 
 def test_a_bad_one_leaves_nothing_in_the_cache(folder, tmp_path):
@@ -71,14 +100,14 @@ def test_a_bad_one_leaves_nothing_in_the_cache(folder, tmp_path):
     shutil.copytree(folder, mine)
     (mine / "vocab.json").write_text("[")
     with pytest.raises(UserError, match="is not JSON"):
-        run_of(mine)
+        resolve_run(mine)
     assert not [*(tmp_path / "translucid" / "imported").iterdir()]
 
 
 def test_without_a_cache_the_way_out_is_said(folder, tmp_path, monkeypatch):
     (tmp_path / "translucid").write_text("")
     with pytest.raises(UserError, match=r"can't be kept in the cache .* translucid import"):
-        run_of(folder)
+        resolve_run(folder)
 
 
 @pytest.mark.parametrize("command", [["translate"], ["look"], ["explain"], ["draw", "beam", "--out", "b.svg"]])

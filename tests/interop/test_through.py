@@ -175,9 +175,9 @@ def test_trees_and_other_ways_to_go_on_begin_with_the_language(m2m):
     assert all(len(one.token_log_probabilities) == 2 for one in ended)
 
 
-def test_long_texts_are_told_their_language_in_every_piece(translator, monkeypatch):
+def test_long_texts_are_told_their_language_in_every_piece(translator):
     text = " ".join(sentences()[0][:40]).replace(".", ",").replace("?", ",")
-    monkeypatch.setattr(translator, "pipeline", replace(translator.pipeline, longest=40))
+    translator = replace(translator, pipeline=replace(translator.pipeline, longest=40))
     found = translator.translate(text, beam=1)
     opening = list(translator.tokenizer.source_opening)
     assert len(found.parts) > 3

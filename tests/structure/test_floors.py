@@ -144,4 +144,9 @@ def test_nothing_private_is_set_from_outside():
 
 def test_what_is_private_and_set_from_outside_would_be_seen():
     code = "self._a = cls._b = 1\nother._c, self.d._e = 1, 2\nother._f += 1\nsetattr(other, '_g', 1)\nx.__doc__ = ''"
-    assert {*private_attributes_set(ast.parse(code))} == {"other._c", "self.d._e", "other._f", "setattr(other, '_g', 1)"}
+    assert {*private_attributes_set(ast.parse(code))} == {
+        "other._c",
+        "self.d._e",
+        "other._f",
+        "setattr(other, '_g', 1)",
+    }

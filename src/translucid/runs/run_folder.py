@@ -16,7 +16,6 @@ from translucid import __version__
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import replace, write_atomically
-from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.configuration import Configuration, validated
@@ -241,6 +240,8 @@ class RunFolder:
 
         if configuration.versions.get(code) != fingerprint(code):
             said = f"warning: {self.path} was trained with another version of {code}; its translations may differ"
+            from translucid.ground.console import Console  # Rich draws random numbers when it is loaded
+
             Console(stderr=True).print(said, soft_wrap=True)
 
     def load_sequence_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:

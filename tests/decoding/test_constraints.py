@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from translucid.decoding.batched import decode_sentences
-from translucid.decoding.constraints import Constraints, Edges, Form, Wanted, by_turns
+from translucid.decoding.constrained_beam import by_turns
+from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import search
 

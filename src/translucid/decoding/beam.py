@@ -7,13 +7,14 @@ is kept, which changes no result: a partial output with log-probability L can't 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from translucid.decoding.constraints import Constraints, Steering, by_turns
+from translucid.decoding.constrained_beam import Constraint, Shares, Unconstrained, by_turns
 from translucid.decoding.problem import Problem
 from translucid.decoding.rows import Finished, Rows, parted, surely_none
 from translucid.decoding.trace import BeamTrace
@@ -24,68 +25,63 @@ def beam_search(
     beam: int,
     nbest: int,
     trace: BeamTrace | None = None,
-    constraints: Constraints | None = None,
+    constrain: Callable[[Rows], Constraint] = Unconstrained,
 ) -> Finished:
     """Search with `beam` K hypotheses a sentence for the `nbest` of highest score.
 
     The N rows are the live hypotheses of all sentences, sentence by sentence and the likeliest first; each has a slot
-    of its own among the K of its sentence. A `trace` is for one sentence. Where there are `constraints`, what lacks
-    something of them is found only if nothing else is.
+    of its own among the K of its sentence. A `trace` is for one sentence. `constrain`, given the first rows, says what
+    may come next and which outputs lack something; those are found only if nothing else is.
     """
-    sentences, device = len(problem.limits), problem.limits.device
+    sentences, device, eos = len(problem.limits), problem.limits.device, problem.model.eos
     rows, state = problem.begin()
-    finished, goal = Finished(sentences), PruningBound.begin(sentences, beam, nbest, device)
-    if trace is not None:
-        trace.begin(problem.model.bos)
-    steering = Steering.by(constraints, problem.model.bos, problem.model.eos, device) if constraints else None
-    met, lacking = steering and steering.begin(rows), Finished(sentences)
+    constraint = constrain(rows)
+    note = _unnoted if trace is None else trace.begin(problem.model.bos)
+    finished, lacking = Finished(sentences), Finished(sentences)
+    goal = PruningBound.begin(sentences, beam, nbest, device)
     rank = torch.arange(beam, device=device)  # [K]
     longest_penalty = problem.penalties[problem.limits + 1][:, None]  # [B, 1]
 
     while len(rows):
         log_probs, state, finite = problem.predict(rows, state)
-        gain, choice = likeliest(log_probs, beam)  # [N, k]
-        price, steered = gain, None
-        if steering and met:
-            steered = steering.candidates(rows, met, log_probs, gain, choice)
-            gain, choice, price = steered.gain, steered.token, steered.price
-        shares = Shares(steered.bank, steering.banks) if steering and steered else None
-        total, parent, place = merge(rows, rows.log_prob[:, None] + price, sentences, beam, shares)
-        token, gain, price = choice[parent, place], gain[parent, place], price[parent, place]  # [B, K]
+        choices = constraint.choices(rows, log_probs, *likeliest(log_probs, beam))  # [N, M]
+        total, parent, place = merge(rows, rows.log_prob[:, None] + choices.price, sentences, beam, choices.shares)
+        token, gain, price = (part[parent, place] for part in (choices.token, choices.gain, choices.price))  # [B, K]
         # A candidate that can't be among the n best takes no slot when it ends, or what is dropped would matter.
         kept = (total > -torch.inf) & (rank < goal.width[:, None]) & (total / longest_penalty >= goal.worst)
-        ends = kept & (token == problem.model.eos)
+        ends = kept & (token == eos)
         live, lacks, score = kept & ~ends, torch.zeros_like(ends), total
         if not surely_none(ends):
             score = total / problem.penalties[rows.length + 1]
-            if steering and steered:
-                lacks = ends & steering.lacks(rows.sentence[parent], steered.times[parent, place])
-                ends = ends & ~lacks
+            lacks = ends & constraint.lacks(rows.sentence[parent], parent, place)
+            ends = ends & ~lacks
             goal = goal.after(ends, score)
             live &= total / longest_penalty >= goal.worst
         kind = torch.where(live, 0, torch.where(ends, 1, torch.where(lacks, 2, 3)))
         places, (is_finite,) = parted(kind.flatten(), 3, finite)
         problem.refuse_unless(is_finite)
-        if trace is not None:
-            trace.step(total, parent, token, ends, live)
+        note(total, parent, token, ends, live)
         columns = [part.flatten() for part in (parent, token, gain, price)]
-
-        def moved_to(where: Tensor, rows: Rows = rows, columns: list[Tensor] = columns) -> Rows:
-            parent, token, gain, price = (column[where] for column in columns)
-            return rows.select(parent).extended(token, gain, price)
-
         going_on, ending, ending_without = places
         for finds, where in ((finished, ending), (lacking, ending_without)):
             if len(where):
-                finds.add(moved_to(where), score.flatten()[where])
+                finds.add(_moved(rows, columns, where), score.flatten()[where])
         moved = columns[0][going_on]  # [N] anew
         if moved.device.type != "cpu" or not torch.equal(moved, torch.arange(len(rows))):
             state = state.select(moved)
-        rows = replace(moved_to(going_on), slot=going_on % beam)
-        if steering and steered:
-            come = moved, place.flatten()[going_on]
-            met = steering.after(rows, steered.times[come], steered.fresh[come])
+        rows = replace(_moved(rows, columns, going_on), slot=going_on % beam)
+        constraint.follow(rows, moved, place.flatten()[going_on])
     return finished.or_else(lacking)
+
+
+def _moved(rows: Rows, columns: Sequence[Tensor], where: Tensor) -> Rows:
+    """Return the rows that the candidates `where` extend; `columns`: parent, token, gain and price of all [B K]."""
+    parent, token, gain, price = (column[where] for column in columns)
+    return rows.select(parent).extended(token, gain, price)
+
+
+def _unnoted(*step: Tensor) -> None:
+    """Nobody wants to know what was considered."""
 
 
 @dataclass(frozen=True)
@@ -142,15 +138,6 @@ def _likeliest_without_waiting(log_probs: Tensor, k: int) -> tuple[Tensor, Tenso
     ids, values = ids.gather(1, by_id), values.gather(1, by_id)
     values, order = values.sort(dim=1, descending=True, stable=True)
     return values, ids.gather(1, order)
-
-
-class Shares(NamedTuple):
-    """How the places of a beam are shared out; see `by_turns`."""
-
-    bank: Tensor
-    """[N, k] of each candidate."""
-    banks: int
-    """How many there can be."""
 
 
 def merge(

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from translucid.decoding.constrained_beam import Choices, Shares
 from translucid.decoding.rows import Rows
 from translucid.kernels.transfer import upload
 
@@ -251,15 +252,24 @@ class Steering:
         return Met(times, fresh, progress)
 
 
-def by_turns(bank: Tensor, valid: Tensor, banks: int) -> Tensor:
-    """Return the order in which candidates get places: the best of each bank, the fullest first, then the second best.
+class Phrases:
+    """The `Constraint` of one beam search whose outputs have to have phrases."""
 
-    Args:
-        bank: [B, X] of candidates that are sorted, the best first.
-        valid: [B, X] boolean; the others come last.
-        banks: more than any number of a bank.
-    """
-    mine = torch.nn.functional.one_hot(bank, banks) * valid[:, :, None]
-    turn = mine.cumsum(1).gather(2, bank[:, :, None])[:, :, 0]  # counted from 1 in each bank
-    key = torch.where(valid, turn * banks - bank, (bank.size(1) + 1) * banks)
-    return key.argsort(dim=1, stable=True)
+    def __init__(self, steering: Steering, rows: Rows) -> None:
+        """`steering`: the constraints as tensors; `rows`: the first ones."""
+        self.steering, self.met = steering, steering.begin(rows)
+
+    def choices(self, rows: Rows, log_probs: Tensor, gain: Tensor, token: Tensor) -> Choices:
+        """See `Constraint`."""
+        self.candidates = self.steering.candidates(rows, self.met, log_probs, gain, token)
+        shares = Shares(self.candidates.bank, self.steering.banks)
+        return Choices(self.candidates.token, self.candidates.gain, self.candidates.price, shares)
+
+    def lacks(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
+        """See `Constraint`."""
+        return self.steering.lacks(sentence, self.candidates.times[parent, place])
+
+    def follow(self, rows: Rows, parent: Tensor, place: Tensor) -> None:
+        """See `Constraint`."""
+        times, fresh = self.candidates.times[parent, place], self.candidates.fresh[parent, place]
+        self.met = self.steering.after(rows, times, fresh)

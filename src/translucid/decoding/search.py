@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from translucid.decoding.beam import beam_search
-from translucid.decoding.constraints import Constraints
+from translucid.decoding.constrained_beam import Constraint, Unconstrained
+from translucid.decoding.constraints import Constraints, Phrases, Steering
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.greedy import greedy_search
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.limits import length_limit
 from translucid.decoding.problem import Problem, length_penalties
+from translucid.decoding.rows import Rows
 from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import sample
 from translucid.decoding.trace import BeamTrace
@@ -72,12 +75,19 @@ def search(
     elif options.beam == 1 and not constraints and trace is None:
         finished = greedy_search(problem)
     else:
-        finished = beam_search(problem, options.beam, options.nbest, trace, constraints)
+        constrain = _phrases(constraints, problem) if constraints else Unconstrained
+        finished = beam_search(problem, options.beam, options.nbest, trace, constrain)
     best = finished.best(options.nbest)
     if constraints:  # by which it may have been searched at other prices
         for i in (i for i, wanted in enumerate(constraints.wanted) if wanted):
             best[i] = problem.judged(best[i])
     return best
+
+
+def _phrases(constraints: Constraints, problem: Problem) -> Callable[[Rows], Constraint]:
+    """Return what lets a beam search find outputs that have phrases."""
+    model = problem.model
+    return partial(Phrases, Steering.by(constraints, model.bos, model.eos, problem.limits.device))
 
 
 def prepare(

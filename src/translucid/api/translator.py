@@ -19,7 +19,6 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.confidence_file import Languages
 from translucid.engines.name_stand_ins import NameStandIns, Search
-from translucid.engines.piece_search import search_pieces
 from translucid.engines.ranking import Ranking
 from translucid.engines.stages import SearchStages
 from translucid.engines.term_constraint import TermConstraint, TermsMode, refuse_mode
@@ -308,7 +307,7 @@ class Translator(Examiner, TermReader):
         iterator = iter(texts)
         while window := list(islice(iterator, WINDOW)):
             pieces = self.pipeline.pieces(window, split=split)
-            search = partial(search_pieces, self.stages, options=options, first=number, on_done=on_done)
+            search = partial(self.stages.search, options=options, first=number, on_done=on_done)
             if self.terms and not options.sample:
                 again = partial(self._search_again, options, number)
                 names = NameStandIns(self.tokenizer, self.terms, self.languages[1])
@@ -324,7 +323,7 @@ class Translator(Examiner, TermReader):
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search for pieces as `stream` makes it, with these terms as well if there are any."""
         stages = self.stages.constrained(self._constraint(terms)) if terms else self.stages
-        return partial(search_pieces, stages, options=options, first=first)
+        return partial(stages.search, options=options, first=first)
 
     def warnings(self, found: Translation) -> list[str]:
         """Return what looks wrong in a translation, each as `kind: what was seen`."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from translucid.data.text_pipeline import Piece, TextPipeline
+from translucid.data.text_pipeline import MOST_PIECES, Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.combinations import CONSTRAINED, refuse_together
 from translucid.engines.ranking import Ranking
@@ -39,6 +41,52 @@ class SearchStages:
     def constrained(self, constraint: TermConstraint) -> SearchStages:
         """Return the same with one constraint more."""
         return replace(self, constraints=(*self.constraints, constraint))
+
+    def search(
+        self,
+        texts: Sequence[Sequence[Piece]],
+        options: DecodingOptions,
+        first: int,
+        on_done: Callable[[int], None] | None = None,
+    ) -> list[list[list[Hypothesis]]]:
+        """Return for each text the hypotheses of each of its pieces that have something to translate.
+
+        Each different piece is searched for once, and no n-best list has a text twice.
+
+        Args:
+            texts: the pieces of each.
+            options: how to search.
+            first: the number of the first text, which decides with the seed what sampling draws.
+            on_done: called with the number of pieces done after each batch.
+        """
+        searched = [[piece for piece in pieces if piece.ids] for pieces in texts]
+        every = list(chain.from_iterable(searched))
+        # Sampling draws each piece for itself, however many are equal.
+        asked = every if options.sample else list({self._key(piece): piece for piece in every}.values())
+        if on_done and len(asked) < len(every):
+            on_done(len(every) - len(asked))
+        numbers = [
+            (first + text) * MOST_PIECES + place for text, pieces in enumerate(searched) for place in range(len(pieces))
+        ]
+        found = self.decode(asked, options, on_done, numbers if options.sample else None)
+
+        def text_of(number: int, hypothesis: Hypothesis) -> str:
+            return self.pipeline.text(asked[number], hypothesis.tokens)
+
+        def search_again(numbers: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
+            return self.decode([asked[number] for number in numbers], wider)
+
+        found = distinct_texts(found, options, text_of, search_again)
+        if not options.sample:
+            by_key = {self._key(piece): hypotheses for piece, hypotheses in zip(asked, found, strict=True)}
+            found = [by_key[self._key(piece)] for piece in every]
+        coming = iter(found)
+        return [[next(coming) for _ in pieces] for pieces in searched]
+
+    def _key(self, piece: Piece) -> tuple[tuple[int, ...], str]:
+        """Return what is equal for pieces that have one translation: ids, and the text where a stage reads that."""
+        reads_text = bool(self.pipeline.steps or self.constraints or self.ranking)
+        return tuple(piece.ids), piece.text * reads_text
 
     def decode(
         self,

@@ -12,7 +12,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-from tests.costs import SECONDS, file_of, markers_of, missing
+from tests.costs import SECONDS, file_of, markers_of
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes.writing import write_corpus
@@ -75,11 +75,6 @@ LANGUAGE = [
     ),
     *("training.max_steps=40", "training.validate_every=20", "training.averaging=0.9"),
 ]
-
-
-def pytest_configure() -> None:
-    if gone := missing():
-        raise pytest.UsageError(f"tests/costs.py names no files: {', '.join(gone)}")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

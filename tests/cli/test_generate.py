@@ -34,7 +34,7 @@ def language(texts):
 @pytest.mark.parametrize("preset", ["lm-lstm", "lm-transformer"])
 def test_every_preset_trains_resumes_writes_and_is_measured(call, texts, tmp_path, preset):
     run = tmp_path / "run"
-    short = ["model.context=16", "training.window=16"] if preset == "lm-transformer" else []
+    short = {"lm-transformer": ["model.context=16", "training.window=16"], "lm-lstm": ["model.hidden=24"]}[preset]
     files = ["--train", texts / "train.txt", "--valid", texts / "valid.txt"]
     assert call("train", "--model", preset, *files, "--out", run, "--set", *SMALL, *short).code == 0
     done = call("train", "--resume", "--out", run, "--set", "training.max_steps=24")

@@ -224,7 +224,7 @@ def test_a_damaged_run_is_no_fault_of_the_request(client, monkeypatch, caplog):
     def broken(*_, **__):
         raise UserError("is damaged", file=Path("runs/mine/model.safetensors"))
 
-    monkeypatch.setattr(Translator, "inspect", broken)
+    monkeypatch.setattr(Translator, "inspect_encoded", broken)
     answer = client.post("/look", json={"q": "I sing", "source": "en", "target": "es", "translations": ["Canto"]})
     assert (answer.status_code, "damaged" in answer.text) == (500, False)
     assert "runs/mine/model.safetensors: is damaged" in caplog.text

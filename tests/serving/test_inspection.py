@@ -71,7 +71,7 @@ def test_explanations_are_those_of_the_library_and_come_with_their_test(client, 
     sentence = look(client, q="I like soccer", explain=method).json()["sentences"][0]
     why = sentence["explanation"]
     own = Translator.load(run, engine="torch")
-    case = Case(own.model, own.tokenizer, "I like soccer", sentence["text"])
+    case = Case(own.model, own.pipeline, "I like soccer", sentence["text"])
     found = explain(case, method, samples=200)
     torch.testing.assert_close(torch.tensor(why["importance"]), found.importance, rtol=0, atol=2e-3)
     assert (

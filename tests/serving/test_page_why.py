@@ -55,7 +55,7 @@ def test_of_two_explanations_the_one_that_is_chosen_last_is_shown(page):  # noqa
 
 def test_explanations_that_are_saved_along_are_shown(browser, run, seen, tmp_path):  # noqa: F811
     translator = Translator.load(run)
-    case = Case(translator.model, translator.tokenizer, TEXT, GIVEN)
+    case = Case(translator.model, translator.pipeline, TEXT, GIVEN)
     save([seen], tmp_path / "a.html", TEXT, GIVEN, explanations=[{"erasure": why_record(case, "erasure")}])
     why = explain(case, "erasure").importance.numpy()
     with watched(browser, f"file://{tmp_path}/a.html") as page:  # noqa: F811

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 import uvicorn
+import yaml
 from fastapi.testclient import TestClient
 
 from translucid.serving import app as application
@@ -67,14 +69,24 @@ def post(path, fields, headers=b""):
     return head % (path.encode(), headers) + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
+@pytest.fixture(scope="module")
+def wordy_run(run, tmp_path_factory):
+    """The same model, whose outputs may be much longer, so that work on one text takes its time."""
+    folder = shutil.copytree(run, tmp_path_factory.mktemp("wordy") / "tiny")
+    settings = yaml.safe_load((folder / "config.yaml").read_text())
+    settings["decoding"] |= {"max_length_ratio": 2.0, "max_length_extra": 20}
+    (folder / "config.yaml").write_text(yaml.safe_dump(settings))
+    return folder
+
+
 @pytest.fixture
-def serving(run):
-    """serving(engine, options) is a server that runs."""
+def serving(run, wordy_run):
+    """serving(engine, options) is a server that runs; a `wordy` one needs longer for each text."""
     running = []
 
-    def start(engine="auto", *, warm=False, others=(), **options):
+    def start(engine="auto", *, warm=False, others=(), wordy=False, **options):
         given = ServerOptions(log="text", **options)
-        catalogue = load([str(run), *map(str, others)], "cpu", given, engine)
+        catalogue = load([str(wordy_run if wordy else run), *map(str, others)], "cpu", given, engine)
         if warm:  # the model is loaded when it is first needed, which is not to count towards limits of time
             patient = TestClient(create_app(catalogue, ServerOptions(hosts=("testserver",), seconds=300)))
             asked = {"q": "I sing", "source": "en", "target": "es", "explain": "gradients"}
@@ -118,7 +130,7 @@ def until(condition, work=PATIENCE):
 
 @pytest.mark.parametrize("method", ["erasure", "lime", "gradients"])
 def test_work_ends_when_its_client_leaves(serving, caplog, method):
-    place = serving()
+    place = serving(wordy=True)
     assert place.ask("/look", explain=method)[0] == 200  # model and libraries are loaded when they are first needed
     one = place.begin(post("/look", {"q": LONG, "source": "en", "target": "es", "explain": method}))
     until(lambda: working(place))
@@ -131,7 +143,7 @@ def test_work_ends_when_its_client_leaves(serving, caplog, method):
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_a_long_text_ends_when_its_client_leaves(serving, engine):
-    place = serving(engine, warm=True, characters=500_000)
+    place = serving(engine, warm=True, wordy=True, characters=500_000)
     text = "\n".join(f"the dog {i} and the dog and the dog and the dog and {i}" for i in range(8000))
     one = place.begin(post("/translate", {"q": text, "source": "en", "target": "es"}))
     until(lambda: working(place))
@@ -177,7 +189,7 @@ def answer_of(said):
 
 
 def test_work_ends_when_its_time_is_up_and_others_are_served_meanwhile(serving):
-    place = serving(warm=True, seconds=3)
+    place = serving(warm=True, wordy=True, seconds=3)
     with ThreadPoolExecutor(24) as pool:  # eleven seconds of work
         slow = [pool.submit(place.ask, "/look", q=LONG, explain="gradients") for _ in range(24)]
         until(lambda: working(place) >= 3)
@@ -191,7 +203,7 @@ def test_work_ends_when_its_time_is_up_and_others_are_served_meanwhile(serving):
 
 
 def test_only_so_much_work_is_taken_in(serving):
-    place = serving(warm=True)
+    place = serving(warm=True, wordy=True)
     asked = post("/look", {"q": LONG, "source": "en", "target": "es", "explain": "gradients"})
     held = [place.begin(asked) for _ in range(PLACES)]
     until(lambda: working(place) >= PLACES * 3 / 4)

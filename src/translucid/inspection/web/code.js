@@ -49,7 +49,7 @@ export function whyCode(seen, method) {
   ];
   return [
     ...opened(seen, ...explain),
-    `case = Case(translator.model, translator.tokenizer, ${quoted(seen.source)}, ${quoted(seen.target)})`,
+    `case = Case(translator.model, translator.pipeline, ${quoted(seen.source)}, ${quoted(seen.target)})`,
     `why = explain(case, ${quoted(method)}, samples=200)`,
     "print(faithfulness(case, why))",
     "words = WordMap(why.source, why.target, why.importance / why.importance.abs().max())",

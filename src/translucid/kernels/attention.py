@@ -134,21 +134,21 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, c
     if rounding() and query.dtype == torch.bfloat16:
         return _fused(query.float(), key.float(), value.float(), mask, causal).bfloat16()
     if mask is None:
-        with _without_cudnn(query.device):
+        with without_cudnn(query.device):
             return F.scaled_dot_product_attention(query, key, value, is_causal=causal)
-    with _without_cudnn(query.device):
+    with without_cudnn(query.device):
         context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask.filled)
     return context if mask.nowhere is None else context.masked_fill(mask.nowhere, 0)
 
 
 @contextmanager
-def _without_cudnn(device: torch.device) -> Iterator[None]:
+def without_cudnn(device: torch.device) -> Iterator[None]:
     """Within it, attention on a GPU is never cuDNN's.
 
     PyTorch prefers that kernel on Hopper, but it is planned anew for every new shape, and batches of text hardly ever
     have a shape twice: a training of the preset `tiny` in bfloat16 took 9 times as long with it on an H200.
     """
-    if device.type != "cuda" or not torch.backends.cuda.cudnn_sdp_enabled():
+    if torch.compiler.is_compiling() or device.type != "cuda" or not torch.backends.cuda.cudnn_sdp_enabled():
         yield
         return
     torch.backends.cuda.enable_cudnn_sdp(False)

@@ -35,5 +35,18 @@ def reference_mode(*names: str) -> Iterator[None]:
 
 
 def is_plain(name: str) -> bool:
-    """Whether this kernel is not to be taken now."""
+    """Whether this kernel is not to be taken now.
+
+    While `torch.compile` traces, only fused attention is taken: the compiler makes kernels of its own, and reading the
+    context variable would end its graph. Who compiles has to ask for the mode before: see `in_reference_mode`.
+    """
+    import torch  # here, as commands without PyTorch import this package too
+
+    if torch.compiler.is_compiling():
+        return name != "attention"
     return name in _plain.get()
+
+
+def in_reference_mode() -> bool:
+    """Whether any kernel is not to be taken now."""
+    return bool(_plain.get())

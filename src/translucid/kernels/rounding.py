@@ -45,7 +45,7 @@ def rounded_products(wanted: bool = True) -> Iterator[None]:
 
 def rounding() -> bool:
     """Whether factors of large products are rounded now."""
-    return _wanted.get() and not is_plain("linear")
+    return not is_plain("linear") and _wanted.get()
 
 
 def factor(x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError, nearest
 from translucid.ground.option_group import OptionGroup
-from translucid.models.captioner_options import CaptionerOptions, CaptioningShape
+from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ModelOptions, ToldOfContext, TransformerOptions
@@ -174,6 +174,15 @@ class Configuration(OptionGroup):
             raise ValueError(
                 "data.valid_general is for what is fine-tuned: name what it begins as with train --init-from"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _who_is_compiled(self) -> Configuration:
+        if self.training.compile:
+            if not isinstance(self.model, TransformerOptions | CaptioningTransformerOptions):
+                raise ValueError("training.compile is for Transformers that translate or write captions")
+            if isinstance(self.model, TransformerOptions) and self.model.elmo:
+                raise ValueError("training.compile is not for models with model.elmo")
         return self
 
     @model_validator(mode="after")

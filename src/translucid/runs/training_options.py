@@ -92,6 +92,9 @@ class TrainingOptions(OptionGroup):
     auto is bfloat16 on GPUs and CPUs that have instructions for it, where it is faster, and lets GPUs round the factors
     of other products to TF32; float32 is alike on all."""
 
+    compile: bool = False
+    """Of Transformers, on a GPU above all: compile the forward pass and its gradients into few kernels
+    (`torch.compile`). Batches are padded to a few lengths, and the first batch of each length takes many seconds."""
     sharded: bool = False
     """Of several processes, each holds a part of all weights, gradients and moments (FSDP2), for models too large to be
     trained whole on one device; slower where they are not."""
@@ -111,6 +114,13 @@ class TrainingOptions(OptionGroup):
     def _muon_wants_whole_matrices(self) -> TrainingOptions:
         if self.sharded and self.optimizer == "muon":
             raise ValueError("training.sharded holds parts of matrices, and optimizer=muon wants whole ones")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_models_are_compiled(self) -> TrainingOptions:
+        for name in ("sharded", "adapter_rank", "distillation_weight"):
+            if self.compile and getattr(self, name):
+                raise ValueError(f"training.compile and training.{name} do not go together")
         return self
 
     @model_validator(mode="after")

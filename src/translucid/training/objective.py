@@ -67,22 +67,34 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
     maps: Maps | None = {} if model.has_auxiliary_loss and model.training else None
     memory = model.encode(batch.source, lengths=batch.lengths)
     features = model.features(memory, batch.targets_in, maps)
-    labels = batch.labels.flatten()
-    places = real_places(batch, model.pad)
-    features, labels = features.flatten(0, 1).index_select(0, places), labels.index_select(0, places)
-    loss = (loss_of or smoothed_loss)(features, model.output, labels, smoothing)
+    loss = target_loss(model, features, batch, smoothing, loss_of)
     if maps is None:
         return loss
 
     @torch.no_grad()
     def log_probs() -> Tensor:
+        asked, labels, places = _real(features, batch, model.pad)
         found = features.new_zeros(batch.labels.numel(), dtype=torch.float32)
-        logits = model.output(features).float()
+        logits = model.output(asked).float()
         found[places] = -nn.functional.cross_entropy(logits, labels, reduction="none")
         return found.view_as(batch.labels)
 
     further = model.auxiliary_loss(memory, batch.labels, maps, log_probs)
     return loss._replace(smoothed=loss.smoothed + further)
+
+
+def target_loss(
+    model: SequenceModel, features: Tensor, batch: Batch, smoothing: float = 0.0, loss_of: LossOf | None = None
+) -> Loss:
+    """Return the loss of a batch's labels [B, T], given the decoder's features [B, T, D]; see `batch_loss`."""
+    features, labels, _ = _real(features, batch, model.pad)
+    return (loss_of or smoothed_loss)(features, model.output, labels, smoothing)
+
+
+def _real(features: Tensor, batch: Batch, pad: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the features [n, D], the labels [n] and the places [n] of the real target positions."""
+    places = real_places(batch, pad)
+    return features.flatten(0, 1).index_select(0, places), batch.labels.flatten().index_select(0, places), places
 
 
 def real_places(batch: Batch, pad: int) -> Tensor:

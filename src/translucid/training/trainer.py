@@ -394,4 +394,4 @@ def _weights(model: Model, options: TrainingOptions, device: torch.device, worke
 
         assert isinstance(model, SequenceModel)
         return ShardedWeights(model, device, workers)
-    return Weights(model, device, workers)
+    return Weights(model, device, workers, compiles=options.compile)

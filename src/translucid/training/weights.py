@@ -17,6 +17,7 @@ from translucid.models.classifier import Classifier
 from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.weight_loading import load_weights, unshared
+from translucid.training.compiled import CompiledLoss
 from translucid.training.objective import Loss, batch_loss, label_loss
 from translucid.training.stream_loss import StreamLoss
 from translucid.training.workers import Workers
@@ -32,8 +33,8 @@ class Weights:
     stream: StreamLoss | None = None
     """The same, if the model carries something from one batch to the next."""
 
-    def __init__(self, model: Model, device: torch.device, workers: Workers) -> None:
-        """Put the model on the device."""
+    def __init__(self, model: Model, device: torch.device, workers: Workers, *, compiles: bool = False) -> None:
+        """Put the model on the device; `compiles`: whether the forward pass of training is compiled."""
         self.device, self.workers = device, workers
         self.model = model.to(device).train()
         self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
@@ -46,6 +47,8 @@ class Weights:
         self.stream = StreamLoss(self.model) if isinstance(self.model, LanguageModel) else None
         if isinstance(self.model, SequenceModel):
             self.loss = self.stream or partial(batch_loss, self.model)
+            if compiles:
+                self.loss = CompiledLoss(self.model)
         else:
             assert isinstance(self.model, Classifier)
             self.loss = partial(label_loss, self.model)

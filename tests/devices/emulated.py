@@ -18,6 +18,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from contextlib import ExitStack
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
@@ -25,7 +26,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
 from tests.devices import patched
 
@@ -206,7 +207,7 @@ class Emulation(TorchFunctionMode):
         if ours and self.kind == "mps" and kwargs.get("dtype") == torch.float64:
             raise TypeError("MPS has no float64")
         kwargs["device"] = "cpu"
-        made = function(*tree_map(_host, args), **kwargs)
+        made = function(*map(_host, args), **kwargs)
         if not ours:
             return made
         self._count(self.kernels, name)
@@ -225,25 +226,23 @@ class Emulation(TorchFunctionMode):
 
     def run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Run an operation on the hosts of its tensors, by the rules of the device."""
-        name = function._schema.name.split("::")[1]
-        leaves = tree_leaves((args, kwargs))
-        ours = [leaf for leaf in leaves if isinstance(leaf, DeviceTensor)]
-        others = [leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, DeviceTensor)]
+        name, moves_view, in_place, returns = _facts(function)
+        ours: list[DeviceTensor] = []
+        others: list[Tensor] = []
+        hosts = [_host(arg, ours, others) for arg in args]
+        named = {key: _host(arg, ours, others) for key, arg in kwargs.items()}
         self._refuse(name, args, ours, others)
         self._count_operation(name, args, others)
-        result = function(*tree_map(_host, args), **tree_map(_host, kwargs))
-        if torch.Tag.inplace_view in function.tags:
+        result = function(*hosts, **named)
+        if moves_view:
             with no_dispatch():
                 function(*args, **kwargs)
             return args[0]
-        arguments = function._schema.arguments
-        alias = arguments[0].alias_info if arguments else None
-        if alias is not None and alias.is_write:  # in place: what came is given back
-            return args[0] if function._schema.returns else None
+        if in_place:  # what came is given back
+            return args[0] if returns else None
         if "out" in kwargs:
             return kwargs["out"]
-        known = {id(tensor.host): tensor for tensor in ours}
-        return tree_map(lambda x: known.get(id(x), DeviceTensor(x)) if isinstance(x, Tensor) else x, result)
+        return _on_device(result, {id(tensor.host): tensor for tensor in ours})
 
     def _refuse(self, name: str, args: Any, ours: list[DeviceTensor], others: list[Tensor]) -> None:
         if self.kind == "mps" and any(tensor.dtype == torch.float64 for tensor in ours):
@@ -276,8 +275,31 @@ class Emulation(TorchFunctionMode):
         counter[f"{name} at {_place()}" if counter is self.synchronisations else name] += 1
 
 
-def _host(x: Any) -> Any:
-    return x.host if isinstance(x, DeviceTensor) else x
+@cache
+def _facts(function: Any) -> tuple[str, bool, bool, bool]:
+    """The name of an operation, whether it changes a view in place, changes its first argument, returns anything."""
+    schema = function._schema
+    alias = schema.arguments[0].alias_info if schema.arguments else None
+    in_place = alias is not None and alias.is_write
+    return schema.name.split("::")[1], torch.Tag.inplace_view in function.tags, in_place, bool(schema.returns)
+
+
+def _host(x: Any, ours: list[DeviceTensor] | None = None, others: list[Tensor] | None = None) -> Any:
+    """The values of an argument on the CPU; its tensors are noted by where they claim to be."""
+    if isinstance(x, DeviceTensor):
+        if ours is not None:
+            ours.append(x)
+        return x.host
+    if isinstance(x, Tensor) and others is not None:
+        others.append(x)
+    return [_host(part, ours, others) for part in x] if type(x) in (list, tuple) else x
+
+
+def _on_device(x: Any, known: dict[int, DeviceTensor]) -> Any:
+    """A result as tensors of the device; a tensor that was an argument stays what it was."""
+    if isinstance(x, Tensor):
+        return known[id(x)] if id(x) in known else DeviceTensor(x)
+    return type(x)(_on_device(part, known) for part in x) if type(x) in (list, tuple) else x
 
 
 def _place() -> str:

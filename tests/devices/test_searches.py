@@ -5,50 +5,21 @@ import torch
 
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import VOCABULARY, build_case
-from tests.devices.test_models import FAMILIES, SEARCHES, decode
+from tests.devices.test_models import SHORT
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.beam import likeliest
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.problem import Problem
 from translucid.decoding.rows import parted
 from translucid.ground.errors import UserError
-from translucid.models.protocol import SequenceModel
 
 NONE = torch.zeros(VOCABULARY, dtype=torch.bool)
 CONSTRAINTS = Constraints([[Wanted((Form((9, 7)), Form((8,), instead=(5,))), 2)], []], Edges(NONE, NONE))
 SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
 
 
-@pytest.fixture
-def steps(monkeypatch):
-    """A list that gets the length of each step of a search."""
-    lengths, predict = [], Problem.predict
-
-    def counted(self, rows, state):
-        lengths.append(rows.length)
-        return predict(self, rows, state)
-
-    monkeypatch.setattr(Problem, "predict", counted)
-    return lengths
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("name", FAMILIES)
-def test_a_search_waits_for_the_gpu_once_a_step(name, search, steps):
-    case = build_case(name)
-    if not isinstance(case.model, SequenceModel):
-        pytest.skip("not a model that is searched")
-    with Emulation("cuda") as emulation:
-        model = case.model.to(emulation.device).eval()
-        emulation.forget()
-        decode(case, model, SEARCHES[search], emulation.device)
-        # At the end the hypotheses are read; at the beginning, sources of unknown length are moved and counted.
-        assert sum(emulation.synchronisations.values()) <= len(steps) + 3
-
-
 def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
-    options = DecodingOptions(beam=4, nbest=2)
+    options = DecodingOptions(beam=4, nbest=2, **SHORT)
     expected = decode_sentences(build_case("tiny").model.eval(), SENTENCES, options, constraints=CONSTRAINTS)
     steps.clear()
     with Emulation("cuda") as emulation:

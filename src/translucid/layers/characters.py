@@ -51,8 +51,11 @@ class Characters(nn.Module):
         nn.init.zeros_(self.projection.bias)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """[..] -> [.., D]; each word is spelled once, however often it is there."""
-        distinct, places = ids.unique(return_inverse=True)
+        """[..] -> [.., D]; on a CPU each word is spelled once, however often it is there."""
+        if ids.device.type == "cpu":
+            distinct, places = ids.unique(return_inverse=True)
+        else:  # how many there are a GPU would have to be waited for
+            distinct, places = ids.flatten(), torch.arange(ids.numel(), device=ids.device).view_as(ids)
         return nn.functional.embedding(places, self.vectors(self.table[distinct].long()))
 
     def vectors(self, spelling: Tensor) -> Tensor:

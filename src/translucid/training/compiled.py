@@ -6,6 +6,8 @@ padded changes no number: nothing attends to it, and the loss does not read it. 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -37,9 +39,8 @@ class CompiledLoss:
             return model.features(model.encode(source), targets_in)
 
         self.model = model
-        self._features = torch.compile(
-            features, backend=backend, fullgraph=True, recompile_limit=GRAPHS, isolate_recompiles=True
-        )
+        limits: dict[str, Any] = {"recompile_limit": GRAPHS, "isolate_recompiles": True}  # which its stubs lack
+        self._features = torch.compile(features, backend=backend, fullgraph=True, **limits)
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """See `batch_loss`.

@@ -1,0 +1,84 @@
+"""Whole commands on an emulated GPU: none mixes devices, and what they write is what they write on the CPU."""
+
+import shutil
+import tarfile
+
+import pytest
+
+from tests.conftest import IMAGE_ENCODER
+from tests.devices.emulated import Emulation
+from translucid.cli.main import run
+
+SENTENCE = "I like the beach."
+TORCH = "--engine", "torch"
+FEW = "--set", "training.max_steps=2", "training.validate_every=2", "training.validate_sentences=2"
+
+
+@pytest.fixture(scope="module")
+def captioner(scenes, tmp_path_factory):
+    """A run folder of a captioner that has made two updates."""
+    folder = tmp_path_factory.mktemp("captioner") / "run"
+    assert run(captioner_training(scenes, folder, "cpu")) == 0
+    return folder
+
+
+def captioner_training(scenes, folder, device):
+    files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--out", folder]
+    images = f"data.images=[{scenes / 'images.tar'}]"
+    command = ["train", "--model", "caption-soft", *files, "--device", device, *FEW, images, *IMAGE_ENCODER]
+    return [str(part) for part in command]
+
+
+def commands(corpus, small_run, language_run, captioner, scenes, folder):
+    """The commands by name; `folder` is for what they write."""
+    test = corpus / "test.tsv"
+    language = language_run("lm-lstm")
+    resumed = folder / "resumed"
+    shutil.copytree(small_run, resumed)
+    with tarfile.open(scenes / "images.tar") as images:
+        member = images.getmembers()[0]
+        images.extract(member, folder, filter="data")
+    image = folder / member.name
+    longer = "training.max_steps=22", "training.validate_every=22"
+    files = "--train", corpus / "train.tsv", "--valid", test
+    return {
+        "train": ["train", *files, "--out", folder / "rnn", "--model", "rnn-bahdanau", *FEW, "model.width=16"],
+        "resume": ["train", "--resume", *files, "--out", resumed, "--set", *longer],
+        "translate": ["translate", small_run, SENTENCE, *TORCH, "--beam", "2"],
+        "n-best": ["translate", small_run, SENTENCE, *TORCH, "--nbest", "2", "--format", "jsonl", "--alignments"],
+        "evaluate": ["evaluate", small_run, "--test", test, *TORCH, "--json"],
+        "look": ["look", small_run, SENTENCE, "--save", folder / "maps.html"],
+        "score": ["score", small_run, test],
+        "explain": ["explain", small_run, SENTENCE, "--method", "gradients"],
+        "align": ["align", small_run, "--pairs", test],
+        "generate": ["generate", language, "I like", "--max-tokens", "4", "--beam", "2"],
+        "perplexity": ["evaluate", language, "--test", corpus / "test.jsonl"],
+        "caption": ["caption", captioner, image, "--beam", "2"],
+        "look at an image": ["look", captioner, image, "--save", folder / "image.html"],
+    }
+
+
+NAMES = [
+    *("train", "resume", "translate", "n-best", "evaluate", "look", "score", "explain", "align", "generate"),
+    *("perplexity", "caption", "look at an image"),
+]
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_writes_what_it_writes_on_the_cpu(
+    name, kind, corpus, texts, small_run, language_run, captioner, scenes, tmp_path, capsys
+):
+    outputs = []
+    for device in ("cpu", kind):
+        (tmp_path / device).mkdir()
+        made = commands(corpus, small_run, language_run, captioner, scenes, tmp_path / device)
+        command = [*map(str, made[name]), "--device", device]
+        capsys.readouterr()
+        if device == "cpu":
+            assert run(command) == 0
+        else:
+            with Emulation(kind):
+                assert run(command) == 0
+        outputs.append(capsys.readouterr().out.replace(str(tmp_path / device), ""))
+    assert outputs[0] == outputs[1]

@@ -21,6 +21,7 @@ from translucid.models.build import build_model
 from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
+from translucid.runs.presets import PRESETS
 from translucid.training.optimizer import Optimizer
 from translucid.training.self_critical import SelfCritical
 from translucid.training.weights import Weights
@@ -89,8 +90,7 @@ def on_cpu(name):
     return outcome(name, CPU)[:2]
 
 
-@pytest.mark.parametrize("kind", ["cuda", "mps"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "kind"), [*((name, "cuda") for name in CASES), *((name, "mps") for name in PRESETS)])
 def test_updates_and_searches(name, kind, steps):
     """They are those of the CPU; on CUDA no update waits for the GPU, and a search waits once a step."""
     expected, hypotheses = on_cpu(name)

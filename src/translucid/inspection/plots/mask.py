@@ -33,7 +33,7 @@ def draw_padding(mask: Tensor, texts: Sequence[Sequence[str]]) -> Figure:
 
 
 def draw_mask(mask: Tensor, rows: Sequence[str], columns: Sequence[str], title: str = "") -> Figure:
-    """Draw a mask [.., rows, columns], of whose leading dimensions only the first entry is taken; filled = attention is allowed.
+    """Draw a mask [.., rows, columns], of the first entry of each leading dimension; filled = attention is allowed.
 
     Raises:
         ValueError: the labels are not as many as the mask is large.

@@ -12,8 +12,6 @@ from tests.platforms.emulated import Emulation, MacOS, Windows
 from translucid.cli import main
 from translucid.corpora.phrasebook import generate
 
-SYSTEMS: dict[str, type[Emulation]] = {"windows": Windows, "macos": MacOS}
-
 
 @dataclass
 class Workspace:
@@ -75,16 +73,20 @@ SMALL = [
 ]
 
 
-@pytest.fixture(scope="session", params=list(SYSTEMS))
-def workspace(request, tmp_path_factory):
-    """A workspace on each of the systems."""
-    return make_workspace(tmp_path_factory.mktemp(request.param), SYSTEMS[request.param])
+@pytest.fixture(scope="session")
+def on_windows(tmp_path_factory):
+    return make_workspace(tmp_path_factory.mktemp("windows"), Windows)
 
 
 @pytest.fixture(scope="session")
-def on_windows(tmp_path_factory):
-    """A workspace on Windows alone."""
-    return make_workspace(tmp_path_factory.mktemp("only-windows"), Windows)
+def on_macos(tmp_path_factory):
+    return make_workspace(tmp_path_factory.mktemp("macos"), MacOS)
+
+
+@pytest.fixture(scope="session", params=["on_windows", "on_macos"])
+def workspace(request):
+    """A workspace on each of the systems."""
+    return request.getfixturevalue(request.param)
 
 
 def make_workspace(folder: Path, system: type[Emulation]) -> Workspace:

@@ -56,11 +56,11 @@ def test_translations(workspace, engine):
     assert b"\r" not in (workspace.folder / "out.txt").read_bytes()
 
 
-def test_translations_by_several_processes(workspace):
-    (workspace.folder / "long.txt").write_bytes(b"The house is big.\n" * 300)
+def test_translations_by_several_processes(on_windows):
+    (on_windows.folder / "long.txt").write_bytes(b"The house is big.\n" * 300)
     options = "--input", "long.txt", "--output", "long.out", "--workers", 2, "--beam", 1
-    workspace.call("translate", workspace.translator, *options)
-    assert (workspace.folder / "long.out").read_bytes().count(b"\n") == 300
+    on_windows.call("translate", on_windows.translator, *options)
+    assert (on_windows.folder / "long.out").read_bytes().count(b"\n") == 300
 
 
 def test_documents_terms_and_alignments(workspace):
@@ -87,30 +87,30 @@ def test_measures(workspace):
     assert workspace.call("align", run, "--pairs", "valid.tsv").count("\n") == 4
 
 
-def test_tuning(workspace):
-    workspace.call("tune", workspace.translator)
-    assert (workspace.translator / "tuned.json").exists()
+def test_tuning(on_windows):
+    on_windows.call("tune", on_windows.translator)
+    assert (on_windows.translator / "tuned.json").exists()
 
 
-def test_memories(workspace):
-    workspace.call("memory", "add", "mine.memory", "train.tsv")
-    source = (workspace.folder / "train.txt").read_text(encoding="utf-8").split("\n")[0]
-    assert source in workspace.call("memory", "find", "mine.memory", source)
+def test_memories(on_windows):
+    on_windows.call("memory", "add", "mine.memory", "train.tsv")
+    source = (on_windows.folder / "train.txt").read_text(encoding="utf-8").split("\n")[0]
+    assert source in on_windows.call("memory", "find", "mine.memory", source)
     options = "--input", "text.txt", "--output", "remembered.txt"
-    workspace.call("translate", workspace.translator, *options, "--memory", "mine.memory")
-    workspace.call("translate", workspace.translator, *options, "--overwrite", "--memory", "train.tsv")
+    on_windows.call("translate", on_windows.translator, *options, "--memory", "mine.memory")
+    on_windows.call("translate", on_windows.translator, *options, "--overwrite", "--memory", "train.tsv")
     limits = "--set", "training.max_steps=2", "training.validate_every=2"
-    workspace.call("memory", "learn", workspace.translator, "mine.memory", "--out", "learned", *limits)
-    assert "step 2 " in workspace.log
+    on_windows.call("memory", "learn", on_windows.translator, "mine.memory", "--out", "learned", *limits)
+    assert "step 2 " in on_windows.log
 
 
 @pytest.mark.parametrize("kind", ["ctranslate2", "huggingface"])
-def test_exchange_with_other_toolkits(workspace, kind):
-    run = workspace.translator
+def test_exchange_with_other_toolkits(on_windows, kind):
+    run = on_windows.translator
     for overwrite in ([], ["--overwrite"]):
-        workspace.call("export", run, f"as-{kind}", "--to", kind, *overwrite)
-        workspace.call("import", f"as-{kind}", f"from-{kind}", *overwrite)
-    ours, theirs = (workspace.call("translate", each, "--input", "text.txt") for each in (run, f"from-{kind}"))
+        on_windows.call("export", run, f"as-{kind}", "--to", kind, *overwrite)
+        on_windows.call("import", f"as-{kind}", f"from-{kind}", *overwrite)
+    ours, theirs = (on_windows.call("translate", each, "--input", "text.txt") for each in (run, f"from-{kind}"))
     assert ours == theirs
 
 

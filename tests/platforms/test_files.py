@@ -1,18 +1,18 @@
 """What becomes of files that are replaced or removed while they are open, on Windows, emulated."""
 
+import ast
 import io
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import translucid
 from tests.platforms.emulated import MacOS, Windows
-from translucid.cli import serve
+from translucid.cli import main, serve
 from translucid.data.stores.store import CorpusStore
 from translucid.ground import atomic, cache, paths
 from translucid.ground.errors import UserError
@@ -207,14 +207,25 @@ def test_names_of_open_streams_may_have_backslashes():
     assert [atomic._descriptor(PureWindowsPath(name)) for name in names] == [1, 7, 1, None]
 
 
-def test_all_modules_are_imported_without_posix():
-    program = (
-        "import pkgutil, sys, translucid\n"
-        "from tests.platforms.emulated import Windows\n"
-        "with Windows():\n"
-        "    for module in pkgutil.walk_packages(translucid.__path__, 'translucid.'):\n"
-        "        if not module.name.endswith('__main__'):\n"
-        "            __import__(module.name)\n"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+def test_no_module_needs_posix_when_it_is_imported():
+    missing = set(Windows.missing_modules.split())
+    imported = set()
+    for file in Path(translucid.__file__).parent.rglob("*.py"):
+        for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in statement.names}
+            elif isinstance(statement, ast.ImportFrom):
+                imported.add((statement.module or "").partition(".")[0])
+    assert "os" in imported
+    assert not imported & missing
+
+
+@pytest.mark.parametrize("name", ["con", "Aux.2024", "a:b", "../up", "a\\b", "what?", "end.", "", "tab\t"])
+def test_an_adapter_gets_no_name_that_some_system_refuses(name, small_run, capsys):
+    assert main.run(["memory", "learn", str(small_run), "there-is-no.memory", "--adapter", name]) == 2
+    assert "can't be the name of a file" in capsys.readouterr().err
+
+
+def test_an_adapter_may_have_a_usual_name():
+    for name in ("legal", "legal-2024", "Recht_über", "console", "v1.2"):
+        paths.refuse_unusable_name(name)

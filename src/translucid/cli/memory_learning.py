@@ -45,6 +45,7 @@ def learn(
         translucid memory learn runs/es mine.memory --adapter mine
     """
     from translucid.ground.errors import UserError
+    from translucid.ground.paths import refuse_unusable_name
     from translucid.memory.database import is_database
     from translucid.memory.opening import open_memory
     from translucid.memory.translation_memory import TranslationMemory
@@ -55,6 +56,8 @@ def learn(
 
     if out is None and adapter is None:
         raise UserError("there is nowhere to keep what is learned", fix="Give --out RUN, or --adapter NAME.")
+    if adapter is not None:
+        refuse_unusable_name(adapter)
     out = out or run.with_name(f"{run.name}-{adapter}")
     RunFolder(out).refuse_to_lose(overwrite)
     console, languages = Console(stderr=True), RunFolder(run).configuration().data.languages

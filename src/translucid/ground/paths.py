@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +30,18 @@ def refuse_to_lose(out: Path, overwrite: bool, mark: str, what: str) -> None:
         raise UserError(f"is not {what}, so it is not replaced", file=out, fix="Choose another folder.")
     if not out.parent.is_dir():
         raise UserError("can't be written (there is no such folder)", file=out, fix="Check the path.")
+
+
+def refuse_unusable_name(name: str) -> None:
+    """Check that a name that a user makes up can be the name of a file, on Windows too.
+
+    Raises:
+        UserError: it can't.
+    """
+    # Windows gives devices such as CON no other ending, and cuts points and spaces off.
+    reserved = re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", name, re.IGNORECASE | re.DOTALL)
+    if not name or reserved or name[-1] in " ." or set(name) & set('<>:"/\\|?*') or not name.isprintable():
+        raise UserError(f"{name!r} can't be the name of a file", fix="Use letters, digits, hyphens and underscores.")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from translucid.api.scoring import read_alignments_there
+from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair
 from translucid.engines.alignment_file import save_alignment_layer
@@ -95,7 +95,7 @@ def fit_alignment(
     found = LearnedAlignment(len(learned), len(held_out), len(texts) - len(there), ways)
     if found.kept:
         save_alignment_layer(RunFolder(run), layer, data.languages if data.tokenizer.languages else None)
-        read_alignments_there(run, ways)
+        save_alignment_options(run, ways)
     return found
 
 

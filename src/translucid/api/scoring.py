@@ -124,8 +124,8 @@ def score_terms(
     return found[0], found[1]
 
 
-def read_alignments_there(run: Path, ways: Mapping[AlignmentOptions, object]) -> None:
-    """Write into a run's configuration that its alignments are read in the first of some ways, which is the best."""
+def save_alignment_options(run: Path, ways: Mapping[AlignmentOptions, object]) -> None:
+    """Write into a run's configuration that alignments are read in the first of some ways, which is the best."""
     folder = RunFolder(run)
-    # The run's own: what the command was told, such as languages, is not the run's.
+    # Read from the run again: the configuration of the command may be narrowed to two languages.
     folder.save_configuration(folder.configuration().model_copy(update={"alignment": next(iter(ways))}))

@@ -111,7 +111,7 @@ def evaluate(
 
         translucid evaluate runs/english articles.txt
     """
-    from translucid.api.scoring import read_alignments_there, score, score_terms
+    from translucid.api.scoring import save_alignment_options, score, score_terms
     from translucid.api.translator import Translator
     from translucid.cli.images import refuse_for
     from translucid.cli.texts import evaluate_labels
@@ -191,7 +191,7 @@ def evaluate(
     if hypotheses:
         write_output(hypotheses, "".join(text + "\n" for text in texts).encode())
     if keep_best:
-        read_alignments_there(run, ways)
+        save_alignment_options(run, ways)
     if as_json:
         record = {**found.to_json(), "beam": options.beam}
         if ways:

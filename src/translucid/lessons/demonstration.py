@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from translucid.api.scoring import read_alignments_there
+from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
 from translucid.api.validation_fitting import fit_validation_scores
 from translucid.corpora.phrasebook import generate
@@ -71,7 +71,7 @@ def find_alignments(run: Path, translator: Translator) -> None:
     gold = list(generate(GOLD, split="valid"))
     seen = translator.inspect([(p.source, p.target) for p in gold])
     links = [Gold(frozenset(p.alignment), frozenset(p.alignment)) for p in gold]
-    read_alignments_there(run, choose(seen, links))
+    save_alignment_options(run, choose(seen, links))
 
 
 def _write(file: Path, pairs: Iterable[Pair]) -> None:

@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import json
 import os
 import shutil
@@ -95,6 +96,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker in markers_of(file):
             item.add_marker(marker)
     items.sort(key=lambda item: -seconds[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over all that has been imported and collected, which stays to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -47,8 +47,9 @@ def test_it_learns(options, turned):
     generator = torch.Generator().manual_seed(1)
     model = build_model(options, 14, 14)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
-    for step in range(260):
-        optimizer.param_groups[0]["lr"] = 6e-3 * min((step + 1) / 30, (260 - step) / 150, 1)
+    steps = 260 if options is MODELS["transformer"] else 190
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 7e-3 * min((step + 1) / 30, (steps - step) / (0.6 * steps), 1)
         batch = batch_of(sentences(64, generator), turned)
         loss = batch_loss(model, batch)
         optimizer.zero_grad()

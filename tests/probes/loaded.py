@@ -2,6 +2,8 @@
 
 # ruff: noqa: F401
 
+import gc
+
 import ctranslate2
 import sacrebleu.metrics
 import torch._dynamo
@@ -16,3 +18,4 @@ import translucid.training.sharding
 from translucid.cli.main import tree
 
 tree()
+gc.freeze()  # so that memory which forked processes share is not written to

@@ -215,9 +215,9 @@ def test_terms_in_placeholders_and_addresses_are_none(translator):
 
 
 def test_terms_are_reported_where_near_matches_are_shown_too(translator):
-    heeding = translator.with_terms([("soccer", "足球")]).showing(MatchAnnotation(None, 100))
-    assert [str(match.text) for match in heeding.terms_in("I like soccer.")] == ["soccer"]
-    assert heeding.between(None, None).terms is heeding.terms
+    constrained = translator.with_terms([("soccer", "足球")]).showing(MatchAnnotation(None, 100))
+    assert [str(match.text) for match in constrained.terms_in("I like soccer.")] == ["soccer"]
+    assert constrained.between(None, None).terms is constrained.terms
 
 
 @pytest.mark.parametrize(

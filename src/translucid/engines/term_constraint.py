@@ -1,4 +1,4 @@
-"""Terms that a translation has to have: what the search has left out is searched for with constraints."""
+"""Terminology constraints: terms that the search has left out are searched for with constrained beam search."""
 
 from __future__ import annotations
 

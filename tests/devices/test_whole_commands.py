@@ -1,5 +1,6 @@
 """Whole commands on an emulated GPU: none mixes devices, and what they write is what they write on the CPU."""
 
+import json
 import re
 import shutil
 import tarfile
@@ -23,6 +24,21 @@ def captioner(scenes, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    """A run folder of a classifier that has made two updates."""
+    folder = tmp_path_factory.mktemp("classifier")
+    rows = [
+        {"text": f"{mood} {word}", "label": mood} for mood in ("good", "bad") for word in ("soccer", "beach", "tea")
+    ]
+    (folder / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 4))
+    files = ["--train", folder / "texts.jsonl", "--valid", folder / "texts.jsonl", "--out", folder / "run"]
+    shape = "data.tokenizer.vocabulary=40", "model.language.width=8", "model.language.hidden=8"
+    command = ["train", "--model", "classifier", *files, *FEW, *shape]
+    assert run([str(part) for part in command]) == 0
+    return folder / "run"
+
+
 def captioner_training(scenes, folder, device):
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--out", folder]
     images = f"data.images=[{scenes / 'images.tar'}]"
@@ -30,9 +46,13 @@ def captioner_training(scenes, folder, device):
     return [str(part) for part in command]
 
 
-def commands(corpus, small_run, language_run, captioner, scenes, folder):
+def commands(corpus, small_run, language_run, captioner, classifier, scenes, folder):
     """The commands by name; `folder` is for what they write."""
     test = corpus / "test.tsv"
+    texts = folder / "texts.txt"
+    texts.write_text("I like soccer\n\nthe beach\n")
+    terms = folder / "terms.tsv"
+    terms.write_text("beach\tplaya\n")
     language = language_run("lm-lstm")
     resumed = folder / "resumed"
     shutil.copytree(small_run, resumed)
@@ -55,13 +75,20 @@ def commands(corpus, small_run, language_run, captioner, scenes, folder):
         "generate": ["generate", language, "I like", "--max-tokens", "4", "--beam", "2"],
         "perplexity": ["evaluate", language, "--test", corpus / "test.jsonl", "--json"],
         "caption": ["caption", captioner, image, "--beam", "2"],
+        "explain an image": ["explain", captioner, image],
+        "terms": ["translate", small_run, SENTENCE, *TORCH, "--terms", terms, "--terms-mode", "constrain"],
+        "embed": ["embed", language_run("lm-bilstm"), texts, "--out", folder / "vectors.npz"],
+        "classify": ["classify", classifier, "--input", texts],
+        "explain a label": ["explain", classifier, "good soccer", "--method", "gradients"],
+        "look at a label": ["look", classifier, "good soccer"],
         "look at an image": ["look", captioner, image, "--save", folder / "image.html"],
     }
 
 
 NAMES = [
     *("train", "resume", "translate", "n-best", "evaluate", "look", "score", "explain", "align", "generate"),
-    *("perplexity", "caption", "look at an image"),
+    *("perplexity", "caption", "explain an image", "terms", "embed", "classify", "explain a label", "look at a label"),
+    "look at an image",
 ]
 
 
@@ -74,11 +101,11 @@ ON_CPU: dict[str, str] = {}
 @pytest.mark.parametrize("kind", ["cuda", "mps"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_writes_what_it_writes_on_the_cpu(
-    name, kind, corpus, texts, small_run, language_run, captioner, scenes, tmp_path, capsys
+    name, kind, corpus, texts, small_run, language_run, captioner, classifier, scenes, tmp_path, capsys
 ):
     def written(device):
         (tmp_path / device).mkdir()
-        made = commands(corpus, small_run, language_run, captioner, scenes, tmp_path / device)
+        made = commands(corpus, small_run, language_run, captioner, classifier, scenes, tmp_path / device)
         capsys.readouterr()
         assert run([*map(str, made[name]), "--device", device]) == 0
         return TIMES.sub("", capsys.readouterr().out.replace(str(tmp_path / device), ""))

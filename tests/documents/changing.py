@@ -1,6 +1,9 @@
 """Documents filled with translations that can be told from their sources, and files to try them on."""
 
+import os
 import sys
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 from translucid.data.non_translatable import fixed_parts
@@ -38,8 +41,19 @@ def installed(*endings, most=40, largest=200_000):
     found = []
     for root in (*map(Path, sys.path), Path("/usr/share")):
         if root.is_dir() and ("site-packages" in root.parts or root == Path("/usr/share")):
-            files = (file for file in root.rglob("*") if file.suffix in endings)
+            files = (Path(file) for ending in endings for file in _files(root)[ending])
             fitting = [file for file in files if file.is_file() and 0 < file.stat().st_size <= largest]
             fitting.sort()
             found += fitting[:: max(1, len(fitting) // (most // 2))][: most // 2]
     return found
+
+
+@cache
+def _files(root):
+    """Return all files below a folder by their endings; there may be a hundred thousand of them."""
+    files = defaultdict(list)
+    for folder, _, names in os.walk(root):
+        for name in names:
+            # Paths would take three times as long.
+            files[os.path.splitext(name)[1]].append(f"{folder}{os.sep}{name}")  # noqa: PTH122
+    return files

@@ -33,7 +33,9 @@ def uses_of_benchmarks(source: str) -> list[str]:
 
 def test_tests_need_no_benchmark():
     """Benchmarks may use `tests.probes`; what tests the tool of `make mutation` stands beside it."""
-    found = {str(file.relative_to(ROOT)): uses_of_benchmarks(file.read_text()) for file in TESTS if file != THIS}
+    # These two name the folder, but only read its text.
+    readers = {THIS, THIS.with_name("test_vocabulary.py")}
+    found = {str(file.relative_to(ROOT)): uses_of_benchmarks(file.read_text()) for file in TESTS if file not in readers}
     assert not {file: uses for file, uses in found.items() if uses}
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 import warnings
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -50,16 +51,25 @@ def context():
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def lesson_runs(tmp_path_factory):
-    """The folder of the runs."""
-    folder = tmp_path_factory.mktemp("lessons") / "runs"
+def _train_and_record(folder: Path) -> None:
+    """Train the runs and record the figures of all lessons; of a few sentences where else there are many."""
     pairs = [Pair(p.source, p.target) for p in generate(320, max_words=8)]
     corpora = Corpora.of(pairs[:300], pairs[300:])
     for name in ("demo", *RECURRENT.values()):
         configuration = resolve(preset=name, assignments=SETTINGS + (DEMO if name == "demo" else []))
         run_experiment(configuration, folder / name, corpora=corpora, console=Console(quiet=True), device="cpu")
-    return folder
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recording, "EACH", 3)
+        patched.setattr(recording, "LENGTHS", (3, 5, 13))
+        patched.setattr(recording, "TRIED", 6)
+        for lesson in LESSONS:
+            record_of(Models(folder), lesson)
+
+
+@pytest.fixture(scope="session")
+def lesson_runs(made_once, tmp_path_factory):
+    """The folder of the runs; a copy for each process, as tests write into it."""
+    return shutil.copytree(made_once("lessons", _train_and_record), tmp_path_factory.mktemp("lessons") / "runs")
 
 
 @pytest.fixture(scope="session")
@@ -69,12 +79,8 @@ def models(lesson_runs):
 
 @pytest.fixture(scope="session")
 def records(models):
-    """The figures of all lessons, as JSON; of a few sentences where else there are many."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recording, "EACH", 3)
-        patched.setattr(recording, "LENGTHS", (3, 5, 13))
-        patched.setattr(recording, "TRIED", 6)
-        return {lesson.name: record_of(models, lesson) for lesson in LESSONS}
+    """The figures of all lessons, as JSON."""
+    return {lesson.name: record_of(models, lesson) for lesson in LESSONS}
 
 
 @pytest.fixture(scope="session")

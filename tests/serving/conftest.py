@@ -44,13 +44,16 @@ SETTINGS = [
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory):
+def run(made_once):
     """A run folder, English to Spanish."""
-    folder = tmp_path_factory.mktemp("served") / "tiny"
-    pairs = [Pair(p.source, p.target) for p in generate(320, max_words=8)]
-    corpora = Corpora.of(pairs[:300], pairs[300:])
-    run_experiment(resolve(assignments=SETTINGS), folder, corpora=corpora, console=Console(quiet=True), device="cpu")
-    return folder
+
+    def fill(folder):
+        pairs = [Pair(p.source, p.target) for p in generate(320, max_words=8)]
+        corpora = Corpora.of(pairs[:300], pairs[300:])
+        settings = resolve(assignments=SETTINGS)
+        run_experiment(settings, folder, corpora=corpora, console=Console(quiet=True), device="cpu")
+
+    return made_once("tiny", fill)
 
 
 @pytest.fixture

@@ -33,7 +33,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL, README = ROOT / "docs" / "tutorial.md", ROOT / "README.md"
 LIMITS = ["training.max_steps=2", "training.validate_every=2", "training.validate_sentences=4"]
 SMALL = ["model.width=32", "model.heads=2", "model.feed_forward=64", "decoding.max_length_extra=5"]
-"""Of trainings whose command names no model, so that they and what comes after them take seconds."""
+SMALL_LANGUAGE = ["model.width=32", "model.hidden=32"]
+"""Of trainings that name no model, and of those of a language model, so that they and what follows take seconds."""
 SERVERS = ("serve", "learn")
 PATIENCE = 120.0
 """Seconds by the clock until a server has to answer."""
@@ -80,7 +81,11 @@ class Reader:
     def call(self, arguments: list[str]) -> Outcome:
         """Run a command; a training is cut short."""
         if arguments[0] == "train":
-            small = [] if {"--model", "--init-from"} & {*arguments} else SMALL
+            small = SMALL
+            if "--init-from" in arguments:
+                small = []
+            elif "--model" in arguments:
+                small = SMALL_LANGUAGE
             arguments = [*arguments, "--set", *LIMITS, *small]
         self.capfd.readouterr()
         code = run(arguments)

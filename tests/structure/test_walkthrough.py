@@ -82,10 +82,10 @@ class Reader:
         """Run a command; a training is cut short."""
         if arguments[0] == "train":
             small = SMALL
-            if "--init-from" in arguments:
-                small = []
-            elif "--model" in arguments:
+            if "lm-lstm" in arguments:
                 small = SMALL_LANGUAGE
+            elif {"--model", "--init-from"} & {*arguments}:
+                small = []
             arguments = [*arguments, "--set", *LIMITS, *small]
         self.capfd.readouterr()
         code = run(arguments)

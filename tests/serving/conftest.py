@@ -1,10 +1,12 @@
 """Servers over models that have learned next to nothing, and clients for them."""
 
 import io
+import shutil
 import threading
 
 import pytest
 import torch
+import yaml
 from fastapi.testclient import TestClient
 
 from translucid.corpora.phrasebook import generate
@@ -54,6 +56,16 @@ def run(made_once):
         run_experiment(settings, folder, corpora=corpora, console=Console(quiet=True), device="cpu")
 
     return made_once("tiny", fill)
+
+
+@pytest.fixture(scope="session")
+def wordy_run(run, tmp_path_factory):
+    """The same model, whose outputs may be much longer, so that work on one text takes its time."""
+    folder = shutil.copytree(run, tmp_path_factory.mktemp("wordy") / "tiny")
+    settings = yaml.safe_load((folder / "config.yaml").read_text())
+    settings["decoding"] |= {"max_length_ratio": 2.0, "max_length_extra": 20}
+    (folder / "config.yaml").write_text(yaml.safe_dump(settings))
+    return folder
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import shutil
 import socket
 import threading
 import time
@@ -12,7 +11,6 @@ from urllib.parse import urlencode
 
 import pytest
 import uvicorn
-import yaml
 from fastapi.testclient import TestClient
 
 from translucid.serving import app as application
@@ -67,16 +65,6 @@ def post(path, fields, headers=b""):
     body = json.dumps(fields).encode()
     head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n%s"
     return head % (path.encode(), headers) + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-
-
-@pytest.fixture(scope="module")
-def wordy_run(run, tmp_path_factory):
-    """The same model, whose outputs may be much longer, so that work on one text takes its time."""
-    folder = shutil.copytree(run, tmp_path_factory.mktemp("wordy") / "tiny")
-    settings = yaml.safe_load((folder / "config.yaml").read_text())
-    settings["decoding"] |= {"max_length_ratio": 2.0, "max_length_extra": 20}
-    (folder / "config.yaml").write_text(yaml.safe_dump(settings))
-    return folder
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_the_page_shows_labels_words_and_what_was_considered(browser, address, m
         highest = words.nth(rises.index(max(rises)))
         assert "rgba(37, 99, 235" in highest.evaluate("one => getComputedStyle(one).backgroundColor")
         page.select_option("#judge-method", "erasure")
-        expect(page.locator("#judge-note")).to_contain_text("speaks for bad")
+        expect(page.locator("#judge-note")).to_contain_text("words support bad")
         page.fill("#judge-text", "the film")
         page.click("#write")
         expect(page.locator("#written button").first).to_be_visible()

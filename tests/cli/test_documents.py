@@ -97,7 +97,7 @@ def test_lines_with_input_stay_lines(call, small_run, tmp_path):
 def test_what_a_document_has_no_place_for_is_refused(call, small_run, tmp_path, options):
     (tmp_path / "a.txt").write_text("I like soccer.")
     done = call("translate", small_run, tmp_path / "a.txt", *options)
-    assert done.code == 2 and "do not go together: it becomes" in done.err
+    assert done.code == 2 and "error: a document and --" in done.err and "do not go together" in done.err
     assert call("translate", small_run, "I like soccer.", "--retranslate").code == 2
 
 

@@ -28,15 +28,21 @@ def told_run(train, pairs, tmp_path_factory):
     return folder
 
 
-def test_terms_are_pointed_out_to_a_run_that_was_trained_so(told_run):
+def test_terms_are_pointed_out_to_a_run_that_was_trained_so(told_run, monkeypatch):
     translator = Translator.load(told_run)
-    constrained = translator.with_terms([("soccer", "fútbol")], mode="annotate")
-    asked = []
-    decode = constrained.engine.engine.decode
-    constrained.engine.engine.decode = lambda ids, *more: asked.extend(ids) or decode(ids, *more)
-    constrained.translate(["I like soccer.", "She sings."])
+    annotated = translator.with_terms([("soccer", "fútbol")], mode="annotate")
+    read = []
+    engine = type(annotated.engine)
+    decode = engine.decode
+
+    def recorded(self, ids, *more):
+        read.extend(ids)
+        return decode(self, ids, *more)
+
+    monkeypatch.setattr(engine, "decode", recorded)
+    annotated.translate(["I like soccer.", "She sings."])
     marks = translator.tokenizer.encode_source(["\ue0f0\ue0f1\ue0f2"])[0][-3:]
-    assert sum(sum(one in marks for one in ids) for ids in asked) == 3
+    assert sum(sum(one in marks for one in ids) for ids in read) == 3
 
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])

@@ -19,8 +19,8 @@ _ADDRESS = (
 )
 _TAG = (
     # The contents of these two are no text; they end before another one begins, so that searching takes linear time.
-    r"(?i:<style\b[^<>]*>(?:[^<]|<(?!/?style\b))*+</style\s*+>)"
-    r"|(?i:<script\b[^<>]*>(?:[^<]|<(?!/?script\b))*+</script\s*+>)"
+    r"(?i:<style\b[^<>]*>[^<]*+(?:<(?!/?style\b)[^<]*+)*</style\s*+>)"
+    r"|(?i:<script\b[^<>]*>[^<]*+(?:<(?!/?script\b)[^<]*+)*</script\s*+>)"
     r"|</?[A-Za-z0-9][^<>]*>|<!--(?:(?!<!--).)*?-->|&#?\w+;"
 )
 # Signs, not letters: arrows, symbols, pictures and flags, with what changes their look or joins them to one.

@@ -27,7 +27,7 @@ _FORMAT = r"[-+#0]*+\d*+(?:\.\d++)?"
 
 _BRACES = (
     r"\{\{\{[^{}]*+\}\}\}|\{\{[^{}]*+\}\}"  # {{{name}}}, {{ name }}, {{#if x}}
-    r"|\{%[^{}%]*+(?:%(?!\})[^{}%]*+)*+%\}"  # {% if x %}
+    r"|\{%[^{}%]*+(?:%(?!\})[^{}%]*+)*%\}"  # {% if x %}
     r"|\{[#/:@^!>][^{}\n]*+\}"  # {#if x}, {/if}
     r"|[%$#]\{[^{}\n]*+\}"  # ${name}, %{name}, #{name}
     r"|\{[^{}\s]*+\}"  # {name}, {0}, {}, {price:,.2f}, {name!r}
@@ -36,10 +36,10 @@ _BRACES = (
 )
 _OTHERS = (
     r"|\$t\([^()\n]*+\)|\$[A-Za-z_]\w*+(?:\$(?!\w))?"  # $t(key), $HOME, $NAME$
-    r"|<%[^<%]*+(?:%(?!>)[^<%]*+)*+%>|<\?(?:php\b|=)[^<?]*+(?:\?(?!>)[^<?]*+)*+\?>"  # <%= name %>, <?= $name ?>
-    r"|(?<![^\W_])__[^\W_]++(?:[_.-][^\W_]++)*+__(?![^\W_])"  # __name__
+    r"|<%[^<%]*+(?:%(?!>)[^<%]*+)*%>|<\?(?:php\b|=)[^<?]*+(?:\?(?!>)[^<?]*+)*\?>"  # <%= name %>, <?= $name ?>
+    r"|(?<![^\W_])__[^\W_]++(?:[_.-][^\W_]++)*__(?![^\W_])"  # __name__
     r"|\[\[\s*+[\w.:-]++\s*+\]\]"  # [[name]]
-    r"|@(?:\.[a-z]++)?:(?:\([^()\s]*+\)|[\w-]++(?:\.[\w-]++)*+)"  # @:key, @.lower:key
+    r"|@(?:\.[a-z]++)?:(?:\([^()\s]*+\)|[\w-]++(?:\.[\w-]++)*)"  # @:key, @.lower:key
 )
 _NAMED = (
     rf"%\([^()\n]*+\){_FORMAT}[hlL]?[diouxXeEfFgGcrsa]|%<\w++>{_FORMAT}[A-Za-z]"  # %(name)s, %<name>.2f
@@ -53,7 +53,7 @@ _PRINTF = (
     rf"|{_NO_PERCENTAGE}%[sd](?=(?:{UNITS}|x|k|th|st|nd|rd)\b|[A-Z])"  # %dpx, %sMB
     r"|%%"
 )
-_BETWEEN_SIGNS = rf"%%\w++%%|{_NO_PERCENTAGE}%[A-Za-z_]\w++(?:[.-]\w++)*+%(?![\w%])"  # %%title%%, %name%
+_BETWEEN_SIGNS = rf"%%\w++%%|{_NO_PERCENTAGE}%[A-Za-z_]\w++(?:[.-]\w++)*%(?![\w%])"  # %%title%%, %name%
 _COMMON = f"{_BRACES}{_OTHERS}"
 _PROSE = f"{_COMMON}|{_NAMED}|{_BETWEEN_SIGNS}|{_PRINTF}"
 
@@ -82,7 +82,7 @@ class PlaceholderSyntax(Enum):
 PATTERNS = {
     PlaceholderSyntax.prose: _PROSE,
     PlaceholderSyntax.message: (
-        rf"{_PROSE}|{_NO_PERCENTAGE}%[A-Za-z_]\w*+|(?<![^\s(\[{{\"'«“‘>]):[A-Za-z_]\w++(?::[A-Za-z_]\w++)*+:?"
+        rf"{_PROSE}|{_NO_PERCENTAGE}%[A-Za-z_]\w*+|(?<![^\s(\[{{\"'«“‘>]):[A-Za-z_]\w++(?::[A-Za-z_]\w++)*:?"
     ),
     PlaceholderSyntax.printf: (
         rf"{_COMMON}|{_NAMED}|%%|%(?:\d++\$)?[-+#0,' ]*+{_NUMBER}?(?:\.{_NUMBER}?)?{_LENGTH}?[{_CONVERSIONS}]"

@@ -12,7 +12,7 @@ from translucid.ground.errors import UserError
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-LINE_END = r"(?>\r{0,7}\n|\r)"
+LINE_END = r"(?:\r{0,7}\n|\r(?!\r{0,6}\n))"
 """Programs that convert line ends twice write more than one carriage return."""
 _BREAK = r"\r\n\v\f\x1c-\x1e\x85\u2028\u2029"
 LINE_BREAKS = re.compile(rf"(?<![ \t])[ \t]*+[{_BREAK}][ \t{_BREAK}]*+")

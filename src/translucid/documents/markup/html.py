@@ -21,7 +21,7 @@ from translucid.ground.errors import UserError
 
 DEEPEST = 500
 """Elements that may stand in each other."""
-_TEMPLATE = r"\{%(?:[^{%]|\{(?!%)|%(?!\}))*+%\}|\{#(?:[^{#]|\{(?!#)|#(?!\}))*+#\}"
+_TEMPLATE = r"\{%[^{%]*+(?:(?:\{(?!%)|%(?!\}))[^{%]*+)*%\}|\{#[^{#]*+(?:(?:\{(?!#)|#(?!\}))[^{#]*+)*#\}"
 """It ends before the next one begins, so that a thousand that are never closed are not each looked for to the end."""
 _SIGNS = re.compile(f"{_TEMPLATE}|{DIRECTION_OF_HTML.pattern}", re.IGNORECASE)
 _CHARSET = re.compile(

@@ -20,12 +20,13 @@ _RAW = frozenset({"script", "style"})
 _BEGINS = re.compile(r"<[A-Za-z/!?]")
 """What may be something else than words; any other `<` is a character."""
 _NAME = re.compile(r"</?([A-Za-z][^\s/>\0]*)")
+_VALUE = r"\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)"
 _TAG = re.compile(
     r"<[A-Za-z][^\s/>\0]*+"
     r"(?:[\s/\0]++"
     # A name of an attribute; a value, whose quotes may hold `>`. A quote without its partner is part of a name.
-    r"|(?:[^\s/>=\0]++|=)(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?+"
-    r")*+>"
+    rf"|(?:[^\s/>=\0]++|=)(?:{_VALUE}|(?!{_VALUE}))"
+    r")*>"
 )
 _BARE_VALUE = re.compile(r"(?:(?<![^\s\"'>])[^\s\"'>=]*+=|=\s++)[^\s\"'>]+/>\Z")
 """The end of `<a href=x/>`, whose slash belongs to the value."""

@@ -22,20 +22,20 @@ from translucid.ground.errors import UserError
 
 _Rule = Callable[[StateInline, bool], bool]
 
-_BRACES = r"\{(?:[^{}\n]++|\{(?:[^{}\n]++|\{[^{}\n]*+\})*+\})*+\}"
+_BRACES = r"\{[^{}\n]*+(?:\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*\}[^{}\n]*+)*\}"
 """With two more pairs of braces in each other at most."""
 _LOOSE = re.compile(
-    r"\{%(?:[^{%\n]|\{(?!%)|%(?!\}))*+%\}"  # templates
-    r"|\{/\*(?:[^{*]|\{(?!/\*)|\*(?!/\}))*+\*/\}"  # comments of MDX
-    r"|%%(?:[^%\n]|%(?!%))*+%%|(?<=\s)\^[\w-]+[ \t]*\Z"  # comments and names of blocks in Obsidian
+    r"\{%[^{%\n]*+(?:(?:\{(?!%)|%(?!\}))[^{%\n]*+)*%\}"  # templates
+    r"|\{/\*[^{*]*+(?:(?:\{(?!/\*)|\*(?!/\}))[^{*]*+)*\*/\}"  # comments of MDX
+    r"|%%[^%\n]*+(?:%(?!%)[^%\n]*+)*%%|(?<=\s)\^[\w-]+[ \t]*\Z"  # comments and names of blocks in Obsidian
     r"|\[\^[^\[\]\s]+\]:?|\[![\w-]+\][+-]?|\[[ xX]\](?=\s)"  # footnotes, alerts, tasks
     r"|\{[:#.][^{}\n]*\}|\{[ \t]+[#.][^{}\n]*\}|\{:?[ \t]*[\w-]+=[^{}\n]*\}"  # attributes
     r"|(?<![\w:]):[a-z+-][\w+-]*:(?![\w:])"  # pictures by their names
 )
 """What stands beside a sentence, not in it."""
 _KEPT = re.compile(
-    r"\{\{(?:[^{}\n]|\{(?!\{)|\}(?!\}))*+\}\}|\{[\w:.+-]+\}`[^`\n]+`"  # templates, roles
-    r"|\\\((?:[^\\\n]|\\(?![()]))*+\\\)|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)"  # formulas
+    r"\{\{[^{}\n]*+(?:(?:\{(?!\{)|\}(?!\}))[^{}\n]*+)*\}\}|\{[\w:.+-]+\}`[^`\n]+`"  # templates, roles
+    r"|\\\([^\\\n]*+(?:\\(?![()])[^\\\n]*+)*\\\)|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)"  # formulas
     r"|\\[A-Za-z]+(?:\{[^{}\n]*\})+"  # TeX
     r"|!\[\[[^\[\]\n]+\]\]|\[\[[^\[\]\n|]+\]\](?![(\[:])"  # pages of a wiki
     r"|(?<!~)~(?!~)[^~\s]+~(?!~)|(?<!\^)\^(?!\^)[^^\s]+\^(?!\^)"  # what stands lower or higher
@@ -49,12 +49,12 @@ _ANY_EXPRESSION = re.compile(_BRACES)
 """JavaScript in braces: in Markdown only what can't be read as text."""
 _JSX = re.compile(
     r"<[A-Za-z][\w.-]*(?=[\s/])(?:[^<>{}\"']++|\"[^\"]*+\"|'[^']*+'"
-    r"|(?P<braces>\{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+\}))*+>"
+    r"|(?P<braces>\{[^{}]*+(?:\{[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*\}[^{}]*+)*\}))*>"
 )
 """A tag with JavaScript in it, which is none of HTML."""
 _WIKI_LINK = re.compile(r"(\[\[[^\[\]\n|]+\|)[^\[\]\n|]+\]\]")
 _HIGHLIGHT = re.compile(
-    r"(==)(?=[^\s=])(?:[^=\n]|=(?!=))*+(?<=[^\s=])==|(\^\^)(?=[^\s^])(?:[^^\n]|\^(?!\^))*+(?<=[^\s^])\^\^"
+    r"(==)(?=[^\s=])[^=\n]*+(?:=(?!=)[^=\n]*+)*(?<=[^\s=])==|(\^\^)(?=[^\s^])[^^\n]*+(?:\^(?!\^)[^^\n]*+)*(?<=[^\s^])\^\^"
     r"|(?<!~)(~)(?=\d)[\d.+-]++~(?!~)|(?<!\^)(\^)(?=[\d+-])[\d.+-]++\^(?!\^)"  # numbers that stand lower or higher
 )
 _SIGNS = "{[\\$!:+=<%#^~]"

@@ -11,21 +11,21 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_BEFORE = r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+"
+_BEFORE = r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"
 """Signs of quotes and lists."""
 _FENCE = re.compile(rf"{_BEFORE}(`{{3,}}(?=[^`]*$)|~{{3,}})")
 _NOT_TEXT = re.compile(
     r"[ \t>]*(?::{3,}.*|/{3,}[ \t]*(?:[\w-]+[ \t]*)?|\{\{[<%].*[>%]\}\}|\{%.*%\}|\([\w:.-]+\)=|%%.*"
-    r"|-+8<-+.*|@?\[\[?_?(?:TOC|toc)_?\]?\]|\{:?toc\}|\{/\*(?:[^*]|\*(?!/))*+\*/\}"
+    r"|-+8<-+.*|@?\[\[?_?(?:TOC|toc)_?\]?\]|\{:?toc\}|\{/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/\}"
     r"|\\[A-Za-z]+\*?(?:\{[^{}]*\}|\[[^\[\]]*\])*)[ \t]*"
     r"|(?:import|export)[ \t].*(?:[ \t]from[ \t]*['\"].*|;)[ \t]*"
 )
 """Lines of directives, templates, targets, comments, TeX and modules, which programs know that read Markdown."""
 _TITLED = re.compile(
     rf"(?P<before>{_BEFORE})(?:"
-    r"(?:!!!|\?\?\?\+?|={3}[!+]?)(?:[ \t]+[\w-]+)*[ \t]+\"(?P<quoted>(?:[^\"\\]|\\.)*+)\"[ \t]*"
+    r"(?:!!!|\?\?\?\+?|={3}[!+]?)(?:[ \t]+[\w-]+)*[ \t]+\"(?P<quoted>[^\"\\]*+(?:\\.[^\"\\]*+)*)\"[ \t]*"
     r"|/{3,}[ \t]*[\w-]+[ \t]*\|[ \t]*(?P<plain>.+)"
-    r"|:{3,}[ \t]*[\w-]+\[(?P<bracketed>(?:[^\[\]]|\[{1,2}[^\[\]]*\]{1,2})*+)\].*"
+    r"|:{3,}[ \t]*[\w-]+\[(?P<bracketed>[^\[\]]*+(?:(?:\[(?!\[)[^\[\]]*+\]|\[\[[^\[\]]*+\]\])[^\[\]]*+)*)\].*"
     r"|:{3,}[ \t]*[\w-]+[ \t]+(?P<directive>[^\s{:][^{}=]*)"
     r"|\*\[[^\[\]]+\]:[ \t]*(?P<abbreviation>.+)"
     r"|\|[ \t]+(?P<line>[^|]*[^|\s])[ \t]*)"

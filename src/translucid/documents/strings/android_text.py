@@ -9,8 +9,8 @@ from translucid.documents.tagged_text import Mark, Side
 from translucid.documents.xml.xml_inline import PARTS_WORDS, Item, escaped, written_in_cdata
 
 _SPECIAL = re.compile(
-    r"(?i:<style\b[^<>]*>(?:[^<]|<(?!/?style\b))*+</style\s*+>)"
-    r"|(?i:<script\b[^<>]*>(?:[^<]|<(?!/?script\b))*+</script\s*+>)"
+    r"(?i:<style\b[^<>]*>[^<]*+(?:<(?!/?style\b)[^<]*+)*</style\s*+>)"
+    r"|(?i:<script\b[^<>]*>[^<]*+(?:<(?!/?script\b)[^<]*+)*</script\s*+>)"
     r"|\\u[0-9A-Fa-f]{4}|\\.|\"|</?[A-Za-z][^<>]*>|\\",
     re.DOTALL,
 )

@@ -17,9 +17,9 @@ DEEPEST = 20
 """Plurals and selections that may stand in each other."""
 _TAG = re.compile(
     r"<(?P<kept>code|kbd|samp|var|pre|ph|bpt|ept|it)\b[^<>]*>[^<]*</(?P=kept)>"
-    r"|(?i:<style\b[^<>]*>(?:[^<]|<(?!/?style\b))*+</style\s*+>)"
-    r"|(?i:<script\b[^<>]*>(?:[^<]|<(?!/?script\b))*+</script\s*+>)"
-    r"|<!--(?:[^<-]|<(?!!--)|-(?!->))*+-->"
+    r"|(?i:<style\b[^<>]*>[^<]*+(?:<(?!/?style\b)[^<]*+)*</style\s*+>)"
+    r"|(?i:<script\b[^<>]*>[^<]*+(?:<(?!/?script\b)[^<]*+)*</script\s*+>)"
+    r"|<!--[^<-]*+(?:(?:<(?!!--)|-(?!->))[^<-]*+)*-->"
     # Ruby's %<count>d is no tag.
     r"|(?<!%)<(?P<close>/?)(?P<name>[A-Za-z0-9][\w:.-]*)(?:\s[^<>]*?)?(?P<single>/?)>",
     re.DOTALL,

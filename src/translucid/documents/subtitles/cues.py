@@ -30,7 +30,7 @@ LONGEST_GAP = 3.0
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{LINE_END}|\Z)")
 _LINE = re.compile(rf"([^\r\n]*)(?:{LINE_END}|\Z)")
-_NUMBER = re.compile(rf"[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*+")
+_NUMBER = re.compile(rf"[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*")
 _APART = re.compile(r"\s*[(#]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 

@@ -183,6 +183,13 @@ def test_any_text_comes_out_as_it_was_and_takes_translations(text):
     document.filled(all_changed(document))
 
 
+@pytest.mark.parametrize("source", ["> go \\\n>\tto it\n", "> go  \n>\tto it\n", "> go \\\n> to it\n"])
+def test_a_line_break_keeps_the_sign_of_its_quote_before_a_tab(source):
+    document = read(source)
+    before, after = (structure(text) for text in (source, document.filled(all_changed(document)).decode()))
+    assert after[0] == before[0]
+
+
 @pytest.mark.parametrize("file", installed(".md", most=60), ids=lambda file: file.name)
 def test_real_files_keep_their_structure(file):
     content = file.read_bytes()

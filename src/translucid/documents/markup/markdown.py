@@ -116,7 +116,7 @@ class Markdown:
         content = block.content[start:end]
         if "\n" not in content:
             return self._file.text[slice(*_in_file(block, start, end))]
-        if content.strip(" \n\\"):
+        if content.strip(" \t\n\\"):
             return content.replace("\n", " ")
         # A line break: with it what stands before the next line, such as the sign of a quote.
         return self._file.text[block.places[start] : block.places[end] if end < len(block.places) else None]

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.probes.forked import EnsembleRuns, Forked, forked, forked_together
+from tests.probes.forked import Forked, ProcessGroup, forked, forked_together
 from tests.probes.kinds import TEXT, Kind
 from translucid.cli.main import run as run_command
 from translucid.runs.run_folder import ADAPTER, RunFolder
 from translucid.runs.tensor_file import load_tensors
 
-Process = subprocess.Popen[str] | Forked | EnsembleRuns
+Process = subprocess.Popen[str] | Forked | ProcessGroup
 
 TIMES = {"seconds", "tokens_per_second", "done"}
 

@@ -105,7 +105,7 @@ def _start(process: BaseProcess) -> None:
         os.environ.update(before)
 
 
-class EnsembleRuns:
+class ProcessGroup:
     """Processes that train one model, as torchrun starts them on one machine."""
 
     def __init__(self, processes: Sequence[Forked]) -> None:
@@ -146,7 +146,7 @@ def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **given: 
     return Forked(_command, [str(word) for word in words], replaced or {}, **given)
 
 
-def together(count: int, function: Callable[..., Any], *arguments: Any) -> EnsembleRuns:
+def together(count: int, function: Callable[..., Any], *arguments: Any) -> ProcessGroup:
     """Call a function in several processes, in the environment that torchrun would give them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -154,15 +154,15 @@ def together(count: int, function: Callable[..., Any], *arguments: Any) -> Ensem
     shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
     shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     each = [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
-    return EnsembleRuns([Forked(function, *arguments, environment=environment) for environment in each])
+    return ProcessGroup([Forked(function, *arguments, environment=environment) for environment in each])
 
 
-def script_together(script: Path, count: int = 2) -> EnsembleRuns:
+def script_together(script: Path, count: int = 2) -> ProcessGroup:
     """Run a Python script in several processes."""
     return together(count, _script, str(script))
 
 
-def forked_together(*words: str | Path, count: int = 2) -> EnsembleRuns:
+def forked_together(*words: str | Path, count: int = 2) -> ProcessGroup:
     """Start our command in several processes that train one model, without torchrun, which loads PyTorch once more."""
     return together(count, _command, [str(word) for word in words], {})
 

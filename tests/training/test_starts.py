@@ -3,13 +3,13 @@
 import os
 from contextlib import contextmanager
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 import torch
 
 from tests.conftest import IMAGE_ENCODER
+from tests.probes.forked import Forked
 from tests.training.test_resume import assert_same_run
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
@@ -100,20 +100,19 @@ def resume(out):
     assert run(["--log-format", "off", "train", "--out", str(out), "--no-tune", "--resume"]) == 0
 
 
+def die(*arguments, **more):
+    os._exit(9)
+
+
+def train_until(where, out, start):
+    """Train up to where a method is called, and die there."""
+    setattr(*where, die)
+    train(out, start)
+
+
 def killed(out, start, where):
     """Train in another process, which is killed where it calls a method."""
-
-    def die(*arguments, **more):
-        os._exit(9)
-
-    def work():
-        setattr(*where, die)
-        train(out, start)
-
-    process = get_context("fork").Process(target=work)
-    process.start()
-    process.join()
-    assert process.exitcode == 9
+    assert Forked(train_until, where, out, start).wait() == 9
 
 
 @contextmanager

@@ -104,5 +104,5 @@ def test_a_full_device_is_one_line_that_names_it(small_run, full, output):
     with full.open("w") as stream:
         done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    place = {"-": "standard output"}.get(output[1], output[1]) if output else "/dev/stdout"
+    place = str(full) if str(full) in output else "standard output"
     assert done.stderr.startswith(f"error: {place}: can't be written (No space left on device)")

@@ -101,11 +101,11 @@ ON_CPU: dict[str, str] = {}
 @pytest.mark.parametrize("kind", ["cuda", "mps"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_writes_what_it_writes_on_the_cpu(
-    name, kind, corpus, texts, small_run, language_run, captioner, classifier, scenes, tmp_path, capsys
+    name, kind, texts, small_run, language_run, captioner, classifier, scenes, tmp_path, capsys
 ):
     def written(device):
         (tmp_path / device).mkdir()
-        made = commands(corpus, small_run, language_run, captioner, classifier, scenes, tmp_path / device)
+        made = commands(texts, small_run, language_run, captioner, classifier, scenes, tmp_path / device)
         capsys.readouterr()
         assert run([*map(str, made[name]), "--device", device]) == 0
         return TIMES.sub("", capsys.readouterr().out.replace(str(tmp_path / device), ""))

@@ -246,4 +246,4 @@ def test_a_label_of_one_term_in_another_form_is_for_the_model():
 
 def test_a_label_becomes_the_target_with_every_engine(translator):
     found = translator.with_terms([("soccer", "pelota")]).translate("Soccer")
-    assert found.text == "Pelota" and found.warnings == []
+    assert found.text == "Pelota" and found.terms[0].outcome == "used"

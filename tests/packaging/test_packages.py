@@ -74,9 +74,7 @@ def instructions():
 def test_what_the_container_is_made_of_is_let_into_it():
     let_in = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     ignored = (ROOT / ".dockerignore").read_text().splitlines()[0] == "*"
-    copied = [
-        w for what, rest in instructions() if what == "COPY" and "--init-from" not in rest for w in rest.split()[:-1]
-    ]
+    copied = [w for what, rest in instructions() if what == "COPY" and "--from" not in rest for w in rest.split()[:-1]]
     assert ignored and copied
     for name in copied:
         assert (ROOT / name).exists()

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 
-class Cancelled(Exception):  # noqa: N818  # no error: nobody wants the result any more
-    """The work is not wanted any more."""
+class Cancelled(Exception):  # noqa: N818  # not an error: the caller does not want the result
+    """The caller cancelled the work."""
 
 
 _ask: ContextVar[Callable[[], None] | None] = ContextVar("ask", default=None)

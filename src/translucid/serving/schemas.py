@@ -75,7 +75,7 @@ CLASSIFY = body(
 GENERATE = body(
     ["q"],
     q={**TEXT, "description": "the text to continue; may be empty"},
-    model={**TEXT, "description": "a name from /models; the first that goes on with texts if not given"},
+    model={**TEXT, "description": "a name from /models; the first language model if not given"},
     max_tokens={"type": "integer", "minimum": 1, "maximum": 200},
     considered={"type": "integer", "minimum": 0, "maximum": 8, "description": "likeliest pieces told of at each step"},
     temperature={"type": "number"},

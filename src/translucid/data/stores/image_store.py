@@ -1,6 +1,6 @@
 """What a model reads of each image of a corpus, on disk: pixels, or what a network has made of them.
 
-One flat array in a folder of `data.chunked`: checksummed, mapped into memory, resumed after a crash.
+One flat array in a folder of `data.stores.chunked`: checksummed, mapped into memory, resumed after a crash.
 """
 
 from __future__ import annotations

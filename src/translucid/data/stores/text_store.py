@@ -1,4 +1,4 @@
-"""Running text as token ids on disk, of any size: one flat array in a folder of `data.chunked`.
+"""Running text as token ids on disk, of any size: one flat array in a folder of `data.stores.chunked`.
 
 Each text stands between a start token and an end token, one text after the other.
 """

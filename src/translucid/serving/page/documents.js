@@ -125,7 +125,7 @@ async function open(id) {
     if (mine !== turn) return;
     problem(error);
     if (error.gone) timer = setTimeout(() => open(id), RETRY);
-    else lose(id); // the server no longer has it
+    else lose(id); // the server does not have it
   }
 }
 

@@ -23,7 +23,7 @@ function begin({ text, translation, from, to }, kept) {
   form.addEventListener("keydown", ({ key }) => { if (key === "Escape") stopImproving(); });
 }
 
-// Close the form, since its translation is no longer shown.
+// Close the form together with its translation.
 export function stopImproving() {
   if (!$("improving")) return;
   const had = $("improving").contains(document.activeElement);

@@ -1,4 +1,4 @@
-"""Texts: what a classifier says of one and why, and how a language model goes on with one."""
+"""HTTP routes of text models: classification, its explanation, and text continuation by a language model."""
 
 from __future__ import annotations
 

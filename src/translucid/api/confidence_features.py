@@ -111,8 +111,11 @@ class ConfidenceFeatures:
                     continue
                 (_, hypothesis), log_probs = next(found)
                 spans = word_spans(self.tokenizer.target_pieces(hypothesis.tokens[told:]))
-                likely = ((word, float(np.exp(log_probs[first:after].sum()))) for word, first, after in spans)
-                rows[-1] += [(word, value) for one, value in likely for word in piece.masked.unmask(one).split()]
+                for written, first, after in spans:
+                    probability = float(np.exp(log_probs[first:after].sum()))
+                    # A piece may stand for a placeholder of several words.
+                    words = piece.masked.unmask(written).split()
+                    rows[-1] += [(word, probability) for word in words]
         return rows
 
     def token_log_probs(self, parts: Sequence[Part]) -> list[Figures]:

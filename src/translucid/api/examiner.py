@@ -90,7 +90,9 @@ class Examiner:
             if self.model.max_length and pair.longest > self.model.max_length:
                 what = f"pair {number} has {pair.longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")
-        return self.forced_decoding([pair.ids for pair in pairs], [pair.masked for pair in pairs])
+        ids = [pair.ids for pair in pairs]
+        masked = [pair.masked for pair in pairs]
+        return self.forced_decoding(ids, masked)
 
     def forced_decoding(
         self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = ()

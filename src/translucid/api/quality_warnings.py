@@ -14,7 +14,9 @@ def text_warnings(translator: Translator, found: Translation) -> list[str]:
     warnings = list(translator.pipeline.warnings(found.pieces))
     uses = translator.term_uses(found)
     warnings += [f"term not used: {use}" for use in uses if use.outcome == "missing"]
-    words_of_terms = {word.casefold() for use in uses for word in use.source.split()}
+    words_of_terms: set[str] = set()
+    for use in uses:
+        words_of_terms.update(map(str.casefold, use.source.split()))
     familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
     for piece, best in found.parts:
         text = translator.pipeline.text(piece, best.tokens)

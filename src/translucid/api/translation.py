@@ -182,8 +182,11 @@ class Translation(NBest):
     @cached_property
     def inspected(self) -> list[Inspected]:
         """All that is to be seen of each piece of the text, made on demand by one forced pass."""
+        if not self.parts:
+            return []
         pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
-        return self._maker.forced_decoding(pairs, [piece.masked for piece, _ in self.parts]) if pairs else []
+        masked = [piece.masked for piece, _ in self.parts]
+        return self._maker.forced_decoding(pairs, masked)
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from translucid.data.non_translatable import stands_alone
@@ -89,10 +90,6 @@ class TextPipeline:
         """Return the same with these steps behind its own."""
         return replace(self, steps=(*self.steps, *steps))
 
-    def before(self, *steps: TextStep) -> TextPipeline:
-        """Return the same with these steps before its own."""
-        return replace(self, steps=(*steps, *self.steps))
-
     def pieces(self, texts: Sequence[str], *, split: bool) -> list[list[Piece]]:
         """Return the pieces of each text in order; a blank text has none.
 
@@ -102,7 +99,9 @@ class TextPipeline:
                 that is too long is cut.
         """
         parts = [self._masked_parts(text, split=split) for text in texts]
-        encoded = iter(self.tokenizer.encode_source([masked.text for of_text in parts for _, _, masked in of_text]))
+        # One call for all texts: SentencePiece encodes them in several threads.
+        masked_texts = [masked.text for _, _, masked in chain.from_iterable(parts)]
+        encoded = iter(self.tokenizer.encode_source(masked_texts))
         found: list[list[Piece]] = []
         for of_text in parts:
             found.append([])
@@ -121,7 +120,9 @@ class TextPipeline:
 
         A step is left out where the model could not take what is longer then, or does not know the text itself.
         """
-        return [self._shown(piece) if self.steps else piece.ids for piece in pieces]
+        if not self.steps:
+            return [piece.ids for piece in pieces]
+        return [self._shown(piece) for piece in pieces]
 
     def text(self, piece: Piece, tokens: Sequence[int]) -> str:
         """Return the text of a translation of a piece, its placeholders put back."""
@@ -130,8 +131,11 @@ class TextPipeline:
     def join(self, pieces: Sequence[Piece], translations: Sequence[Sequence[int]]) -> str:
         """Return the translation of a whole text, given the tokens of those pieces that the model has translated."""
         coming = iter(translations)
-        written = (self.text(piece, next(coming)) if piece.ids else piece.text for piece in pieces)
-        return "".join(text + piece.after for text, piece in zip(written, pieces, strict=True)).strip()
+        written = []
+        for piece in pieces:
+            text = self.text(piece, next(coming)) if piece.ids else piece.text
+            written += [text, piece.after]
+        return "".join(written).strip()
 
     def encode(self, source: str) -> Piece:
         """Return a source in one piece, of any length."""

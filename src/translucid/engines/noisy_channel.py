@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -125,17 +126,13 @@ class NoisyChannel:
         """
         from translucid.decoding.pair_scores import pair_scores
 
-        texts = [
-            (self.pipeline.text(piece, one.tokens), piece.text)
-            for piece, nbest in zip(pieces, found, strict=True)
-            for one in nbest
-        ]
+        texts = []
+        for piece, nbest in zip(pieces, found, strict=True):
+            texts += [(self.pipeline.text(piece, one.tokens), piece.text) for one in nbest]
         pairs = self.reverse.pairs(texts)
-        kept = [pair.ids for pair in pairs if pair.longest <= self.reverse.longest]
+        readable = [pair.longest <= self.reverse.longest for pair in pairs]
+        kept = [pair.ids for pair in compress(pairs, readable)]
         told = len(self.reverse.tokenizer.target_opening)
         scores = iter(pair_scores(self.model, kept, self.device, told=told))
-        values = []
-        for pair in pairs:
-            values.append(next(scores).log_probability if pair.longest <= self.reverse.longest else UNREAD)
-        coming = iter(values)
-        return [[next(coming) for _ in nbest] for nbest in found]
+        values = iter([next(scores).log_probability if fits else UNREAD for fits in readable])
+        return [list(islice(values, len(nbest))) for nbest in found]

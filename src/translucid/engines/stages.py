@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from translucid.data.text_pipeline import MOST_PIECES, Piece, TextPipeline
@@ -62,12 +62,12 @@ class SearchStages:
         searched = [[piece for piece in pieces if piece.ids] for pieces in texts]
         every = list(chain.from_iterable(searched))
         # Sampling draws each piece for itself, however many are equal.
-        asked = every if options.sample else list({self._key(piece): piece for piece in every}.values())
+        asked = every if options.sample else self._different(every)
         if on_done and len(asked) < len(every):
             on_done(len(every) - len(asked))
-        numbers = [
-            (first + text) * MOST_PIECES + place for text, pieces in enumerate(searched) for place in range(len(pieces))
-        ]
+        numbers = []
+        for text, pieces in enumerate(searched, first):
+            numbers += [text * MOST_PIECES + place for place in range(len(pieces))]
         found = self.decode(asked, options, on_done, numbers if options.sample else None)
 
         def text_of(number: int, hypothesis: Hypothesis) -> str:
@@ -81,7 +81,12 @@ class SearchStages:
             by_key = {self._key(piece): hypotheses for piece, hypotheses in zip(asked, found, strict=True)}
             found = [by_key[self._key(piece)] for piece in every]
         coming = iter(found)
-        return [[next(coming) for _ in pieces] for pieces in searched]
+        return [list(islice(coming, len(pieces))) for pieces in searched]
+
+    def _different(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """Return one piece of those that have one translation."""
+        by_key = {self._key(piece): piece for piece in pieces}
+        return list(by_key.values())
 
     def _key(self, piece: Piece) -> tuple[tuple[int, ...], str]:
         """Return what is equal for pieces that have one translation: ids, and the text where a stage reads that."""

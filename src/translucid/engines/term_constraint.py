@@ -200,7 +200,8 @@ class TermConstraint:
             for match, use, each in zip(task.matches, task.uses, words, strict=True):
                 if use.outcome != "inflected":
                     asked.append(match)
-                    instead.append([word.token for word in each] if use.outcome == "missing" else [])
+                    tokens = [word.token for word in each]
+                    instead.append(tokens if use.outcome == "missing" else [])
             if phrases := self._forms.wanted(asked, instead):
                 wanted[i] = phrases
         found: list[list[Hypothesis]] = [[] for _ in tasks]

@@ -25,7 +25,8 @@ def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Ins
     if reverse is not None:
         shares = shares * _shares(reverse, options).T
     links = link(shares, both=options.both)
-    return [(s, t) for s, t, _ in _between_texts([(s, t, 1.0) for s, t in links], inspected)]
+    weighted = _between_texts([(s, t, 1.0) for s, t in links], inspected)
+    return [(s, t) for s, t, _ in weighted]
 
 
 def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:

@@ -73,7 +73,8 @@ class Inspected:
     @property
     def text_words(self) -> tuple[list[str], list[str]]:
         """The words of both texts, by white space: a word of `source_spans` may be several, as `{{ a b }}` is."""
-        source, target = ([word for word, _, _ in spans[:-1]] for spans in (self.source_spans, self.target_spans))
+        source = [word for word, _, _ in self.source_spans[:-1]]
+        target = [word for word, _, _ in self.target_spans[:-1]]
         return parted(source), parted(target)
 
     @cached_property

@@ -256,7 +256,8 @@ class Worker:
                 translation = next(found)
                 text, line = translation.text, partial(self._line, translation)
             written += wrapped(text, [texts[i] for i in group]) if self.job.wrapped else [line()]
-            warnings += [(group[0], warning) for warning in self._warnings(translation)] if translation else []
+            if translation:
+                warnings += [(group[0], warning) for warning in self._warnings(translation)]
         return window, Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
 
     def _remembered(self, source: str, match: Match) -> str:

@@ -203,6 +203,9 @@ def test_what_is_not_to_be_forgotten_is_measured_on_the_same_pairs(call, corpus,
     steps = ["--set", "training.max_steps=2", "training.validate_every=2", "training.validate_sentences=3"]
     first = call("train", "--init-from", small_run, *files, "--valid-general", corpus / "train.tsv", *steps)
     assert first.code == 0, first.err
+    # Its former name: a run that began under it would otherwise compare its scores anew.
+    facts = RunFolder(tmp_path / "run").load_state()[1]
+    assert facts["validated on"]["training.may_forget"] == "1.0"
     resumed = ["train", "--resume", "--out", tmp_path / "run", "--no-tune"]
     done = call(*resumed, "--valid-general", tmp_path / "other.tsv")
     assert done.code == 2 and "the general validation text (data.valid_general) has changed" in done.err

@@ -1,8 +1,6 @@
-"""Settings that had another name in earlier versions: run folders that name them still load and resume."""
+"""Maps former names of settings to current ones, so that existing run folders load and resume."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from translucid.runs.settings import Settings
 
@@ -17,27 +15,27 @@ RENAMED = {
 
 def with_current_names(settings: Settings) -> Settings:
     """Return the settings of a run folder under their current names."""
-    current = dict(settings)
     for old, new in RENAMED.items():
-        group, old_name = old.split(".")
-        values = current.get(group)
-        if isinstance(values, dict) and old_name in values:
-            values = dict(values)
-            values[new.split(".")[1]] = values.pop(old_name)
-            current[group] = values
-    return current
+        settings = _renamed(settings, old, new)
+    return settings
 
 
-def with_original_names(fixed: dict[str, Any]) -> dict[str, Any]:
-    """Return settings by dotted key under their oldest names, with which the hashes in all checkpoints were made."""
-    original = dict(fixed)
+def with_original_names(settings: Settings) -> Settings:
+    """Return settings, also those by dotted key, under their former names: hashes in checkpoints are of these."""
     for old, new in RENAMED.items():
-        group, new_name = new.split(".")
-        if new in original:
-            original[old] = original.pop(new)
-        values = original.get(group)
-        if isinstance(values, dict) and new_name in values:
-            values = dict(values)
-            values[old.split(".")[1]] = values.pop(new_name)
-            original[group] = values
-    return original
+        settings = _renamed(settings, new, old)
+    return settings
+
+
+def _renamed(settings: Settings, before: str, after: str) -> Settings:
+    """Return settings with another name for one of them, be it in its group or by its dotted key."""
+    changed = dict(settings)
+    if before in changed:
+        changed[after] = changed.pop(before)
+    group, name = before.split(".")
+    values = changed.get(group)
+    if isinstance(values, dict) and name in values:
+        values = dict(values)
+        values[after.split(".")[1]] = values.pop(name)
+        changed[group] = values
+    return changed

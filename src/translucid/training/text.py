@@ -20,6 +20,7 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
+from translucid.runs.renamed_settings import with_original_names
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.mining import Lexicon
 from translucid.terminology.teaching import with_terms
@@ -108,7 +109,7 @@ class TextDataset:
             general = self._validator(self.corpora.general, at)
             validator = GuardedValidator(validator, general, options.max_regression)
             validated_on |= {GENERAL_PAIRS: sha256(json.dumps(self.corpora.general))}
-            validated_on |= {"training.max_regression": str(options.max_regression)}
+            validated_on |= with_original_names({"training.max_regression": str(options.max_regression)})
         return TrainingData(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped, validated_on)
 
     def _validator(self, pairs: Sequence[Pair], at: Initialization) -> TextValidator:

@@ -4,10 +4,10 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
-from tests.documents.test_office import BOLD, of_word, paragraph, run
 
 from tests.documents.changing import all_changed
 from tests.documents.test_odt_epub import body, changed_book, of_odt
+from tests.documents.test_office import BOLD, of_word, paragraph, run
 from translucid.documents.kinds import read_document
 from translucid.documents.placeholders import PlaceholderStrategy
 from translucid.documents.tagged_text import Mark, Side, TaggedText

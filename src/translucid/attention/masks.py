@@ -5,7 +5,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
-from translucid.kernels.attention import SharedMask
+from translucid.kernels.attention import SharedMask, with_causal
 
 
 def padding_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
@@ -22,12 +22,9 @@ def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
 
 def whole_mask(mask: Tensor | SharedMask | None, query: Tensor, causal: bool) -> Tensor | None:
     """Return one mask of what queries [.., T, d] are given: a mask, the causal mask, both of them or neither."""
-    if isinstance(mask, SharedMask):
-        mask = mask.allowed
-    if not causal:
-        return mask
-    past = causal_mask(query.size(-2), query.device)
-    return past if mask is None else mask & past
+    if causal:
+        return with_causal(query, mask)
+    return mask.allowed if isinstance(mask, SharedMask) else mask
 
 
 def target_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:

@@ -17,10 +17,14 @@ _ADDRESS = (
     rf"|(?<!\w)(?:mailto:{_IN_ADDRESS}+|(?:tel|sms):\+?\d[\d().-]*+)"
     r"|(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+)"
 )
-_TAG = (
-    # The contents of these two are no text; they end before another one begins, so that searching takes linear time.
+STYLE_OR_SCRIPT = (
+    # It ends before another one begins, so that searching takes linear time.
     r"(?i:<style\b[^<>]*>[^<]*+(?:<(?!/?style\b)[^<]*+)*</style\s*+>)"
     r"|(?i:<script\b[^<>]*>[^<]*+(?:<(?!/?script\b)[^<]*+)*</script\s*+>)"
+)
+"""A pattern of the two elements of HTML whose contents are no text."""
+_TAG = (
+    rf"{STYLE_OR_SCRIPT}"
     r"|</?[A-Za-z0-9][^<>]*>|<!--(?:(?!<!--).)*?-->|&#?\w+;"
 )
 # Signs, not letters: arrows, symbols, pictures and flags, with what changes their look or joins them to one.

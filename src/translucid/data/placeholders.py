@@ -8,7 +8,7 @@ has twice has the same piece twice; a text with more different parts than pieces
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -69,12 +69,7 @@ class Masked(NamedTuple):
         if not self.parts:
             return text
         pieces = {part: piece for piece, part in self.parts.items()}
-        written, at = [], 0
-        for part, first, after in kept_parts(text):
-            if part in pieces:
-                written += [text[at:first], pieces[part]]
-                at = after
-        return "".join([*written, text[at:]])
+        return _with_pieces(text, kept_parts(text), pieces)
 
     def unmask_pieces(self, pieces: Iterable[str]) -> list[str]:
         """Return pieces of the vocabulary with the parts in the place of those that stand for one.
@@ -107,7 +102,10 @@ def mask(text: str) -> Masked:
     >>> mask("Dear %s, write to a@b.org or %s")
     Masked(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'})
     """
-    return _replaced(text, kept_parts(text), PLACEHOLDERS)
+    found = list(kept_parts(text))
+    distinct = dict.fromkeys(part for part, _, _ in found)
+    pieces = dict(zip(distinct, PLACEHOLDERS, strict=False))  # a part beyond the last piece stays as it is
+    return Masked(_with_pieces(text, found, pieces), {piece: part for part, piece in pieces.items()})
 
 
 def masked_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pair]:
@@ -139,41 +137,31 @@ def _masked_pair(pair: Pair, share: float, seed: int) -> Pair:
     # All pieces are learned alike, though most texts have one or two parts.
     pieces = (random or Random(f"{seed} {source}")).sample(PLACEHOLDERS, len(PLACEHOLDERS))
     order = dict(zip(both, pieces, strict=False))
-    texts = [
-        _replaced(
-            text, [one for one in found if one[0] in order], [order[part] for part in _distinct(found, order)]
-        ).text
-        for text, found in zip((source, target), parts, strict=True)
-    ]
-    return pair._replace(source=texts[0], target=texts[1])
+    return pair._replace(
+        source=_with_pieces(source, parts[0], order),
+        target=_with_pieces(target, parts[1], order),
+    )
 
 
 _Found = Sequence[tuple[str, int, int]]
 """Parts, each with the places of its first character and of the one behind it."""
 
 
-def _replaced(text: str, found: Iterable[tuple[str, int, int]], pieces: Sequence[str]) -> Masked:
-    parts: dict[str, str] = {}
-    written, at = [], 0
+def _with_pieces(text: str, found: Iterable[tuple[str, int, int]], pieces: Mapping[str, str]) -> str:
+    """Return a text with a piece in the place of each part that has one."""
+    written = []
+    at = 0
     for part, first, after in found:
-        if part not in parts:
-            if len(parts) == len(pieces):
-                continue
-            parts[part] = pieces[len(parts)]
-        written += [text[at:first], parts[part]]
-        at = after
-    return Masked("".join([*written, text[at:]]), {piece: part for part, piece in parts.items()})
+        if part in pieces:
+            written += [text[at:first], pieces[part]]
+            at = after
+    return "".join([*written, text[at:]])
 
 
 def _in_both(source: _Found, target: _Found) -> list[str]:
     """Return the different parts that stand in both sides equally often, in the order of the source."""
     counts = [[part for part, _, _ in side] for side in (source, target)]
     return [part for part in dict.fromkeys(counts[0]) if counts[0].count(part) == counts[1].count(part)]
-
-
-def _distinct(found: _Found, wanted: Iterable[str]) -> list[str]:
-    known = {*wanted}
-    return [part for part in dict.fromkeys(part for part, _, _ in found) if part in known]
 
 
 def _words(text: str) -> list[tuple[str, int, int]]:

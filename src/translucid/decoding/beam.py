@@ -36,7 +36,8 @@ def beam_search(
     sentences, device, eos = len(problem.limits), problem.limits.device, problem.model.eos
     rows, state = problem.begin()
     constraint = constrain(rows)
-    note = _unnoted if trace is None else trace.begin(problem.model.bos)
+    if trace is not None:
+        trace.begin(problem.model.bos)
     finished, lacking = Finished(sentences), Finished(sentences)
     goal = PruningBound.begin(sentences, beam, nbest, device)
     rank = torch.arange(beam, device=device)  # [K]
@@ -60,7 +61,8 @@ def beam_search(
         kind = torch.where(live, 0, torch.where(ends, 1, torch.where(lacks, 2, 3)))
         places, (is_finite,) = parted(kind.flatten(), 3, finite)
         problem.refuse_unless(is_finite)
-        note(total, parent, token, ends, live)
+        if trace is not None:
+            trace.step(total, parent, token, ends, live)
         columns = [part.flatten() for part in (parent, token, gain, price)]
         going_on, ending, ending_without = places
         for finds, where in ((finished, ending), (lacking, ending_without)):
@@ -78,10 +80,6 @@ def _moved(rows: Rows, columns: Sequence[Tensor], where: Tensor) -> Rows:
     """Return the rows that the candidates `where` extend; `columns`: parent, token, gain and price of all [B K]."""
     parent, token, gain, price = (column[where] for column in columns)
     return rows.select(parent).extended(token, gain, price)
-
-
-def _unnoted(*step: Tensor) -> None:
-    """Nobody wants to know what was considered."""
 
 
 @dataclass(frozen=True)

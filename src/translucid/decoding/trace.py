@@ -40,10 +40,9 @@ class BeamTrace:
     _rows: list[int] = field(default_factory=list)
     """The node of each live row."""
 
-    def begin(self, bos: int) -> Callable[..., None]:
-        """Plant the root, and return `step`."""
+    def begin(self, bos: int) -> None:
+        """Plant the root."""
         self.nodes, self._rows = [Node(-1, bos, 0.0, "kept")], [0]
-        return self.step
 
     def step(self, total: Tensor, parent: Tensor, token: Tensor, ends: Tensor, live: Tensor) -> None:
         """Note the candidates of a step, the likeliest first.

@@ -74,7 +74,7 @@ def share_mask(allowed: Tensor) -> SharedMask:
 def fast_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
 ) -> Tensor | None:
-    """Return C [.., n_q, d_v] of Q [.., n_q, d], K [.., n_k, d] and V [.., n_k, d_v]; None within `plain`.
+    """Return C [.., n_q, d_v] of Q [.., n_q, d], K [.., n_k, d] and V [.., n_k, d_v]; None in the reference mode.
 
     `mask` [.., n_q, n_k] is True where a query may look, `causal` keeps query i from looking further than key i, for
     n_q = n_k; both may be given. The context of a query that may look nowhere is 0.
@@ -83,7 +83,7 @@ def fast_attention(
         return None
     products = _products_are_faster(query, key, value)
     if causal and (products or mask is not None):
-        mask, causal = _with_causal(query, mask), False
+        mask, causal = with_causal(query, mask), False
     if isinstance(mask, Tensor):
         mask = share_mask(mask)
     if products:
@@ -121,7 +121,8 @@ def _products_are_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
-def _with_causal(query: Tensor, mask: Tensor | SharedMask | None) -> Tensor:
+def with_causal(query: Tensor, mask: Tensor | SharedMask | None) -> Tensor:
+    """Return a mask, if there is one, together with the causal mask of queries [.., T, d]."""
     length = query.size(-2)
     causal = torch.ones(length, length, dtype=torch.bool, device=query.device).tril()
     if mask is None:

@@ -22,6 +22,11 @@ class ModelShape(OptionGroup):
         raise NotImplementedError
 
     @property
+    def code(self) -> str | None:
+        """The Python file and the class of a user that the model needs, if any; see `user_code.py`."""
+        return None
+
+    @property
     def looks(self) -> bool:
         """Whether there is attention between source and target, without which there is no alignment."""
         return any(name.endswith(".cross") for name in self.maps)

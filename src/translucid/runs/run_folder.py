@@ -134,7 +134,7 @@ class RunFolder:
     def save_configuration(self, configuration: Configuration) -> None:
         """Write `config.yaml`, with the versions at work."""
         versions = {"translucid": __version__, **{name: metadata.version(name) for name in ("torch", "sentencepiece")}}
-        if code := getattr(configuration.model, "code", None):
+        if code := configuration.model.code:
             from translucid.models.user_code import fingerprint
 
             versions[code] = fingerprint(code)
@@ -233,7 +233,7 @@ class RunFolder:
 
     def _warn_of_changed_code(self, configuration: Configuration) -> None:
         """Say that a user's attention score is not the one that the model was trained with."""
-        code = getattr(configuration.model, "code", None)
+        code = configuration.model.code
         if code is None:
             return
         from translucid.models.user_code import fingerprint

@@ -22,8 +22,16 @@ from translucid.ground.errors import UserError
 
 _Rule = Callable[[StateInline, bool], bool]
 
-_BRACES = r"\{[^{}\n]*+(?:\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*\}[^{}\n]*+)*\}"
-"""With two more pairs of braces in each other at most."""
+
+def _nested_braces(inside: str) -> str:
+    """Return a pattern of braces with two more pairs in each other at most; `inside`: any text but braces."""
+    innermost = rf"\{{{inside}\}}"
+    middle = rf"\{{{inside}(?:{innermost}{inside})*\}}"
+    return rf"\{{{inside}(?:{middle}{inside})*\}}"
+
+
+_BRACES = _nested_braces(r"[^{}\n]*+")
+_BRACES_OVER_LINES = _nested_braces(r"[^{}]*+")
 _LOOSE = re.compile(
     r"\{%[^{%\n]*+(?:(?:\{(?!%)|%(?!\}))[^{%\n]*+)*%\}"  # templates
     r"|\{/\*[^{*]*+(?:(?:\{(?!/\*)|\*(?!/\}))[^{*]*+)*\*/\}"  # comments of MDX
@@ -49,7 +57,7 @@ _ANY_EXPRESSION = re.compile(_BRACES)
 """JavaScript in braces: in Markdown only what can't be read as text."""
 _JSX = re.compile(
     r"<[A-Za-z][\w.-]*(?=[\s/])(?:[^<>{}\"']++|\"[^\"]*+\"|'[^']*+'"
-    r"|(?P<braces>\{[^{}]*+(?:\{[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*\}[^{}]*+)*\}))*>"
+    rf"|(?P<braces>{_BRACES_OVER_LINES}))*>"
 )
 """A tag with JavaScript in it, which is none of HTML."""
 _WIKI_LINK = re.compile(r"(\[\[[^\[\]\n|]+\|)[^\[\]\n|]+\]\]")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from translucid.data.non_translatable import STYLE_OR_SCRIPT
 from translucid.documents.tagged_text import Mark, Side
 from translucid.documents.xml.xml_inline import PARTS_WORDS, Item, escaped, written_in_cdata
 
 _SPECIAL = re.compile(
-    r"(?i:<style\b[^<>]*>[^<]*+(?:<(?!/?style\b)[^<]*+)*</style\s*+>)"
-    r"|(?i:<script\b[^<>]*>[^<]*+(?:<(?!/?script\b)[^<]*+)*</script\s*+>)"
+    rf"{STYLE_OR_SCRIPT}"
     r"|\\u[0-9A-Fa-f]{4}|\\.|\"|</?[A-Za-z][^<>]*>|\\",
     re.DOTALL,
 )

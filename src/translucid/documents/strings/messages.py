@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from translucid.data.non_translatable import kept_parts, stands_alone
+from translucid.data.non_translatable import STYLE_OR_SCRIPT, kept_parts, stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.markup.html_elements import VOID
 from translucid.documents.spans import Part, Span, spanned
@@ -17,8 +17,7 @@ DEEPEST = 20
 """Plurals and selections that may stand in each other."""
 _TAG = re.compile(
     r"<(?P<kept>code|kbd|samp|var|pre|ph|bpt|ept|it)\b[^<>]*>[^<]*</(?P=kept)>"
-    r"|(?i:<style\b[^<>]*>[^<]*+(?:<(?!/?style\b)[^<]*+)*</style\s*+>)"
-    r"|(?i:<script\b[^<>]*>[^<]*+(?:<(?!/?script\b)[^<]*+)*</script\s*+>)"
+    rf"|{STYLE_OR_SCRIPT}"
     r"|<!--[^<-]*+(?:(?:<(?!!--)|-(?!->))[^<-]*+)*-->"
     # Ruby's %<count>d is no tag.
     r"|(?<!%)<(?P<close>/?)(?P<name>[A-Za-z0-9][\w:.-]*)(?:\s[^<>]*?)?(?P<single>/?)>",

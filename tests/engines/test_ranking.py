@@ -17,9 +17,12 @@ from translucid.engines.engine import TorchEngine
 from translucid.engines.minimum_risk import MinimumRisk, weights
 from translucid.engines.noisy_channel import UNREAD, ChannelWeights, NoisyChannel
 from translucid.engines.stages import SearchStages
+from translucid.engines.term_constraint import TermConstraint
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
+from translucid.terminology.matching import TermList
+from translucid.terminology.term import terms_of
 
 PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
 
@@ -75,6 +78,43 @@ def test_what_the_other_model_can_not_read_comes_last(forward, channel):
     ((first, last),) = channel([source], [found], DecodingOptions(beam=2, nbest=2))
     assert first.tokens == short
     assert last.score < 0.5 * UNREAD
+
+
+class Reversed:
+    """A ranking by which the worst hypothesis is the best."""
+
+    needs_beam = False
+
+    def widened(self, options):
+        return options
+
+    def __call__(self, pieces, found, options):
+        return [nbest[::-1] for nbest in found]
+
+
+class Found:
+    """An engine that finds what it is told to."""
+
+    def __init__(self, *nbest):
+        self.nbest = nbest
+
+    def decode(self, sentences, options, *more):
+        return [[*self.nbest] for _ in sentences]
+
+
+def test_a_ranking_brings_back_no_translation_that_lacks_a_term(forward):
+    tokenizer = forward[0]
+    has_term, lacks_it = (
+        Hypothesis(tokenizer.encode_target([text])[0], score, score)
+        for text, score in (("Me gusta el fútbol.", -1.0), ("Me gusta el sol.", -2.0))
+    )
+    engine, pipeline = Found(has_term, lacks_it), TextPipeline(tokenizer, 60)
+    terms = TermConstraint(lambda: engine, TermList(terms_of([("soccer", "fútbol")])), tokenizer)
+    stages = SearchStages(pipeline, engine, (terms,), Reversed())
+    pieces = [pipeline.encode(text) for text in ("I like soccer.", "I like the sun.")]
+    with_term, without = stages.decode(pieces, DecodingOptions(beam=2, nbest=2))
+    assert with_term == [has_term]
+    assert without == [lacks_it, has_term]
 
 
 def test_minimum_risk_takes_the_translation_that_is_most_like_the_others(forward):

@@ -123,6 +123,18 @@ def test_an_interrupted_run_is_continued(out, after, stream):
     assert files(out.parent) == ["out.txt"]
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_what_a_killed_run_was_writing_is_cleared_away_and_nothing_else(out, finished):
+    for name in ("..out.txt.part.json.999999.tmp", ".out.txt.999999.tmp", ".out.txt.old.tmp", ".other.txt.999999.tmp"):
+        out.with_name(name).write_text("{")
+    if finished:
+        interrupt(out)
+        translate(out)
+    else:
+        interrupt(out, 0)
+    assert files(out.parent) == [".other.txt.999999.tmp", ".out.txt.old.tmp", *(["out.txt"] if finished else [])]
+
+
 def test_bad_lines_of_the_earlier_run_are_counted(out):
     text = b"\xf1\nx\nx\nx\n" * 5
     interrupt(out, text=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import stat
@@ -56,6 +57,13 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_half_written(path: Path) -> None:
+    """Remove what processes that were killed had begun to write of a file; only whoever has locked it may do so."""
+    for half in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        if re.fullmatch(r"\.\d+\.tmp", half.name[1 + len(path.name) :]):
+            half.unlink(missing_ok=True)
 
 
 def replace(temporary: Path, path: Path) -> None:

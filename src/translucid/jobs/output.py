@@ -17,6 +17,7 @@ from translucid.ground.atomic import (
     explained,
     is_stream,
     open_stream,
+    remove_half_written,
     replace,
     resolve_symlinks,
     sync_folder,
@@ -225,14 +226,19 @@ class FileOutput(Output):
             self.stream = None
             replace(self.part, self.file)
             sync_folder(self.file.parent)
-            self.record_file.unlink(missing_ok=True)
+            self._remove_record()
         except OSError as error:
             raise self._failed(error) from error
 
     def _clear(self) -> None:
         # The record first: it must never speak of a part that it does not belong to.
-        self.record_file.unlink(missing_ok=True)
+        self._remove_record()
         self.part.unlink(missing_ok=True)
+        remove_half_written(self.file)
+
+    def _remove_record(self) -> None:
+        self.record_file.unlink(missing_ok=True)
+        remove_half_written(self.record_file)  # an earlier run may have been killed while it wrote the record
 
     def _failed(self, error: OSError) -> UserError:
         # Windows replaces no file that is open.

@@ -3,7 +3,7 @@
     python benchmarks/growth.py [--quick]
 
 Each point is measured in a separate process; memory is the growth of its peak. The model has the architecture of the
-preset `tiny` and fresh weights, and outputs have a fixed length. The script writes tables and a plot to docs/growth.md
+preset `tiny` and fresh weights, and outputs have a fixed length. The script writes tables and a plot to docs/scaling.md
 and docs/pictures/growth.png.
 """
 
@@ -164,7 +164,7 @@ def main() -> None:
         print(parts[-1])
     if quick:
         return
-    (DOCS / "growth.md").write_text(
+    (DOCS / "scaling.md").write_text(
         "# How time and memory grow\n\n"
         f"Measured on {cores()} cores of {processor()}. Each point is a separate process; "
         "times are the fastest of several\nrepeats, and memory is the growth of the peak. The model has the "

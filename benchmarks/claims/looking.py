@@ -147,7 +147,7 @@ def main() -> None:
             kept = kept or folder
             minutes[name] = facts(run)["minutes"]
             rows[name].append(figures(folder, scenes, test, explained))
-    write("12-looking.md", page(rows, minutes, seeds, updates, count, explained), docs)
+    write("12-caption-attention.md", page(rows, minutes, seeds, updates, count, explained), docs)
 
 
 def page(

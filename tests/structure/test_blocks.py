@@ -90,11 +90,11 @@ def eyes(corpus):
 PREPARED: dict[str, Callable[[Path], None]] = {
     "documents.md": a_page,
     "memory.md": a_memory,
-    "terms.md": terms,
-    "others.md": many_languages,
+    "terminology.md": terms,
+    "importing.md": many_languages,
     "export.md": for_transformers,
     "fine-tuning.md": adapters,
-    "looking.md": eyes,
+    "caption-inspection.md": eyes,
 }
 """What is made before the blocks of a page run."""
 

@@ -1,4 +1,4 @@
-"""The walk from a command to the equation of attention is as short as docs/walk.md says, and goes where it says.
+"""The walk from a command to the equation of attention is as short as docs/code-walk.md says, and goes where it says.
 
 Counted is what stands on the stack when the first function of `attention/attend.py` is entered, from the file of the
 command on; `cli/main.py` finds that file.
@@ -57,7 +57,7 @@ def walked(arguments):
 
 def told(section):
     """Return the files that a section of the document links to, in order."""
-    text = (ROOT / "docs" / "walk.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "code-walk.md").read_text(encoding="utf-8")
     (part,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
     steps = re.findall(r"^\d+\. (.*(?:\n   .*)*)", part, flags=re.MULTILINE)
     return [file for step in steps for file in re.findall(r"\]\(\.\./src/translucid/([\w/.]+)\)", step)]

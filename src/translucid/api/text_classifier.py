@@ -30,7 +30,7 @@ TOKENS = 16384
 """Of a batch, padding included."""
 LONGEST = 1024
 """Tokens of a text that are read, at least: one that has learned from shorter texts is right more often when it reads
-more of long ones (docs/texts.md)."""
+more of long ones (docs/language-models.md)."""
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ class Translator(Examiner, TermReader):
         inflect: bool = False,
         mode: TermsMode = "auto",
     ) -> Translator:
-        """Return a translator that uses these terms, and no others, with the same model; see docs/terms.md.
+        """Return a translator that uses these terms, and no others, with the same model; see docs/terminology.md.
 
         Args:
             terms: a file of them, or they, each a `Term` or (source, target, ...) as in the lines of a file.

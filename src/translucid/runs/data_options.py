@@ -77,8 +77,8 @@ class DataOptions(OptionGroup):
     that both sides have. What is translated is treated likewise (docs/placeholders.md)."""
     terms: float = Field(0.0, ge=0, lt=1)
     """In so large a share of the training pairs some words are followed by the dictionary form of their translation, in
-    pieces that the vocabulary keeps for it: the model learns to apply terms and to inflect them (docs/terminology.md). Which
-    words translate each other is learned from the pairs. Needs both languages' codes and a joint vocabulary."""
+    pieces that the vocabulary keeps for it: the model learns to apply terms and to inflect them (docs/terminology.md).
+    Which words translate each other is learned from the pairs. Needs both languages' codes and a joint vocabulary."""
 
     @property
     def reserved(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ __all__ = [
     "Translator",
     "UserError",
     "__version__",
+    "train",
 ]
 
 
@@ -39,6 +40,10 @@ def __getattr__(name: str) -> Any:
         from translucid.api.text_classifier import TextClassifier
 
         return TextClassifier
+    if name == "train":
+        from translucid.training.train import train
+
+        return train
     if name in ("Translation", "Translations"):
         from translucid.api import translation
 

@@ -25,7 +25,8 @@ PICTURES = {"1": 1, "3": 1, "5": 2, "6": 2, "7": 1, "8": 1}
 
 
 def test_there_is_one_for_each_lesson():
-    assert [file.name.partition("-")[0] for file in NOTEBOOKS] == [str(i + 1) for i in range(len(LESSONS))]
+    numbers = [file.name.partition("-")[0] for file in NOTEBOOKS if file.name[0].isdigit()]
+    assert numbers == [str(i + 1) for i in range(len(LESSONS))]
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
@@ -55,6 +56,7 @@ def test_a_notebook_runs(file, kernel):
     notebook = nbformat.read(file, as_version=4)
     for cell in notebook.cells:
         cell.source = cell.source.replace("EACH = 20", "EACH = 2").replace("generate(60,", "generate(6,")
+        cell.source = cell.source.replace("STEPS = 400", "STEPS = 2").replace("generate(4000,", "generate(200,")
     notebook.cells.insert(0, new_code_cell("%reset -f"))
     NotebookClient(notebook, km=kernel, timeout=100).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -234,6 +234,11 @@ def run(arguments: list[str]) -> int:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             return _refused(f"{error}. Make room, or write elsewhere.")
         problem = f"{type(error).__name__}: {error}".split("\n")[0]
+        if os.environ.get("TRANSLUCID_CODE"):
+            from translucid.models.user_code import place_in_user_code
+
+            if place := place_in_user_code(error):
+                return _refused(f"{place}{problem}. --debug shows the traceback.")
         _say("internal error", f"{problem}. Please report it, with what --debug says.")
         return 1
 

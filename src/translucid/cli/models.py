@@ -58,6 +58,8 @@ def models(
 
 def _shape(model: ModelOptions) -> str:
     """Describe a model in a few words."""
+    if model.kind == "custom":
+        return model.implementation
     if model.kind == "recurrent":
         return f"{model.cell.upper()} {model.layers}+{model.layers}, width {model.width}"
     if model.kind == "captioner":

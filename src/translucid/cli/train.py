@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -117,7 +118,11 @@ def train(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A preset; see `translucid models`.", autocompletion=completing.presets),
+        typer.Option(
+            metavar="NAME",
+            help="A preset (see `translucid models`), or the file and class of your own model.",
+            autocompletion=completing.presets,
+        ),
     ] = None,
     target_text: Annotated[
         list[str] | None,
@@ -204,6 +209,7 @@ def train(
     pretrained = Pretrained(*(RunFolder(run) if run else None for run in (init_encoder, init_decoder, elmo)))
     if begin_from and any(pretrained):
         raise UserError("--init-from already says what all of the model begins with", fix="Leave the other runs out.")
+    model = allow_named_code(model, settings or [])
     preset = model or (str(read_settings(config).get("preset", "")) if config else "") or None
     begun = None
     if begin_from or any(pretrained):
@@ -246,6 +252,28 @@ def train(
         if tune:
             tune_trained(trainer, console)
         measure_trained(trainer, console)
+
+
+def allow_named_code(model: str | None, settings: Sequence[str]) -> str | None:
+    """Allow code to be executed that the user names on the command line, and return the model by its file name alone.
+
+    `model`: a preset, or the file and the class of a model, as `code/my_model.py:MyModel`.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    from translucid.models.user_code import allow_code
+
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        file, colon, _ = value.rpartition(":")
+        if key.strip() in ("model.attention", "model.implementation") and colon and Path(file).is_file():
+            allow_code(file)
+    file, colon, class_name = (model or "").rpartition(":")
+    if not (colon and file.endswith(".py")):
+        return model
+    allow_code(file)
+    return f"{Path(file).name}:{class_name}"
 
 
 def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:

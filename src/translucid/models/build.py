@@ -16,7 +16,7 @@ from translucid.models.classifier import Classifier
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language import BidirectionalLSTM, LSTMLanguageModel, TransformerLanguageModel
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
-from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions
+from translucid.models.model_options import AttentionOnlyOptions, CustomOptions, ModelOptions, RecurrentOptions
 from translucid.models.networks import load_learned
 from translucid.models.protocol import Model
 from translucid.models.recurrent import RecurrentModel
@@ -93,6 +93,10 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
         return BidirectionalLSTM(target_vocabulary, options, pieces)
     if isinstance(options, AttentionOnlyOptions):
         return AttentionOnly(source_vocabulary, target_vocabulary, options)
+    if isinstance(options, CustomOptions):
+        from translucid.models.user_code import build_custom
+
+        return build_custom(options, source_vocabulary, target_vocabulary)
     if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):
         from translucid.models.captioner import (
             CaptioningLSTM,

@@ -13,7 +13,7 @@ from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLangua
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"
-"""The name of a Python file and of a class in it; see `user_code.py`."""
+"""The name of a Python file and of a class in it, such as `my_model.py:MyModel`; user_code.py loads them."""
 
 
 class ToldOfContext(ModelShape):
@@ -132,10 +132,42 @@ class AttentionOnlyOptions(ModelShape):
         return stacked(self.encoder_layers, self.decoder_layers, 1)
 
 
+class CustomOptions(ModelShape):
+    """A translator's model in a Python file of a user."""
+
+    kind: Literal["custom"] = "custom"
+    """The family of model."""
+    implementation: str = Field(pattern=f"^{USER_CLASS}$", max_length=200)
+    """The file and the class, such as `my_model.py:MyModel`; `train --model` sets it."""
+    options: dict[str, bool | int | float | str | None] = Field(default_factory=dict)
+    """The options of the model; its class says which there are."""
+
+    longest: ClassVar[None] = None
+    """There is no limit to the length."""
+    share_embeddings: ClassVar[bool] = False
+    """The class decides what it shares; any vocabularies are accepted."""
+    dropout: ClassVar[float] = 0.0
+    """Whatever the class drops, quality estimation by dropout passes is for built-in models."""
+
+    @property
+    def code(self) -> str:
+        """The file and the class."""
+        return self.implementation
+
+    @property
+    def maps(self) -> dict[str, int]:
+        """The attention maps that the class declares for these options, and how many heads each has."""
+        from translucid.models.user_code import load_model_class, options_of
+
+        model_class = load_model_class(self.implementation)
+        return model_class.attention_maps(options_of(model_class, self))
+
+
 ModelOptions: TypeAlias = (
     TransformerOptions
     | RecurrentOptions
     | AttentionOnlyOptions
+    | CustomOptions
     | CaptionerOptions
     | CaptioningTransformerOptions
     | LSTMLanguageOptions

@@ -1,23 +1,33 @@
-"""Attention scores of users, in Python files of their own: `model.attention=my_scores.py:Cosine`.
+"""Attention scores and models in Python files of users: `my_scores.py:Cosine`, `my_model.py:MyModel`.
 
 A run names the file and the class. Whoever uses the run names the file again, so that no run folder of a stranger
-executes anything: `translucid --code my_scores.py ...`, the variable TRANSLUCID_CODE, or `allow_code` in Python.
+executes anything: `translucid --code my_model.py ...`, the variable TRANSLUCID_CODE, or `allow_code` in Python.
 """
 
 from __future__ import annotations
 
 import os
+import traceback
 from functools import cache
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
 
 from translucid.attention.scores import Score
-from translucid.ground.errors import UserError
+from translucid.ground.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from translucid.models.custom import CustomModel
+    from translucid.models.model_options import CustomOptions
 
 VARIABLE = "TRANSLUCID_CODE"
 """Files that may be executed, as PATH is written; processes that are started inherit it."""
+
+Class = TypeVar("Class", bound=type)
 
 
 def allow_code(*files: str | Path) -> None:
@@ -44,17 +54,70 @@ def load_score(reference: str, width: int) -> Score:
     Raises:
         UserError: the file is not allowed, can't be executed, or has no such score.
     """
-    name, _, class_name = reference.partition(":")
-    file = _file(reference)
-    found = getattr(_module(file), class_name, None)
-    if not (isinstance(found, type) and issubclass(found, Score)):
-        what = f"has no class {class_name} that is a translucid.attention.Score"
-        raise UserError(what, file=file, fix=f"Set model.attention={name}:CLASS to one that it has.")
+    # Only the base class is abstract, and only the user's class knows its arguments: hence Any.
+    score: Any = _load_class(reference, Score, "translucid.attention.Score")
     try:
-        return found(width)
+        built: Score = score(width)
     except TypeError as error:
-        what = f"{class_name}({width}) fails: {error}"
-        raise UserError(what, file=file, fix="The class takes the width, and has `keys` and `forward`.") from error
+        what = f"{score.__name__}({width}) fails: {error}"
+        fix = "The class takes the width, and has `keys` and `forward`."
+        raise UserError(what, file=_file(reference), fix=fix) from error
+    return built
+
+
+def load_model_class(reference: str) -> type[CustomModel]:
+    """Return a user's class of a model, such as `my_model.py:MyModel`.
+
+    Raises:
+        UserError: the file is not allowed, can't be executed, or has no such model.
+    """
+    from translucid.models.custom import CustomModel
+
+    return _load_class(reference, CustomModel, "translucid.models.custom.CustomModel")
+
+
+def build_custom(options: CustomOptions, source_vocabulary: int, target_vocabulary: int) -> CustomModel:
+    """Return a user's model with fresh weights.
+
+    Raises:
+        UserError: its class can't be loaded, its options are wrong, or it can't be built.
+    """
+    model_class: Any = load_model_class(options.implementation)
+    own_options = options_of(model_class, options)
+    try:
+        model: CustomModel = model_class(source_vocabulary, target_vocabulary, own_options)
+    except (TypeError, NameError, AttributeError) as error:
+        where = place_in_user_code(error)
+        what = f"{model_class.__name__} can't be built ({where}{type(error).__name__}: {error})"
+        fix = "It takes the sizes of both vocabularies and its options, and has the methods of CustomModel."
+        raise UserError(what, file=_file(options.implementation), fix=fix) from error
+    model.options = options
+    return model
+
+
+def options_of(model_class: type[CustomModel], options: CustomOptions) -> Any:
+    """Return the options of a user's model, as its own class `Options` checks them.
+
+    Raises:
+        UserError: a name or a value is wrong.
+    """
+    try:
+        return model_class.Options.model_validate(options.options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(["model.options", *map(str, first["loc"])])
+        if first["type"] == "extra_forbidden":
+            known = [f"model.options.{name}" for name in model_class.Options.model_fields]
+            raise UserError(f"{options.implementation} has no option {key!r}", fix=nearest(key, known)) from error
+        raise UserError(f"{key}: {first['msg']}, not {first['input']!r}") from error
+
+
+def place_in_user_code(error: BaseException) -> str:
+    """Return the file and line of a user's code in which an error occurred, as `my_model.py, line 30: `, or nothing."""
+    allowed = set(map(str, _allowed().values()))
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f"{Path(frame.filename).name}, line {frame.lineno}: " for frame in frames if frame.filename in allowed]
+    return lines[-1] if lines else ""
 
 
 def fingerprint(reference: str) -> str:
@@ -62,11 +125,21 @@ def fingerprint(reference: str) -> str:
     return sha256(_file(reference).read_bytes()).hexdigest()[:16]
 
 
+def _load_class(reference: str, base: Class, base_name: str) -> Class:
+    name, _, class_name = reference.partition(":")
+    file = _file(reference)
+    loaded = getattr(_module(file), class_name, None)
+    if not (isinstance(loaded, type) and issubclass(loaded, base)):
+        what = f"has no class {class_name} that is a {base_name}"
+        raise UserError(what, file=file, fix=f"Name one that it has, as {name}:CLASS.")
+    return loaded  # type: ignore[return-value]  # a subclass of `base`, as has just been checked
+
+
 def _file(reference: str) -> Path:
     name = reference.partition(":")[0]
     file = _allowed().get(name)
     if file is None:
-        what = f"model.attention={reference} is code, which is executed only if you name it"
+        what = f"the model names {reference}, code that is executed only if you name it too"
         raise UserError(what, fix=f"If you trust it, write translucid --code {name} before the command.")
     return file
 

@@ -23,7 +23,7 @@ from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ModelOptions, ToldOfContext, TransformerOptions
 from translucid.runs.data_options import DataOptions
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import PRESETS, preset_named
 from translucid.runs.renamed_settings import with_original_names
 from translucid.runs.settings import Settings, assigned, merged, read_settings
 from translucid.runs.training_options import TrainingOptions
@@ -203,9 +203,10 @@ class Configuration(OptionGroup):
         `resolve` knows; of a configuration that was read again, the preset's own number tells. That is no setting: two
         configurations are equal without it.
         """
-        proposed = PRESETS[self.preset].settings if self.preset in PRESETS else {}
-        own = TokenizerOptions.model_fields["vocabulary"].default
-        size: int = proposed.get("data", {}).get("tokenizer", {}).get("vocabulary", own)
+        preset = preset_named(self.preset) if self.preset else None
+        proposed = preset.settings if preset else {}
+        default = TokenizerOptions.model_fields["vocabulary"].default
+        size: int = proposed.get("data", {}).get("tokenizer", {}).get("vocabulary", default)
         return self.data.tokenizer.vocabulary != size
 
     def with_vocabulary(self, size: int) -> Configuration:
@@ -275,9 +276,10 @@ def resolve(
     name = preset or settings.get("preset")
     base: Settings = {}
     if isinstance(name, str):
-        if name not in PRESETS:
+        start = preset_named(name)
+        if start is None:
             raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
-        base = merged({"preset": name}, PRESETS[name].settings)
+        base = merged({"preset": name}, start.settings)
     given = assigned(begun or {} if shipped else settings, assignments, overrides or {})
     settings = merged(base, {**settings, "preset": name})
     found = validated(assigned(settings, assignments, overrides or {}), file)

@@ -12,7 +12,7 @@ from translucid.data.tokenizing.extending import extended, parts_of_new, reservi
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.runs.corpus_files import Corpora
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import kind_of_preset
 from translucid.runs.pretrained import Pretrained
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
@@ -52,7 +52,7 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
         UserError: it is no run, or a model of this kind can't begin with its weights.
     """
     before = RunFolder(run).configuration()
-    kind = PRESETS[preset].settings["model"].get("kind", "transformer") if preset in PRESETS else None
+    kind = kind_of_preset(preset)
     model = before.model.model_dump()
     if kind == "classifier" and before.model.kind != "classifier":
         if before.model.kind not in {"language-lstm", "language-bilstm"}:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
+
+from translucid.models.model_options import USER_CLASS
 
 
 class Preset(NamedTuple):
@@ -256,3 +259,20 @@ PRESETS: dict[str, Preset] = {
         },
     ),
 }
+
+
+def preset_named(name: str) -> Preset | None:
+    """Return a preset by its name, or that of a model of a user's own, by its file and class; None if there is none.
+
+    A model of one's own begins with the other settings of `small`.
+    """
+    if name in PRESETS or not re.fullmatch(USER_CLASS, name):
+        return PRESETS.get(name)
+    model = {"kind": "custom", "implementation": name}
+    return Preset("your own model", {**PRESETS["small"].settings, "model": model})
+
+
+def kind_of_preset(name: str | None) -> str | None:
+    """Return the kind of model that a preset is of; None if no preset has this name."""
+    preset = preset_named(name) if name else None
+    return preset.settings["model"].get("kind", "transformer") if preset else None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
-from translucid.runs.presets import PRESETS
+from translucid.runs.presets import kind_of_preset
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.runs.weight_loading import load_weights, refuse_misfits, unshared
@@ -54,7 +54,7 @@ class Pretrained(NamedTuple):
         """
         halves = [run for run in (self.encoder, self.decoder) if run]
         model = _shape(halves[0]) if halves else {}
-        kind = PRESETS[preset].settings["model"].get("kind", "transformer") if preset in PRESETS else None
+        kind = kind_of_preset(preset)
         if halves and kind not in {None, model["kind"]}:
             what = f"is a model with which a translator of the kind {model['kind']} begins, and {preset} is none"
             raise UserError(what, file=halves[0].path, fix="Give another --model, or another run.")

@@ -19,6 +19,8 @@ from translucid.kernels.devices import choose_device, fixed_order
 from translucid.kernels.process import tune_ours
 from translucid.layers.low_rank import adapt
 from translucid.models.build import build_model
+from translucid.models.custom import CustomModel, check_contract
+from translucid.models.model_options import CustomOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpus_files import Corpora, read_corpora
@@ -239,6 +241,9 @@ def _trainer(
     if state is None or options.l2_sp or options.distillation_weight:
         begin(model, options, tokenizer)
     _fit_for_tuning(model, options)
+    if isinstance(model, CustomModel):
+        assert isinstance(configuration.model, CustomOptions)
+        check_contract(model, configuration.model.implementation, configuration.model.maps)
     if workers.rank:  # the same weights as the first, but dropout of its own
         torch.manual_seed(options.seed + workers.rank)
     origin = {

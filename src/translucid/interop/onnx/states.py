@@ -130,4 +130,6 @@ def flat_states(model: SequenceModel) -> Flat[Any]:
     if isinstance(model, RecurrentModel):
         return _OfRecurrent(model)
     kind = type(model).__name__
-    raise UserError(f"a model of the kind {kind} can't become an ONNX model", fix="Only translators of text can.")
+    raise UserError(
+        f"a model of the kind {kind} can't become an ONNX model", fix="Only built-in translators of text can."
+    )

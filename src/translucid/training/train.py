@@ -1,0 +1,83 @@
+"""Training from Python: `translucid.train`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from translucid.data.readers.corpus import Pair
+from translucid.ground.console import Console
+from translucid.models.user_code import allow_code
+from translucid.runs.configuration import resolve
+from translucid.runs.corpus_files import Corpora
+from translucid.training.experiment import run_experiment
+
+
+def train(
+    data: str | Path | Sequence[str | Path] | Sequence[tuple[str, str]],
+    out: str | Path,
+    *,
+    valid: str | Path | Sequence[str | Path] | Sequence[tuple[str, str]],
+    model: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    code: Sequence[str | Path] = (),
+    device: str = "auto",
+    resume: bool = False,
+    overwrite: bool = False,
+    quiet: bool = False,
+) -> Path:
+    """Train a model as `translucid train` does, and return its run folder.
+
+    `Translator.load(translucid.train("pairs.tsv", "runs/mine", valid="dev.tsv"))` is a translator.
+
+    Args:
+        data: corpus files to train on, or pairs of a source and its translation.
+        out: the run folder to write.
+        valid: corpus files, or pairs, to validate with; pairs if `data` is pairs.
+        model: a preset, or the file and class of your own model, such as `my_model.py:MyModel`; the default settings
+            if not given, as for the command.
+        settings: values by key, such as `{"training.max_steps": 1000}`.
+        code: Python files of yours that `model` or `settings` name, and which may be executed.
+        device: `auto`, `cpu`, `cuda`, `cuda:1` or `mps`.
+        resume: whether to continue from the last checkpoint in `out`, if there is one.
+        overwrite: whether to replace a run in `out`.
+        quiet: whether to show no progress on standard error.
+
+    Raises:
+        UserError: a file, a setting or the folder can't be used.
+        Interrupted: by Ctrl-C or SIGTERM; everything is saved.
+        ValueError: one of `data` and `valid` is files and the other is pairs.
+    """
+    allow_code(*code)
+    files, pairs = _files(data), _pairs(data)
+    valid_files, valid_pairs = _files(valid), _pairs(valid)
+    if bool(pairs) != bool(valid_pairs):
+        raise ValueError("data and valid have to be both files or both pairs")
+    overrides = dict(settings or {})
+    if files:
+        overrides |= {"data.train": files, "data.valid": valid_files}
+    run_experiment(
+        resolve(preset=model, overrides=overrides),
+        Path(out),
+        corpora=Corpora.of(pairs, valid_pairs) if pairs else None,
+        resume=resume,
+        overwrite=overwrite,
+        device=device,
+        console=Console(quiet=True) if quiet else None,
+    )
+    return Path(out)
+
+
+def _files(data: str | Path | Sequence[Any]) -> list[str]:
+    """Return the names of files, none if `data` is pairs."""
+    if isinstance(data, str | Path):
+        return [str(data)]
+    return [str(file) for file in data if isinstance(file, str | Path)]
+
+
+def _pairs(data: str | Path | Sequence[Any]) -> list[Pair]:
+    """Return the pairs of a source and its translation, none if `data` is files."""
+    if isinstance(data, str | Path):
+        return []
+    return [Pair(*pair) for pair in data if not isinstance(pair, str | Path)]

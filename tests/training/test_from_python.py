@@ -1,0 +1,38 @@
+"""`translucid.train`."""
+
+import pytest
+
+import translucid
+from translucid import Translator, UserError
+
+from ..conftest import SHAPE
+
+SETTINGS = {key: value for key, _, value in (setting.partition("=") for setting in SHAPE)}
+LIMITS = {**SETTINGS, "training.max_steps": 3}
+
+
+def test_files_give_the_run_of_the_command(corpus, tmp_path):
+    from translucid.cli.main import run
+
+    files = [corpus / "train.tsv", corpus / "test.tsv"]
+    made = translucid.train(files[0], tmp_path / "python", valid=[files[1]], settings=LIMITS, quiet=True)
+    command = ["train", "--train", files[0], "--valid", files[1], "--out", tmp_path / "command", "--no-tune", "--set"]
+    assert run([str(word) for word in [*command, *SHAPE, "training.max_steps=3"]]) == 0
+    assert (made / "model.safetensors").read_bytes() == (tmp_path / "command/model.safetensors").read_bytes()
+
+
+def test_pairs_are_trained_on_and_a_run_resumes(tmp_path):
+    pairs = [("I like soccer", "Me gusta el fútbol"), ("I like the beach", "Me gusta la playa")] * 30
+    few = {**LIMITS, "data.tokenizer.vocabulary": 40}
+    folder = translucid.train(pairs, tmp_path / "run", valid=pairs[:2], settings=few, quiet=True)
+    assert Translator.load(folder).translate("I like soccer").text is not None
+    with pytest.raises(UserError, match="holds a run already"):
+        translucid.train(pairs, folder, valid=pairs[:2], settings=few, quiet=True)
+    more = {**few, "training.max_steps": 5}
+    translucid.train(pairs, folder, valid=pairs[:2], settings=more, resume=True, quiet=True)
+    assert '"step": 5' in (folder / "metrics.jsonl").read_text().replace('"step":5', '"step": 5')
+
+
+def test_files_and_pairs_do_not_go_together(tmp_path):
+    with pytest.raises(ValueError, match="both files or both pairs"):
+        translucid.train("train.tsv", tmp_path / "run", valid=[("a", "b")])

@@ -162,9 +162,12 @@ def script_together(script: Path, count: int = 2) -> ProcessGroup:
     return together(count, _script, str(script))
 
 
-def forked_together(*words: str | Path, count: int = 2) -> ProcessGroup:
-    """Start our command in several processes that train one model, without torchrun, which loads PyTorch once more."""
-    return together(count, _command, [str(word) for word in words], {})
+def forked_together(*words: str | Path, count: int = 2, replaced: dict[str, Any] | None = None) -> ProcessGroup:
+    """Start our command in several processes that train one model, without torchrun, which loads PyTorch once more.
+
+    `replaced`: as for `forked`.
+    """
+    return together(count, _command, [str(word) for word in words], replaced or {})
 
 
 def _command(words: list[str], replaced: dict[str, Any]) -> None:

@@ -20,7 +20,14 @@ from translucid.training.workers import PREPARATION, UPDATES, Workers
 SETTINGS = {
     "model": {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0},
     "data": {"tokenizer": {"vocabulary": 200}},
-    "training": {"batch_tokens": 200, "validate_every": 10, "validate_sentences": 5, "log_every": 1, "max_steps": 20},
+    "training": {
+        "batch_tokens": 100,
+        "accumulate": 2,
+        "validate_every": 10,
+        "validate_sentences": 5,
+        "log_every": 1,
+        "max_steps": 20,
+    },
 }
 
 
@@ -40,8 +47,9 @@ def arguments(corpus, out, *more, resume=False):
 
 
 def start(corpus, out, *more, resume=False):
-    """Start a training in two processes."""
-    return forked_together(*arguments(corpus, out, *more, resume=resume))
+    """Start a training in two processes, with several buckets of gradients."""
+    small = {"translucid.training.gradient_buckets.BUCKET": 4096}
+    return forked_together(*arguments(corpus, out, *more, resume=resume), replaced=small)
 
 
 def finish(process):
@@ -161,6 +169,19 @@ def test_a_process_that_dies_ends_the_others_and_the_rest_can_go_on(corpus, tmp_
     assert first.returncode == 2 and "another training process has died" in " ".join(said.split())
     step = RunFolder(out).load_state()[1]["place"]["step"]
     assert run(arguments(corpus, out, "--set", f"training.max_steps={step + 3}", resume=True)) == 0
+
+
+def test_ctrl_c_in_one_process_ends_both(corpus, tmp_path):
+    out = tmp_path / "run"
+    job = start(corpus, out, "--set", "training.max_steps=100000")
+    end = time.monotonic() + 120
+    while not RunFolder(out).metrics() and time.monotonic() < end:
+        time.sleep(0.02)
+    first, other = job.processes
+    other.send_signal(signal.SIGINT)
+    assert [process.wait(timeout=120) for process in (first, other)] == [130, 130]
+    trained = [row["step"] for row in RunFolder(out).metrics() if row["kind"] == "training"]
+    assert RunFolder(out).load_state()[1]["place"]["step"] == trained[-1]
 
 
 @pytest.mark.parametrize("said", ["[gloo] connection closed by peer", "shapes do not fit"])

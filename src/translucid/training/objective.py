@@ -45,14 +45,14 @@ class Loss(NamedTuple):
         return self[1:]
 
 
-def sums(losses: Sequence[Loss], device: torch.device) -> Tensor:
-    """Return the sums of `Loss.figures` over some batches [5], on their device."""
+def sums(losses: Sequence[Loss], device: torch.device, *more: float) -> Tensor:
+    """Return the sums of `Loss.figures` over some batches, then `more` numbers [5 + M], on their device."""
     dtype = torch.float32 if device.type == "mps" else torch.float64  # which MPS does not have
     measured, counted = torch.zeros(2, dtype=dtype, device=device), torch.zeros(3, dtype=dtype)
     for loss in losses:
         measured += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
         counted += torch.tensor([loss.tokens, loss.reward, loss.drawn], dtype=dtype)
-    return torch.cat([measured, upload(counted, device)])
+    return torch.cat([measured, upload(torch.cat([counted, torch.tensor(more, dtype=dtype)]), device)])
 
 
 LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]

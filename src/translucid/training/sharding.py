@@ -3,6 +3,9 @@
 For models whose weights fit on a device but not five times over. A block's weights are gathered when it is at work and
 let go after it (Zhao et al. 2023, arXiv 2304.11277; ZeRO stage 3, Rajbhandari et al. 2020, arXiv 1910.02054). To
 validate and to save, the average is gathered once.
+
+FSDP sums the gradients of a block during the backward pass, like `gradient_buckets.py`. It does so for each batch of an
+accumulated update: to sum them only once, each process would have to hold the gradients of all weights meanwhile.
 """
 
 from __future__ import annotations
@@ -70,9 +73,6 @@ class ShardedWeights(Weights):
         loss: Loss = self.lesson(rows, smoothing)
         # FSDP takes the mean of the gradients over the processes, but a batch is one sum.
         return loss._replace(smoothed=loss.smoothed * self.workers.count)
-
-    def sum_gradients(self) -> None:
-        """Do nothing: FSDP has done it."""
 
     def clip(self, longest: float) -> Tensor:
         """See `Weights`."""

@@ -52,7 +52,7 @@ class _Made(NamedTuple):
     tokens: int
     """Target tokens of all processes."""
     figures: Download
-    """[6] the sums of `Loss.figures`, and the length of the gradient."""
+    """[8] the sums of `Loss.figures`, the first process's clock, the signals sent to all, and the gradient's length."""
 
 
 class Trainer:
@@ -94,6 +94,8 @@ class Trainer:
         self.recent, self.skipped_in_a_row = Recent(), 0
         self._unread: deque[_Made] = deque()
         """The last updates, as far as their figures may still be on their way to the host."""
+        self._started, self._interrupt = time.monotonic(), Interrupt()
+        self._agreed = [0.0, 0.0]  # what `_clock_and_signal` gave in all processes together, as far as it is read
         self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
         self.anchor = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
         if options.distillation_weight:
@@ -109,11 +111,9 @@ class Trainer:
             UserError: the loss is no longer a finite number.
         """
         record = Record(self.run, self.progress.step) if self.workers.leads else None
-        started = time.monotonic() - self.progress.seconds
-        saved = self.progress.seconds
-        updates = self._updates()
-        asked, told = 0.0, ""
-        with Interrupt() as interrupt, display, self.workers.updating():
+        saved, asked, told, updates = self.progress.seconds, 0.0, "", self._updates()
+        self._started, self._interrupt, self._agreed = time.monotonic() - saved, Interrupt(), [saved, asked]
+        with self._interrupt, display, self.workers.updating():
             if self.options.begin_from and self.validator.compares and self.progress.before is None:
                 self._validate(record, display)
                 self.progress.before = self.progress.kept
@@ -126,8 +126,7 @@ class Trainer:
                 self._update(next(updates), rate, display)
                 self.progress.step += 1
                 # All processes go by the clock of the first, and end together when one of them is asked to.
-                clock = time.monotonic() - started if record else 0.0
-                self.progress.seconds, asked = self.workers.sum(clock, interrupt.asked)
+                self.progress.seconds, asked = self._agreed if self.workers.count > 1 else self._clock_and_signal()
                 if not told and (told := short_warmup(self.options, self.progress.step, self._done())):
                     display.note(told)
                 if record and self.recent.window:  # empty as long as every update was skipped
@@ -140,12 +139,12 @@ class Trainer:
                     self._read(display)
                 if due or self.over:
                     self._validate(record, display)
-                    (self.progress.seconds,) = self.workers.sum(time.monotonic() - started if record else 0.0)
+                    self.progress.seconds, _ = self.workers.sum(*self._clock_and_signal())
                 if saves:
                     self.save()
                     saved = self.progress.seconds
             if asked:
-                self.interrupted = max(self.workers.gather(interrupt.asked))
+                self.interrupted = max(self.workers.gather(self._interrupt.asked))
                 self.save()
                 # Nothing was validated yet, but there shall be something to try.
                 if self.progress.best_score is None and not self._has_earlier_best:
@@ -188,12 +187,12 @@ class Trainer:
                 continue
             with mixed_precision(self.device, wanted=self.bfloat16):
                 loss = loss_of(rows, self.options.label_smoothing)
-            (loss.smoothed / tokens).backward()
+            self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
             losses.append(loss)
         self.weights.sum_gradients()
         if self.anchor:
             self.anchor.pull()
-        figures = self.workers.sum_tensor(sums(losses, self.device))
+        figures = self.workers.sum_tensor(sums(losses, self.device, *self._clock_and_signal()))
         norm = self.weights.clip(self.options.clip_norm)
         finite = figures[0].isfinite() & norm.isfinite()
         made = _Made(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
@@ -221,7 +220,7 @@ class Trainer:
         Raises:
             UserError: updates have been skipped too often in a row.
         """
-        entropy, correct, said, reward, drawn, norm = made.figures.read().tolist()
+        entropy, correct, said, reward, drawn, *self._agreed, norm = made.figures.read().tolist()
         if not (math.isfinite(entropy) and math.isfinite(norm)):
             self._skip(made.step, entropy / made.tokens, norm, display)
             return False
@@ -246,6 +245,10 @@ class Trainer:
         """Take the new weights into the average, which has less memory in the first updates."""
         step = self.progress.step
         self.weights.average(min(self.options.averaging, (1 + step) / (10 + step)) if self.options.averaging else 0.0)
+
+    def _clock_and_signal(self) -> list[float]:
+        """Return the seconds of this training, 0 but in the first process, and the signal that this one has got."""
+        return [time.monotonic() - self._started if self.workers.leads else 0.0, self._interrupt.asked]
 
     def _done(self) -> float:
         """The share of the training that is over, by the limit that comes first."""

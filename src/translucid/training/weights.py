@@ -18,6 +18,7 @@ from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.weight_loading import load_weights, unshared
 from translucid.training.compiled import CompiledLoss
+from translucid.training.gradient_buckets import GradientBuckets
 from translucid.training.objective import Loss, batch_loss, label_loss
 from translucid.training.stream_loss import StreamLoss
 from translucid.training.workers import Workers
@@ -32,6 +33,8 @@ class Weights:
     """The loss of rows of a batch, with so much label smoothing."""
     stream: StreamLoss | None = None
     """The same, if the model carries something from one batch to the next."""
+    buckets: GradientBuckets | None = None
+    """How several processes sum their gradients."""
 
     def __init__(self, model: Model, device: torch.device, workers: Workers, *, compiles: bool = False) -> None:
         """Put the model on the device; `compiles`: whether the forward pass of training is compiled."""
@@ -42,6 +45,8 @@ class Weights:
             if isinstance(module, nn.RNNBase):  # whose copied weights are no longer one block, as cuDNN wants them
                 module.flatten_parameters()
         self.parameters = moved(self.model)
+        if workers.count > 1:
+            self.buckets = GradientBuckets(self.parameters)
         whole = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
         self._averages: list[Tensor] = [average for average, parameter in whole if parameter.requires_grad]
         self.stream = StreamLoss(self.model) if isinstance(self.model, LanguageModel) else None
@@ -59,9 +64,16 @@ class Weights:
             return rows
         return rows.prepared().to(self.device)
 
+    def backward(self, loss: Tensor, *, last: bool) -> None:
+        """Add the gradients of a loss; in the last backward pass of an update, start to sum them over the processes."""
+        if last and self.buckets:
+            self.buckets.overlap()
+        loss.backward()
+
     def sum_gradients(self) -> None:
-        """Add the gradients up over the processes."""
-        self.workers.sum_gradients(self.parameters)
+        """Return when the gradients are sums over the processes."""
+        if self.buckets:
+            self.buckets.finish()
 
     def clip(self, longest: float) -> Tensor:
         """Shorten the gradient to this length, and return the length that it had, []."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore, _set_pg_timeout
 from torch.distributed.rendezvous import rendezvous
 
@@ -123,17 +123,6 @@ class Workers:
         if self.count > 1:
             dist.all_reduce(numbers)
         return numbers
-
-    def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Add the gradients up over the processes, in one go; a process without any adds nothing."""
-        if self.count == 1:
-            return
-        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters])
-        dist.all_reduce(flat)
-        first = 0
-        for parameter in parameters:
-            parameter.grad = flat[first : first + parameter.numel()].view_as(parameter)
-            first += parameter.numel()
 
     def gather(self, thing: Any) -> list[Any]:
         """Return what each process has, by rank."""

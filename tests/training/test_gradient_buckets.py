@@ -1,0 +1,152 @@
+"""Gradients are summed over processes in buckets, during the last backward pass of an update."""
+
+import pytest
+import torch
+from torch import nn
+
+from tests.devices.shrunk import build_case
+from translucid.training import gradient_buckets
+from translucid.training.gradient_buckets import GradientBuckets
+from translucid.training.weights import Weights
+from translucid.training.workers import Workers
+
+TOGETHER = 3
+"""Processes, all of which have the same gradients, so that a sum is three times them."""
+
+
+class Sum:
+    """The sum of a bucket, which is not there before it is waited for."""
+
+    def __init__(self, bucket):
+        self.bucket = bucket
+
+    def wait(self):
+        self.bucket.mul_(TOGETHER)
+
+
+@pytest.fixture
+def sums(monkeypatch):
+    """The sizes of the buckets whose sums have started; a bucket holds 40 numbers, unless a parameter has more."""
+    sizes = []
+
+    def all_reduce(bucket, async_op):
+        assert async_op
+        sizes.append(bucket.numel())
+        return Sum(bucket)
+
+    monkeypatch.setattr("torch.distributed.all_reduce", all_reduce)
+    monkeypatch.setattr(gradient_buckets, "BUCKET", 160)
+    return sizes
+
+
+@pytest.fixture
+def layers():
+    """Four layers of 20 numbers each, so two to a bucket."""
+    return nn.Sequential(*(nn.Linear(4, 4) for _ in range(4)))
+
+
+def gradients(model):
+    return [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+
+
+def test_each_gradient_is_summed_once_and_waited_for(layers, sums):
+    inputs = torch.randn(5, 4)
+    layers(inputs).sum().backward()
+    expected = [TOGETHER * gradient for gradient in gradients(layers)]
+    layers.zero_grad()
+    buckets = GradientBuckets([*layers.parameters()])
+    for _ in range(2):
+        buckets.overlap()
+        layers(inputs).sum().backward()
+        assert sums == [40, 40]  # all of them, before the end of the backward pass
+        buckets.finish()
+        torch.testing.assert_close(gradients(layers), expected, rtol=0, atol=0)
+        layers.zero_grad()
+        sums.clear()
+
+
+def test_sums_start_while_the_backward_pass_is_under_way(layers, sums):
+    buckets = GradientBuckets([*layers.parameters()])
+    started = []
+    layers[1].register_full_backward_hook(lambda *rest: started.append(len(sums)))
+    buckets.overlap()
+    layers(torch.randn(5, 4).requires_grad_()).sum().backward()
+    assert started == [1]
+
+
+def test_batches_before_the_last_are_not_summed(layers, sums):
+    buckets = GradientBuckets([*layers.parameters()])
+    first, last = torch.randn(5, 4), torch.randn(5, 4)
+    layers(first).sum().backward()
+    assert sums == []
+    buckets.overlap()
+    layers(last).sum().backward()
+    buckets.finish()
+    found = gradients(layers)
+    layers.zero_grad()
+    layers(torch.cat([first, last])).sum().backward()
+    torch.testing.assert_close(found, [TOGETHER * gradient for gradient in gradients(layers)])
+    assert sums == [40, 40]
+
+
+def test_a_process_without_rows_sums_zeros(layers, sums):
+    """It makes no backward pass, but the same calls as the others."""
+    GradientBuckets([*layers.parameters()]).finish()
+    assert sums == [40, 40]
+    assert all(gradient is not None and not gradient.any() for gradient in gradients(layers))
+
+
+def test_a_parameter_without_a_gradient_holds_up_no_other(layers, sums):
+    """It gets zeros; buckets are summed in one order, so those behind it wait for the end of the backward pass."""
+    spare = nn.Parameter(torch.ones(3))
+    buckets = GradientBuckets([*layers[:2].parameters(), spare, *layers[2:].parameters()])
+    buckets.overlap()
+    layers(torch.randn(5, 4)).sum().backward()
+    assert sums == [40]
+    buckets.finish()
+    assert sums == [40, 27, 16]
+    assert spare.grad is not None and not spare.grad.any()
+    assert all(gradient.any() for gradient in gradients(layers))
+
+
+def test_frozen_layers_are_not_summed(layers, sums):
+    """Gradual unfreezing sets `requires_grad` again later."""
+    buckets = GradientBuckets([*layers.parameters()])
+    for frozen, expected in ((3, [20]), (2, [40]), (1, [40, 20])):
+        layers[:frozen].requires_grad_(False)
+        layers[frozen:].requires_grad_(True)
+        buckets.overlap()
+        layers(torch.randn(5, 4)).sum().backward()
+        buckets.finish()
+        assert sums == expected
+        assert [gradient is None for gradient in gradients(layers)] == [True] * 2 * frozen + [False] * 2 * (4 - frozen)
+        layers.zero_grad()
+        sums.clear()
+
+
+def test_a_second_backward_pass_is_an_error(layers, sums):
+    """Its gradients would be added to sums that have started."""
+    buckets = GradientBuckets([*layers.parameters()])
+    buckets.overlap()
+    layers(torch.randn(5, 4)).sum().backward()
+    with pytest.raises(KeyError):
+        layers(torch.randn(5, 4)).sum().backward()
+
+
+@pytest.mark.parametrize("name", ["tiny", "lm-lstm", "rnn-bahdanau", "classifier", "captioner that reads first"])
+def test_models_with_shared_and_unused_parameters(name, sums):
+    """`tiny` shares one matrix between both embeddings and the output."""
+    case = build_case(name)
+    alone, several = (Weights(case.model, torch.device("cpu"), Workers(0, count)) for count in (1, TOGETHER))
+    found = []
+    for weights in (alone, several):
+        torch.manual_seed(1)
+        for last in (False, True):
+            weights.backward(weights.loss(weights.rows(case.batch), 0.1).smoothed, last=last)
+        weights.sum_gradients()
+        found.append(gradients(case.model))
+        case.model.zero_grad()
+    for ours, expected in zip(found[1], found[0], strict=True):
+        torch.testing.assert_close(ours, torch.zeros_like(ours) if expected is None else TOGETHER * expected)
+    assert sum(sums) == sum(parameter.numel() for parameter in several.parameters)
+    assert len(sums) > 3
